@@ -1,0 +1,128 @@
+//! Nearest words: what the caller probably meant, out of a closed vocabulary.
+//!
+//! The measure is the number of single slips (insert, delete, replace, swap neighbours) between
+//! two words, ignoring case. A suggestion must be closer than a guess would be: at most one slip in
+//! three characters, and at most three. Ties go to the word that sorts first, so equal mistakes get
+//! equal hints whatever order a hash map gave the candidates.
+
+use crate::limits::{NEAREST_FEW_MAX, NEAREST_WORD_CHARS_MAX};
+
+/// Most slips that still count as a slip.
+const SLIPS_MAX: usize = 3;
+
+/// The candidate that `word` most resembles, if any is near.
+///
+/// ```
+/// use quad_address::nearest;
+/// assert_eq!(nearest("decison", ["fact", "decision"]), Some("decision"));
+/// assert_eq!(nearest("banana", ["fact", "decision"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = fold(word)?;
+    candidates
+        .into_iter()
+        .filter_map(|candidate| Some((slips_if_near(&word, candidate)?, candidate)))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Up to three candidates that `word` resembles, the nearest first.
+pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let Some(word) = fold(word) else { return Vec::new() };
+    let mut near: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| Some((slips_if_near(&word, candidate)?, candidate)))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.truncate(NEAREST_FEW_MAX);
+    near.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The slips between two words, if they are near.
+pub(crate) fn slips(word: &str, candidate: &str) -> Option<usize> {
+    slips_if_near(&fold(word)?, candidate)
+}
+
+/// The word without case; none where it is empty or too long to compare.
+fn fold(word: &str) -> Option<Vec<char>> {
+    let folded: Vec<char> =
+        word.chars().flat_map(char::to_lowercase).take(NEAREST_WORD_CHARS_MAX + 1).collect();
+    (1..=NEAREST_WORD_CHARS_MAX).contains(&folded.len()).then_some(folded)
+}
+
+fn slips_if_near(word: &[char], candidate: &str) -> Option<usize> {
+    let candidate = fold(candidate)?;
+    let allowed = (word.len().max(candidate.len()) / 3).clamp(1, SLIPS_MAX);
+    // Two words that share nothing are not near, however short they are.
+    let allowed = allowed.min(word.len().min(candidate.len()) - 1);
+    if word.len().abs_diff(candidate.len()) > allowed {
+        return None;
+    }
+    let slips = distance(word, &candidate);
+    (slips <= allowed).then_some(slips)
+}
+
+/// Damerau's edit distance in the form that never edits a swapped pair again. Three rows are
+/// enough: a swap looks two rows back.
+fn distance(left: &[char], right: &[char]) -> usize {
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.iter().enumerate() {
+        let mut row = Vec::with_capacity(last.len());
+        row.push(i + 1);
+        for (j, b) in right.iter().enumerate() {
+            let mut slips = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
+                slips = slips.min(before_last[j - 1] + 1);
+            }
+            row.push(slips);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TYPES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
+
+    #[test]
+    fn finds_what_was_meant() {
+        let check = |word: &str, expect: Option<&str>| assert_eq!(nearest(word, TYPES), expect, "{word}");
+        check("facts", Some("fact"));
+        check("FATC", Some("fact"));
+        check("deciison", Some("decision"));
+        check("decision", Some("decision"));
+        check("inferrense", Some("inference"));
+        check("", None);
+        check("x", None);
+        check("weather", None);
+        check(&"fact".repeat(10_000), None);
+        check("\u{0}\u{1}", None);
+    }
+
+    #[test]
+    fn ties_are_settled_by_the_alphabet() {
+        assert_eq!(nearest("bat", ["rat", "cat", "hat"]), Some("cat"));
+        assert_eq!(nearest_few("bat", ["rat", "cat", "hat", "bar", "cat"]), ["bar", "cat", "hat"]);
+        assert_eq!(nearest("a", ["b"]), None);
+    }
+
+    #[test]
+    fn counts_slips() {
+        let check = |left: &str, right: &str, expect: usize| {
+            let letters = |word: &str| word.chars().collect::<Vec<_>>();
+            assert_eq!(distance(&letters(left), &letters(right)), expect, "{left} {right}");
+            assert_eq!(distance(&letters(right), &letters(left)), expect, "{right} {left}");
+        };
+        check("", "abc", 3);
+        check("abc", "abc", 0);
+        check("ab", "ba", 1);
+        check("ca", "abc", 3);
+        check("kitten", "sitting", 3);
+        check("naïve", "naive", 1);
+    }
+}

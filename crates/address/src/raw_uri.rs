@@ -1,0 +1,136 @@
+//! A URI cut into scheme, path and query, before any of it means anything.
+//!
+//! All checks here are on the string as a whole and take one pass each; what passes can be decoded
+//! piece by piece without surprises.
+
+use crate::encoding::decode;
+use crate::error::{AddressError, UriFlaw};
+use crate::limits::{QUERY_KEYS_MAX, URI_BYTES_MAX};
+
+/// The parts of a URI, still encoded, with their places in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RawUri<'u> {
+    /// Lower-case.
+    pub(crate) scheme: String,
+    /// Everything between `://` and `?`.
+    pub(crate) path: &'u str,
+    pub(crate) path_offset: usize,
+    /// Everything after the first `?`; empty if there is none, which means the same.
+    pub(crate) query: &'u str,
+    pub(crate) query_offset: usize,
+}
+
+impl<'u> RawUri<'u> {
+    /// Checks length, characters and escapes, then cuts.
+    pub(crate) fn cut(uri: &'u str) -> Result<RawUri<'u>, AddressError> {
+        if uri.len() > URI_BYTES_MAX {
+            return Err(AddressError::TooLong { bytes: uri.len(), max: URI_BYTES_MAX });
+        }
+        for (offset, character) in uri.char_indices() {
+            if character.is_control() {
+                return Err(AddressError::ControlCharacter { offset });
+            }
+            if character == ' ' {
+                return Err(flaw(UriFlaw::Space { offset }));
+            }
+        }
+        decode(uri, 0)?;
+
+        if uri.is_empty() {
+            return Err(flaw(UriFlaw::Empty));
+        }
+        let (scheme, rest) = uri.split_once("://").ok_or(flaw(UriFlaw::NoScheme))?;
+        if !is_scheme(scheme) {
+            return Err(flaw(UriFlaw::BadScheme));
+        }
+        if rest.contains('#') {
+            return Err(AddressError::Fragment);
+        }
+        let path_offset = scheme.len() + "://".len();
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if path.split('/').next().is_some_and(|first| first.contains('@')) {
+            return Err(AddressError::UserInfo);
+        }
+        if let Some(at) = path.find(['{', '}']) {
+            return Err(flaw(UriFlaw::Brace { offset: path_offset + at }));
+        }
+        Ok(RawUri {
+            scheme: scheme.to_ascii_lowercase(),
+            path,
+            path_offset,
+            query,
+            query_offset: uri.len() - query.len(),
+        })
+    }
+
+    /// The query's keys and values, decoded, in the order sent. Empty pairs, as in `a=1&&b=2`, say
+    /// nothing and are skipped; a key without `=` has the empty value.
+    pub(crate) fn query_pairs(&self) -> Result<Vec<(String, String)>, AddressError> {
+        let mut pairs = Vec::new();
+        let mut offset = self.query_offset;
+        for pair in self.query.split('&') {
+            if !pair.is_empty() {
+                if pairs.len() == QUERY_KEYS_MAX {
+                    return Err(AddressError::TooManyKeys { max: QUERY_KEYS_MAX });
+                }
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                let value_offset = offset + pair.len() - value.len();
+                pairs.push((decode(key, offset)?.into_owned(), decode(value, value_offset)?.into_owned()));
+            }
+            offset += pair.len() + 1;
+        }
+        Ok(pairs)
+    }
+}
+
+/// RFC 3986: a letter, then letters, digits, `+`, `-` and `.`.
+pub(crate) fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+fn flaw(reason: UriFlaw) -> AddressError {
+    AddressError::NotAUri { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_at_the_first_separators() {
+        let uri = RawUri::cut("Amem://node/a:b?q=x?y&z").unwrap();
+        assert_eq!(uri.scheme, "amem");
+        assert_eq!((uri.path, uri.path_offset), ("node/a:b", 7));
+        assert_eq!((uri.query, uri.query_offset), ("q=x?y&z", 16));
+        let pairs = [("q", "x?y"), ("z", "")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(uri.query_pairs().unwrap(), pairs);
+        assert_eq!(RawUri::cut("a://b?").unwrap().query_pairs().unwrap(), []);
+    }
+
+    #[test]
+    fn a_plus_in_a_query_is_a_plus() {
+        let uri = RawUri::cut("a://b?&q=c++%20%2B&&").unwrap();
+        assert_eq!(uri.query_pairs().unwrap(), [("q".to_owned(), "c++ +".to_owned())]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_uri() {
+        let check = |uri: &str, expect: AddressError| assert_eq!(RawUri::cut(uri), Err(expect), "{uri:?}");
+        check("", flaw(UriFlaw::Empty));
+        check("amem:node", flaw(UriFlaw::NoScheme));
+        check("://node", flaw(UriFlaw::BadScheme));
+        check("1a://node", flaw(UriFlaw::BadScheme));
+        check("a/b://node", flaw(UriFlaw::BadScheme));
+        check("a://b c", flaw(UriFlaw::Space { offset: 5 }));
+        check("a://b/{id}", flaw(UriFlaw::Brace { offset: 6 }));
+        check("a://b\u{0}", AddressError::ControlCharacter { offset: 5 });
+        check("a://b\u{85}", AddressError::ControlCharacter { offset: 5 });
+        check("a://b#c", AddressError::Fragment);
+        check("a://me@b/c", AddressError::UserInfo);
+        // Order: length before characters, characters before escapes, escapes before structure.
+        check(&"\u{0}".repeat(9000), AddressError::TooLong { bytes: 9000, max: URI_BYTES_MAX });
+        check("%zz\u{0}", AddressError::ControlCharacter { offset: 3 });
+        check("%zz", AddressError::BadEscape { offset: 0 });
+    }
+}

@@ -1,0 +1,255 @@
+//! A route: one template, what its variables may hold, and how their values are read.
+//!
+//! The trie finds the route by shape; what happens here is on that route alone: take the values out
+//! of path and query, hold each against its grammar, and spell the canonical form.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use crate::error::{AddressError, shown};
+use crate::grammar::Grammar;
+use crate::nearest::nearest;
+use crate::path::Path;
+use crate::raw_uri::RawUri;
+use crate::template::{Segment, Template, push_pair};
+use crate::template_parser::TemplateError;
+use crate::trie::unframe;
+use crate::variables::Variables;
+
+/// What the router must know of a route.
+#[derive(Clone, Debug)]
+pub struct RouteSpec {
+    /// The pattern.
+    pub template: Template,
+    /// What its variables may hold. One that is not named here is a [`Grammar::Slug`] if it is
+    /// `{+x}`, else a [`Grammar::Id`].
+    pub grammars: Vec<(&'static str, Grammar)>,
+    /// Whether query keys that the template does not declare are kept in [`Address::extra`](crate::Address::extra), with
+    /// [`Grammar::Name`] for keys and [`Grammar::Text`] for values, rather than refused.
+    pub open_query: bool,
+}
+
+/// A route's number in its router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RouteId(usize);
+
+/// Why a route cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RouteError {
+    /// Another template matches the very same paths.
+    #[error("`{added}` matches the same paths as `{existing}`")]
+    SameShape {
+        /// The one that was there.
+        existing: String,
+        /// The one that came.
+        added: String,
+    },
+    /// A grammar for a variable that the template lacks, or two for one.
+    #[error("`{name}` is not a variable of `{template}` that lacks a grammar")]
+    StrayGrammar {
+        /// The name that the grammar was given for.
+        name: &'static str,
+        /// The template.
+        template: String,
+    },
+    /// A path in one segment, a `{+x}` that is no path, or a word that no folded case can equal.
+    #[error("the grammar of `{name}` does not suit its place in `{template}`")]
+    UnsuitableGrammar {
+        /// The variable.
+        name: String,
+        /// The template.
+        template: String,
+    },
+}
+
+/// A template with what its variables may hold: the half of routing that comes after the trie.
+#[derive(Debug)]
+pub(crate) struct Route<T> {
+    pub(crate) template: Template,
+    /// In the order of the template's variables.
+    pub(crate) grammars: Vec<Grammar>,
+    pub(crate) open_query: bool,
+    pub(crate) value: T,
+}
+
+impl RouteSpec {
+    /// A template with the default grammars and a closed query.
+    pub fn new(template: Template) -> RouteSpec {
+        RouteSpec { template, grammars: Vec::new(), open_query: false }
+    }
+
+    /// As [`RouteSpec::new`], from the template's source.
+    pub fn parse(source: &str) -> Result<RouteSpec, TemplateError> {
+        Template::parse(source).map(RouteSpec::new)
+    }
+
+    /// Says what a variable may hold.
+    pub fn with(mut self, name: &'static str, grammar: Grammar) -> RouteSpec {
+        self.grammars.push((name, grammar));
+        self
+    }
+
+    /// Keeps query keys that the template does not declare.
+    pub fn with_open_query(mut self) -> RouteSpec {
+        self.open_query = true;
+        self
+    }
+
+    /// The grammars in the order of the template's variables.
+    pub(crate) fn ordered_grammars(&self) -> Result<Vec<Grammar>, RouteError> {
+        let template = || self.template.as_str().to_owned();
+        for (index, &(name, _)) in self.grammars.iter().enumerate() {
+            let repeated = self.grammars[..index].iter().any(|(earlier, _)| *earlier == name);
+            if repeated || !self.template.variables().any(|known| known == name) {
+                return Err(RouteError::StrayGrammar { name, template: template() });
+            }
+        }
+        let tail = self.template.segments().iter().find_map(|segment| match segment {
+            Segment::Tail { name } => Some(name.as_str()),
+            _ => None,
+        });
+        self.template
+            .variables()
+            .map(|name| {
+                let is_tail = tail == Some(name);
+                let default = if is_tail { Grammar::Slug } else { Grammar::Id };
+                let declared = self.grammars.iter().find(|(known, _)| *known == name);
+                let grammar = declared.map_or(default, |(_, grammar)| *grammar);
+                let in_query = self.template.query().iter().any(|key| key == name);
+                let suits = match grammar {
+                    Grammar::Slug => is_tail || in_query,
+                    Grammar::Text => true,
+                    // Folding to lower case is what makes canonical forms settle.
+                    Grammar::OneOfAnyCase(words) => {
+                        !is_tail && words.iter().all(|word| *word == word.to_ascii_lowercase())
+                    }
+                    _ => !is_tail,
+                };
+                if suits {
+                    Ok(grammar)
+                } else {
+                    Err(RouteError::UnsuitableGrammar { name: name.to_owned(), template: template() })
+                }
+            })
+            .collect()
+    }
+}
+
+impl RouteId {
+    pub(crate) fn new(index: usize) -> RouteId {
+        RouteId(index)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl<T> Route<T> {
+    pub(crate) fn read_path(&self, path: &Path<'_>) -> Result<Variables, AddressError> {
+        let mut variables = Variables::new();
+        let named = self.template.segments().iter().enumerate();
+        let named = named.filter_map(|(index, segment)| Some((index, segment, segment.name()?)));
+        for ((index, segment, name), grammar) in named.zip(&self.grammars) {
+            let value = match segment {
+                Segment::Tail { .. } => self.read_tail(path, index, name, grammar)?,
+                Segment::Variable { prefix, suffix, .. } => {
+                    let text = path.segments.get(index).map_or("", |segment| &segment.text);
+                    accept(name, grammar, unframe(text, prefix, suffix).unwrap_or_default())?
+                }
+                Segment::Optional { .. } => match path.segments.get(index) {
+                    Some(segment) => accept(name, grammar, &segment.text)?,
+                    None => continue,
+                },
+                Segment::Literal(_) => continue,
+            };
+            variables.insert(name, value);
+        }
+        Ok(variables)
+    }
+
+    fn read_tail(
+        &self,
+        path: &Path<'_>,
+        index: usize,
+        name: &str,
+        grammar: &Grammar,
+    ) -> Result<String, AddressError> {
+        let (value, offset) = path.tail(index)?;
+        if value.is_empty() {
+            return Err(AddressError::EmptySegment { offset });
+        }
+        let relative = value.strip_prefix('/').unwrap_or(&value);
+        if *grammar == Grammar::Slug && relative.split('/').any(str::is_empty) {
+            return Err(AddressError::EmptySegment { offset: path.empty_in_tail(index) });
+        }
+        accept(name, grammar, &value)
+    }
+
+    /// Adds the declared keys to `variables`, in the template's order; returns the others.
+    pub(crate) fn read_query(
+        &self,
+        raw: &RawUri<'_>,
+        variables: &mut Variables,
+    ) -> Result<Variables, AddressError> {
+        if raw.query.is_empty() {
+            return Ok(Variables::new());
+        }
+        let keys = self.template.query();
+        let mut declared: Vec<Option<String>> = vec![None; keys.len()];
+        let mut extra = Vec::new();
+        for (key, value) in raw.query_pairs()? {
+            match keys.iter().position(|known| *known == key) {
+                Some(index) if declared[index].is_some() => {
+                    return Err(AddressError::DuplicateKey { key: shown(&key) });
+                }
+                Some(index) => declared[index] = Some(value),
+                None if self.open_query => extra.push((key, value)),
+                None => {
+                    return Err(AddressError::UnknownKey {
+                        nearest: nearest(&key, keys.iter().map(String::as_str)).map(str::to_owned),
+                        known: keys.to_vec(),
+                        key: shown(&key),
+                    });
+                }
+            }
+        }
+        let query_grammars = &self.grammars[self.grammars.len() - keys.len()..];
+        for ((key, grammar), value) in keys.iter().zip(query_grammars).zip(declared) {
+            if let Some(value) = value {
+                variables.insert(key, accept(key, grammar, &value)?);
+            }
+        }
+        extra.sort_unstable();
+        if let Some(pair) = extra.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(AddressError::DuplicateKey { key: shown(&pair[0].0) });
+        }
+        for (key, value) in &extra {
+            if Grammar::Name.accept(key).is_none() {
+                let expected = format!("a query key that is {}", Grammar::Name.expected());
+                return Err(AddressError::BadVariable { name: shown(key), expected, nearest: None });
+            }
+            accept(key, &Grammar::Text, value)?;
+        }
+        Ok(extra.into_iter().collect())
+    }
+
+    pub(crate) fn canonical(&self, variables: &Variables, extra: &Variables) -> String {
+        let mut uri = self.template.write(variables);
+        let declared_any = self.template.query().iter().any(|key| variables.get(key).is_some());
+        let mut separator = if declared_any { '&' } else { '?' };
+        for (key, value) in extra.iter() {
+            push_pair(&mut uri, &mut separator, key, value);
+        }
+        uri
+    }
+}
+
+fn accept(name: &str, grammar: &Grammar, value: &str) -> Result<String, AddressError> {
+    grammar.accept(value).map(Cow::into_owned).ok_or_else(|| AddressError::BadVariable {
+        name: shown(name),
+        expected: grammar.expected(),
+        nearest: nearest(value, grammar.words().iter().copied()).map(str::to_owned),
+    })
+}

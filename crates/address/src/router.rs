@@ -1,0 +1,418 @@
+//! The router: from a URI to an address and whatever was registered for its template.
+//!
+//! It is built once, at the start, and only read after. Among the templates that match a URI:
+//!
+//! 1. one that matches the whole path wins over a `{+x}` tail;
+//! 2. then, from the left, a literal segment wins over `v{x}`, and that over `{x}`;
+//! 3. among tails, the one that begins deepest wins.
+//!
+//! The winner is final. If a value does not fit its grammar, that is the answer, not the next
+//! template: an agent that reads `amem://node/abc` should hear what an id looks like.
+
+use std::collections::HashMap;
+
+use crate::address::Address;
+use crate::error::{AddressError, shown};
+use crate::grammar::Grammar;
+use crate::limits::{CANONICAL_PASSES_MAX, NEAREST_FEW_MAX, URI_BYTES_MAX};
+use crate::nearest::{nearest, slips};
+use crate::path::Path;
+use crate::raw_uri::RawUri;
+use crate::route::{Route, RouteError, RouteId, RouteSpec};
+use crate::template::{Segment, Template};
+use crate::trie::Trie;
+
+/// Templates by scheme, each with a `T`: what the caller wants to know once a URI is routed.
+#[derive(Debug)]
+pub struct Router<T> {
+    schemes: HashMap<String, Trie>,
+    routes: Vec<Route<T>>,
+    by_source: HashMap<String, RouteId>,
+}
+
+impl<T> Default for Router<T> {
+    fn default() -> Router<T> {
+        Router::new()
+    }
+}
+
+impl<T> Router<T> {
+    /// A router without routes.
+    pub fn new() -> Router<T> {
+        Router { schemes: HashMap::new(), routes: Vec::new(), by_source: HashMap::new() }
+    }
+
+    /// Adds a route. Refuses two templates that match the same paths, for neither would be more
+    /// right than the other.
+    pub fn add(&mut self, spec: RouteSpec, value: T) -> Result<RouteId, RouteError> {
+        let grammars = spec.ordered_grammars()?;
+        let route = RouteId::new(self.routes.len());
+        let RouteSpec { template, open_query, .. } = spec;
+        let trie = self.schemes.entry(template.scheme().to_owned()).or_insert_with(Trie::new);
+        trie.insert(template.segments(), route).map_err(|existing| RouteError::SameShape {
+            existing: self.routes[existing.index()].template.as_str().to_owned(),
+            added: template.as_str().to_owned(),
+        })?;
+        self.by_source.insert(template.as_str().to_owned(), route);
+        self.routes.push(Route { template, grammars, open_query, value });
+        Ok(route)
+    }
+
+    /// Reads a URI. The cost depends on its length, not on the number of templates.
+    pub fn route(&self, uri: &str) -> Result<(Address, &T), AddressError> {
+        let mut address = self.resolve(uri)?;
+        // A canonical form can have a more specific route than what was sent: `wiki//pages/x` is
+        // the page `pages/x`, whose canonical form `wiki/pages/x` another template may claim. Equal
+        // addresses must have equal routes, so the canonical form decides.
+        for _ in 1..CANONICAL_PASSES_MAX {
+            if address.canonical == address.requested {
+                break;
+            }
+            let settled = self.resolve(&address.canonical)?;
+            let done = settled.canonical == address.canonical;
+            address = settled;
+            if done {
+                break;
+            }
+        }
+        uri.clone_into(&mut address.requested);
+        let value = self.get(address.route);
+        Ok((address, value))
+    }
+
+    /// What was registered with a route.
+    ///
+    /// # Panics
+    /// Only if the id comes from another router with more routes.
+    pub fn get(&self, route: RouteId) -> &T {
+        &self.routes[route.index()].value
+    }
+
+    /// The route of a template by its exact source, as `completion/complete` names it.
+    pub fn find_template(&self, source: &str) -> Option<(RouteId, &Template, &T)> {
+        let id = *self.by_source.get(source)?;
+        let route = self.routes.get(id.index())?;
+        Some((id, &route.template, &route.value))
+    }
+
+    /// What a variable of a route may hold.
+    pub fn grammar(&self, route: RouteId, variable: &str) -> Option<&Grammar> {
+        let route = self.routes.get(route.index())?;
+        let index = route.template.variables().position(|name| name == variable)?;
+        route.grammars.get(index)
+    }
+
+    /// All templates, in the order in which they were added.
+    pub fn templates(&self) -> impl Iterator<Item = (&Template, &T)> {
+        self.routes.iter().map(|route| (&route.template, &route.value))
+    }
+
+    fn resolve(&self, uri: &str) -> Result<Address, AddressError> {
+        let raw = RawUri::cut(uri)?;
+        let Some(trie) = self.schemes.get(&raw.scheme) else {
+            return Err(AddressError::UnknownScheme {
+                nearest: nearest(&raw.scheme, self.schemes.keys().map(String::as_str)).map(str::to_owned),
+                scheme: shown(&raw.scheme),
+            });
+        };
+        let path = Path::split(raw.path, raw.path_offset, trie.depth())?;
+        let Some(route_id) = trie.walk(&path) else {
+            return Err(match path.first_empty {
+                Some(offset) => AddressError::EmptySegment { offset },
+                None => AddressError::NoTemplate { nearest: self.nearest_templates(&raw.scheme, &path) },
+            });
+        };
+        let route = &self.routes[route_id.index()];
+        let mut variables = route.read_path(&path)?;
+        let extra = route.read_query(&raw, &mut variables)?;
+        let canonical = route.canonical(&variables, &extra);
+        if canonical.len() > URI_BYTES_MAX {
+            return Err(AddressError::TooLong { bytes: canonical.len(), max: URI_BYTES_MAX });
+        }
+        Ok(Address {
+            requested: uri.to_owned(),
+            canonical,
+            scheme_bytes: raw.scheme.len(),
+            route: route_id,
+            variables,
+            extra,
+        })
+    }
+
+    fn nearest_templates(&self, scheme: &str, path: &Path<'_>) -> Vec<String> {
+        let mut near: Vec<(usize, &str)> = self
+            .routes
+            .iter()
+            .filter(|route| route.template.scheme() == scheme)
+            .filter_map(|route| Some((unlikeness(&route.template, path)?, route.template.as_str())))
+            .collect();
+        near.sort_unstable();
+        near.into_iter().take(NEAREST_FEW_MAX).map(|(_, source)| source.to_owned()).collect()
+    }
+}
+
+/// How far a path is from a template: its slips in literals, and a flat price for a literal that is
+/// quite different or a segment too many or too few. None if it is too far to be worth showing, or
+/// has no literal in common but for slips: variables resemble everything.
+fn unlikeness(template: &Template, path: &Path<'_>) -> Option<usize> {
+    const OTHER_LITERAL: usize = 4;
+    const MISSING_SEGMENT: usize = 3;
+    const WORTH_SHOWING: usize = 4;
+
+    let segments = template.segments();
+    let sizes = match segments.last() {
+        Some(Segment::Tail { .. }) => segments.len()..=usize::MAX,
+        Some(Segment::Optional { .. }) => segments.len() - 1..=segments.len(),
+        _ => segments.len()..=segments.len(),
+    };
+    let size = path.count.clamp(*sizes.start(), *sizes.end());
+    let mut total = size.abs_diff(path.count) * MISSING_SEGMENT;
+    let mut shares_a_word = false;
+    for (segment, sent) in segments.iter().zip(&path.segments) {
+        if let Segment::Literal(literal) = segment {
+            let slips = slips(&sent.text, literal);
+            shares_a_word |= slips.is_some();
+            total += slips.unwrap_or(OTHER_LITERAL);
+        }
+    }
+    (shares_a_word && total <= WORTH_SHOWING).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::UriFlaw;
+
+    const TYPES: &[&str] = &["fact", "decision", "inference", "correction", "skill", "episode"];
+
+    /// Templates as the real schemes have them.
+    fn router() -> Router<()> {
+        let spec = |source: &str| RouteSpec::parse(source).unwrap();
+        let mut router = Router::new();
+        for spec in [
+            spec("amem://graph/stats"),
+            spec("amem://graph/recent"),
+            spec("amem://node/{id}").with("id", Grammar::Integer),
+            spec("amem://types/{type}{?limit,cursor}")
+                .with("type", Grammar::OneOfAnyCase(TYPES))
+                .with("limit", Grammar::Integer)
+                .with("cursor", Grammar::Text),
+            spec("amem://search{?q,limit}").with("q", Grammar::Text),
+            spec("bkend://orgs"),
+            spec("bkend://orgs/{orgId}/projects"),
+            spec("bkend://tables{/id}"),
+            spec("brain://wiki/{+slug}"),
+            spec("brain://wiki/pages/{+page}"),
+            spec("refrakt://rune/{name}{?site}").with("name", Grammar::Name).with_open_query(),
+            spec("refrakt://plan/{type}/{id}").with("type", Grammar::OneOf(&["work", "spec"])),
+            spec("refrakt://file/v{n}.json").with("n", Grammar::Integer),
+            spec("link://{+uri}").with("uri", Grammar::Text),
+        ] {
+            router.add(spec, ()).unwrap();
+        }
+        router
+    }
+
+    #[test]
+    fn reads_addresses() {
+        let router = router();
+        let check = |uri: &str, canonical: &str, values: &[(&str, &str)]| {
+            let (address, ()) = router.route(uri).unwrap_or_else(|error| panic!("{uri}: {error}"));
+            assert_eq!(address.requested(), uri);
+            assert_eq!(address.canonical(), canonical);
+            assert_eq!(address.to_string(), canonical);
+            assert!(canonical.starts_with(&format!("{}://", address.scheme())));
+            let found: Vec<_> = address.variables().iter().chain(address.extra().iter()).collect();
+            assert_eq!(found, values, "{uri}");
+        };
+        check("amem://graph/stats", "amem://graph/stats", &[]);
+        check("AMEM://gr%61ph/stats?", "amem://graph/stats", &[]);
+        check("amem://node/%31", "amem://node/1", &[("id", "1")]);
+        check("amem://types/FACT", "amem://types/fact", &[("type", "fact")]);
+        check(
+            "amem://types/fact?cursor=&limit=2",
+            "amem://types/fact?limit=2&cursor=",
+            &[("type", "fact"), ("limit", "2"), ("cursor", "")],
+        );
+        check("amem://search?q=é+%2F", "amem://search?q=%C3%A9%2B%2F", &[("q", "é+/")]);
+        check("amem://search?q", "amem://search?q=", &[("q", "")]);
+        check("bkend://orgs/org_1/projects", "bkend://orgs/org_1/projects", &[("orgId", "org_1")]);
+        check("bkend://tables", "bkend://tables", &[]);
+        check("bkend://tables/t%5f1", "bkend://tables/t_1", &[("id", "t_1")]);
+        for slug in ["monthly/2025-09", "/monthly/2025-09", "monthly%2f2025-09", "%2Fmonthly%2F2025%2D09"] {
+            let uri = format!("brain://wiki/{slug}");
+            check(&uri, "brain://wiki/monthly/2025-09", &[("slug", "monthly/2025-09")]);
+        }
+        check(
+            "refrakt://rune/hint?title=a%20b&site=main&kind=x",
+            "refrakt://rune/hint?site=main&kind=x&title=a%20b",
+            &[("name", "hint"), ("site", "main"), ("kind", "x"), ("title", "a b")],
+        );
+        check(
+            "refrakt://rune/hint?b=1&a",
+            "refrakt://rune/hint?a=&b=1",
+            &[("name", "hint"), ("a", ""), ("b", "1")],
+        );
+        check("refrakt://file/v12.json", "refrakt://file/v12.json", &[("n", "12")]);
+        check("link://brain://wiki/x", "link://brain://wiki/x", &[("uri", "brain://wiki/x")]);
+    }
+
+    #[test]
+    fn equal_addresses_have_equal_routes() {
+        let router = router();
+        let (plain, ()) = router.route("brain://wiki/pages/x").unwrap();
+        for uri in ["brain://wiki//pages/x", "brain://wiki/pages%2Fx", "brain://wiki/pages//x"] {
+            let (address, ()) = router.route(uri).unwrap();
+            assert_eq!((address.route(), address.variables()), (plain.route(), plain.variables()), "{uri}");
+            assert_eq!(address, plain);
+            assert_eq!(address.requested(), uri);
+        }
+        assert_eq!(plain.variable("page"), Some("x"));
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_what_to_do() {
+        let router = router();
+        let check = |uri: &str, message: &str, hint: Option<&str>| {
+            let error = router.route(uri).expect_err(uri);
+            assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, hint), "{uri}");
+        };
+        check("", "the URI is malformed: it is empty", Some("an address is written scheme://path"));
+        check(
+            "amem://node/{id}",
+            "the URI is malformed: it has an unexpanded `{` or `}` at byte 12",
+            Some("replace each {name} of the template by a value"),
+        );
+        check("ames://node/1", "the scheme `ames` is not served here", Some("did you mean `amem`?"));
+        check("http://x", "the scheme `http` is not served here", None);
+        let no_template = "the URI matches no template of its scheme";
+        check("amem://nodes/5", no_template, Some("nearest template: amem://node/{id}"));
+        check(
+            "amem://graph/nope",
+            no_template,
+            Some("nearest templates: amem://graph/recent, amem://graph/stats"),
+        );
+        check(
+            "bkend://orgs/o1/project",
+            no_template,
+            Some("nearest template: bkend://orgs/{orgId}/projects"),
+        );
+        check("brain://wki/a/b/c", no_template, Some("nearest template: brain://wiki/{+slug}"));
+        check("amem://Node/5", no_template, Some("nearest template: amem://node/{id}"));
+        check("refrakt://x/y/z/z/y", no_template, None);
+        check(
+            "amem://node/abc",
+            "`id` must be a whole number from 0 to 18446744073709551615, without leading zeros",
+            None,
+        );
+        check(
+            "amem://types/facts",
+            "`type` must be one of fact, decision, inference, correction, skill, episode",
+            Some("did you mean `fact`?"),
+        );
+        let id = "must be an id: 1 to 64 characters of A-Z, a-z, 0-9, _ and -";
+        check("bkend://orgs/a%2Fb/projects", &format!("`orgId` {id}"), None);
+        check("bkend://tables/a.b", &format!("`id` {id}"), None);
+        check("refrakt://plan/Work/W-1", "`type` must be one of work, spec", Some("did you mean `work`?"));
+        check(
+            "amem://types/fact?limt=2",
+            "`limt` is not a query key of this address",
+            Some("did you mean `limit`?"),
+        );
+        check(
+            "amem://types/fact?colour=2",
+            "`colour` is not a query key of this address",
+            Some("its query keys: limit, cursor"),
+        );
+        check(
+            "bkend://orgs?x",
+            "`x` is not a query key of this address",
+            Some("this address takes no query"),
+        );
+        let twice = "is given more than once";
+        let once = Some("give each query key once");
+        check("amem://search?q=1&%71=2", &format!("the query key `q` {twice}"), once);
+        check("refrakt://rune/hint?a=1&b=2&a=1", &format!("the query key `a` {twice}"), once);
+        check(
+            "refrakt://rune/hint?a%20b=1",
+            "`a b` must be a query key that is a name: 1 to 128 characters of A-Z, a-z, 0-9, _, - and ., \
+             not beginning with a dot",
+            None,
+        );
+    }
+
+    #[test]
+    fn refuses_bad_structure() {
+        use AddressError::*;
+        let router = router();
+        let check = |uri: &str, expect: AddressError| assert_eq!(router.route(uri), Err(expect), "{uri}");
+        check("amem://", EmptySegment { offset: 7 });
+        check("amem://node/", EmptySegment { offset: 12 });
+        check("bkend:///orgs", EmptySegment { offset: 8 });
+        check("bkend://orgs//projects", EmptySegment { offset: 13 });
+        check("bkend://tables/", EmptySegment { offset: 15 });
+        check("brain://wiki/", EmptySegment { offset: 13 });
+        check("brain://wiki//", EmptySegment { offset: 14 });
+        check("brain://wiki/a/", EmptySegment { offset: 15 });
+        check("brain://wiki/a//b", EmptySegment { offset: 15 });
+        check("brain://wiki///a", EmptySegment { offset: 14 });
+        check("brain://wiki/a%2F%2Fb", EmptySegment { offset: 13 });
+        check("link://", EmptySegment { offset: 7 });
+        check("brain://wiki/a/%2E%2e/b", DotSegment { offset: 15 });
+        check("brain://wiki/a%2F..", DotSegment { offset: 13 });
+        check("link://a/..", DotSegment { offset: 9 });
+        check("amem://node/%ff", NotUtf8 { offset: 12 });
+        check("amem://search?q=%0a", ControlCharacter { offset: 16 });
+        check("amem://node/1#x", Fragment);
+        check("amem://me@node/1", UserInfo);
+        check("amem://node/ 1", NotAUri { reason: UriFlaw::Space { offset: 12 } });
+        check(&"/".repeat(200_000), TooLong { bytes: 200_000, max: URI_BYTES_MAX });
+        let keys: String = (0..65).map(|n| format!("k{n}=&")).collect();
+        check(&format!("refrakt://rune/hint?{keys}"), TooManyKeys { max: 64 });
+        // Short enough as sent, too long once each letter is six bytes.
+        let long = format!("amem://search?q={}", "é".repeat(2000));
+        check(&long, TooLong { bytes: 16 + 12_000, max: URI_BYTES_MAX });
+    }
+
+    #[test]
+    fn refuses_unsuitable_routes() {
+        let check = |sources: &[&str], grammars: &[(&'static str, Grammar)], expect: &str| {
+            let mut router = Router::new();
+            let added: Result<Vec<_>, _> = sources
+                .iter()
+                .map(|source| {
+                    let template = Template::parse(source).unwrap();
+                    router.add(RouteSpec { template, grammars: grammars.to_vec(), open_query: false }, ())
+                })
+                .collect();
+            assert_eq!(added.unwrap_err().to_string(), expect);
+        };
+        check(&["a://{x}", "a://{y}"], &[], "`a://{y}` matches the same paths as `a://{x}`");
+        check(&["a://{x}"], &[("y", Grammar::Id)], "`y` is not a variable of `a://{x}` that lacks a grammar");
+        check(
+            &["a://{x}"],
+            &[("x", Grammar::Id), ("x", Grammar::Text)],
+            "`x` is not a variable of `a://{x}` that lacks a grammar",
+        );
+        let unsuitable =
+            |template: &str| format!("the grammar of `x` does not suit its place in `{template}`");
+        check(&["a://{x}"], &[("x", Grammar::Slug)], &unsuitable("a://{x}"));
+        check(&["a://{+x}"], &[("x", Grammar::Id)], &unsuitable("a://{+x}"));
+        check(&["a://{x}"], &[("x", Grammar::OneOfAnyCase(&["Fact"]))], &unsuitable("a://{x}"));
+    }
+
+    #[test]
+    fn finds_templates_by_source() {
+        let router = router();
+        let source = "amem://types/{type}{?limit,cursor}";
+        let (route, template, ()) = router.find_template(source).unwrap();
+        assert_eq!(template.as_str(), source);
+        assert_eq!(router.grammar(route, "type"), Some(&Grammar::OneOfAnyCase(TYPES)));
+        assert_eq!(router.grammar(route, "cursor"), Some(&Grammar::Text));
+        let (route, ..) = router.find_template("bkend://tables{/id}").unwrap();
+        assert_eq!(router.grammar(route, "id"), Some(&Grammar::Id));
+        assert_eq!(router.grammar(route, "other"), None);
+        assert!(router.find_template("amem://types/{type}").is_none());
+        assert_eq!(router.templates().count(), 14);
+    }
+}

@@ -1,0 +1,245 @@
+//! The trie: from path segments to a route, in one pass.
+//!
+//! All templates of a scheme share one tree with an edge for each segment. A walk keeps the nodes
+//! that the path can be at, the most specific first, and moves all of them on with each segment.
+//! There is no way back to take, and a template that differs in a literal costs nothing: a walk
+//! touches only the templates that overlap on the URI in hand, usually one.
+
+use std::collections::HashMap;
+
+use crate::path::Path;
+use crate::route::RouteId;
+use crate::template::Segment;
+
+/// Templates of one scheme, as a tree.
+#[derive(Debug)]
+pub(crate) struct Trie {
+    /// The first is the root.
+    nodes: Vec<Node>,
+    /// The most segments that any template has.
+    depth: usize,
+}
+
+type NodeIndex = usize;
+
+const ROOT: NodeIndex = 0;
+
+#[derive(Debug, Default)]
+struct Node {
+    literals: HashMap<String, NodeIndex>,
+    /// Variables with literals around them, those with more of the literal first.
+    framed: Vec<Framed>,
+    variable: Option<NodeIndex>,
+    /// The route of a path that ends here.
+    end: Option<RouteId>,
+    /// The route of a path that goes on from here, whatever follows.
+    tail: Option<RouteId>,
+}
+
+#[derive(Debug)]
+struct Framed {
+    prefix: String,
+    suffix: String,
+    next: NodeIndex,
+}
+
+impl Trie {
+    pub(crate) fn new() -> Trie {
+        Trie { nodes: vec![Node::default()], depth: 0 }
+    }
+
+    /// The most segments that a walk looks at.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Adds a route, or says which one already has a path of this shape.
+    pub(crate) fn insert(&mut self, segments: &[Segment], route: RouteId) -> Result<(), RouteId> {
+        let mut node = ROOT;
+        for segment in segments {
+            match segment {
+                Segment::Literal(literal) => node = self.literal_child(node, literal),
+                Segment::Variable { prefix, suffix, .. } if prefix.is_empty() && suffix.is_empty() => {
+                    node = self.variable_child(node);
+                }
+                Segment::Variable { prefix, suffix, .. } => node = self.framed_child(node, prefix, suffix),
+                // The parser lets nothing follow these two, so both decide here.
+                Segment::Optional { .. } => {
+                    let child = self.variable_child(node);
+                    if let Some(taken) = self.nodes[node].end.or(self.nodes[child].end) {
+                        return Err(taken);
+                    }
+                    self.nodes[node].end = Some(route);
+                    node = child;
+                }
+                Segment::Tail { .. } => {
+                    if let Some(taken) = self.nodes[node].tail {
+                        return Err(taken);
+                    }
+                    self.nodes[node].tail = Some(route);
+                    self.depth = self.depth.max(segments.len());
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(taken) = self.nodes[node].end {
+            return Err(taken);
+        }
+        self.nodes[node].end = Some(route);
+        self.depth = self.depth.max(segments.len());
+        Ok(())
+    }
+
+    fn literal_child(&mut self, node: NodeIndex, literal: &str) -> NodeIndex {
+        if let Some(&child) = self.nodes[node].literals.get(literal) {
+            return child;
+        }
+        let child = self.new_node();
+        self.nodes[node].literals.insert(literal.to_owned(), child);
+        child
+    }
+
+    fn variable_child(&mut self, node: NodeIndex) -> NodeIndex {
+        if let Some(child) = self.nodes[node].variable {
+            return child;
+        }
+        let child = self.new_node();
+        self.nodes[node].variable = Some(child);
+        child
+    }
+
+    fn framed_child(&mut self, node: NodeIndex, prefix: &str, suffix: &str) -> NodeIndex {
+        let framed = &self.nodes[node].framed;
+        if let Some(known) = framed.iter().find(|known| known.prefix == prefix && known.suffix == suffix) {
+            return known.next;
+        }
+        let next = self.new_node();
+        let framed = &mut self.nodes[node].framed;
+        framed.push(Framed { prefix: prefix.to_owned(), suffix: suffix.to_owned(), next });
+        // Literal characters decide, then the prefix: the order of adding must not matter.
+        framed.sort_by_key(|one| {
+            let literal_bytes = one.prefix.len() + one.suffix.len();
+            (std::cmp::Reverse(literal_bytes), std::cmp::Reverse(one.prefix.len()))
+        });
+        next
+    }
+
+    fn new_node(&mut self) -> NodeIndex {
+        self.nodes.push(Node::default());
+        self.nodes.len() - 1
+    }
+
+    /// The route of a path: a whole match first, the one that is literal earliest; else the tail
+    /// that begins deepest.
+    pub(crate) fn walk(&self, path: &Path<'_>) -> Option<RouteId> {
+        let mut places = vec![ROOT];
+        let mut tail = self.nodes[ROOT].tail;
+        for (index, segment) in path.segments.iter().enumerate() {
+            let mut next = Vec::with_capacity(places.len());
+            for &place in &places {
+                self.nodes[place].steps(&segment.text, &mut next);
+            }
+            if next.is_empty() {
+                return tail;
+            }
+            places = next;
+            let more_follows = index + 1 < path.count;
+            if more_follows && let Some(deeper) = places.iter().find_map(|&place| self.nodes[place].tail) {
+                tail = Some(deeper);
+            }
+        }
+        if path.count > path.segments.len() {
+            return tail;
+        }
+        places.iter().find_map(|&place| self.nodes[place].end).or(tail)
+    }
+}
+
+impl Node {
+    /// Where `segment` leads from here, the most specific first. An empty segment leads nowhere.
+    fn steps(&self, segment: &str, next: &mut Vec<NodeIndex>) {
+        if segment.is_empty() {
+            return;
+        }
+        next.extend(self.literals.get(segment));
+        next.extend(self.framed.iter().filter(|framed| framed.holds(segment)).map(|framed| framed.next));
+        next.extend(self.variable);
+    }
+}
+
+impl Framed {
+    fn holds(&self, segment: &str) -> bool {
+        unframe(segment, &self.prefix, &self.suffix).is_some()
+    }
+}
+
+/// What stands between a prefix and a suffix, if it is not empty.
+pub(crate) fn unframe<'s>(segment: &'s str, prefix: &str, suffix: &str) -> Option<&'s str> {
+    segment.strip_prefix(prefix)?.strip_suffix(suffix).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::Template;
+
+    fn check(templates: &[&str], path: &str, expect: Option<&str>) {
+        let mut trie = Trie::new();
+        for (index, source) in templates.iter().enumerate() {
+            let template = Template::parse(&format!("a://{source}")).unwrap();
+            trie.insert(template.segments(), RouteId::new(index)).unwrap();
+        }
+        let path = Path::split(path, 0, trie.depth()).unwrap();
+        assert_eq!(trie.walk(&path).map(|route| templates[route.index()]), expect);
+    }
+
+    #[test]
+    fn literal_before_framed_before_variable_before_tail() {
+        let templates = ["x/{y}", "x/v{y}", "x/v{y}.json", "x/vz", "x/{+y}"];
+        check(&templates, "x/vz", Some("x/vz"));
+        check(&templates, "x/v1.json", Some("x/v{y}.json"));
+        check(&templates, "x/v1", Some("x/v{y}"));
+        check(&templates, "x/v", Some("x/{y}"));
+        check(&templates, "x/b/c", Some("x/{+y}"));
+        check(&templates, "x//b", Some("x/{+y}"));
+        check(&templates, "x", None);
+    }
+
+    #[test]
+    fn a_literal_that_leads_nowhere_does_not_hide_a_variable() {
+        let templates = ["x/b/d", "x/{y}/c", "x/{y}/{z}/e"];
+        check(&templates, "x/b/d", Some("x/b/d"));
+        check(&templates, "x/b/c", Some("x/{y}/c"));
+        check(&templates, "x/b/d/e", Some("x/{y}/{z}/e"));
+        check(&templates, "x/b", None);
+        check(&templates, "x/b/d/e/f", None);
+    }
+
+    #[test]
+    fn the_deepest_tail_wins() {
+        let templates = ["wiki/{+slug}", "wiki/pages/{+slug}"];
+        check(&templates, "wiki/pages/a/b/c/d", Some("wiki/pages/{+slug}"));
+        check(&templates, "wiki/pages", Some("wiki/{+slug}"));
+        check(&templates, "wiki/page/a", Some("wiki/{+slug}"));
+    }
+
+    #[test]
+    fn an_optional_segment_ends_in_two_places() {
+        let templates = ["x{/y}", "x/{y}/z"];
+        check(&templates, "x", Some("x{/y}"));
+        check(&templates, "x/1", Some("x{/y}"));
+        check(&templates, "x/1/z", Some("x/{y}/z"));
+        check(&templates, "x/", None);
+    }
+
+    #[test]
+    fn one_shape_has_one_route() {
+        for (first, second) in [("x/{y}", "x/{z}"), ("x", "x{/y}"), ("x/{y}", "x{/y}"), ("{+y}", "{+z}")] {
+            let mut trie = Trie::new();
+            let segments =
+                |source: &str| Template::parse(&format!("a://{source}")).unwrap().segments().to_vec();
+            trie.insert(&segments(first), RouteId::new(0)).unwrap();
+            assert_eq!(trie.insert(&segments(second), RouteId::new(1)), Err(RouteId::new(0)), "{second}");
+        }
+    }
+}

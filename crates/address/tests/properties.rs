@@ -1,0 +1,229 @@
+//! What must hold for every URI, not only for those that somebody thought of.
+
+// Helpers outside `#[test]` functions are tests too, which clippy does not know.
+#![allow(clippy::unwrap_used)]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use quad_address::{Address, Grammar, RouteSpec, Router, Template, Variables, nearest, nearest_few};
+
+fn router() -> Router<&'static str> {
+    let spec = |source: &str| RouteSpec::parse(source).unwrap();
+    let mut router = Router::new();
+    for (spec, name) in [
+        (spec("ids://one/{a}/two/{b}{?c}"), "ids"),
+        (spec("ids://one/{a}"), "id"),
+        (spec("text://one/{x}/v{y}.json{?z,w}").with("x", TEXT).with("y", TEXT).with("z", TEXT), "text"),
+        (spec("text://tail/{+rest}{?z}").with("rest", TEXT).with("z", TEXT), "tail"),
+        (spec("wiki://pages/{+slug}"), "pages"),
+        (spec("wiki://{+slug}"), "wiki"),
+        (spec("open://{name}{/more}{?site}").with("name", Grammar::Name).with_open_query(), "open"),
+        (spec("word://{w}").with("w", Grammar::OneOfAnyCase(&["fact", "skill"])), "word"),
+        (spec("word://fact"), "fact"),
+    ] {
+        router.add(spec, name).unwrap();
+    }
+    router
+}
+
+const TEXT: Grammar = Grammar::Text;
+
+fn id() -> impl Strategy<Value = String> {
+    "[A-Za-z0-9_-]{1,64}"
+}
+
+fn slug() -> impl Strategy<Value = String> {
+    // Not `pages/…`, which the other wiki template claims.
+    "[a-o][a-z0-9_.-]{0,9}(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,9}){0,5}"
+}
+
+/// Text that a path variable can hold: not empty, no control characters, nothing that climbs.
+fn path_text() -> impl Strategy<Value = String> {
+    "[^\\pC]{1,40}".prop_filter("climbs", |text| !text.split(['/', '\\']).any(|p| p == "." || p == ".."))
+}
+
+/// Near misses: pieces of real addresses, joined anyhow.
+fn scrambled() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("ids://one/".to_owned()),
+        Just("text://one/".to_owned()),
+        Just("text://tail/".to_owned()),
+        Just("wiki://".to_owned()),
+        Just("wiki:///pages".to_owned()),
+        Just("open://x".to_owned()),
+        Just("WORD://FACT".to_owned()),
+        "[/.?&=#%@:+{}\\\\-]{1,3}",
+        "%[0-9a-fA-F]{2}",
+        "(two|pages|site|fact|FACT|skill|v1\\.json|z|c|w)",
+        "\\PC{0,4}",
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+/// Percent-encodes some bytes that need it not: every letter and digit for which `choose` says so.
+fn over_encode(text: &str, choose: &[bool]) -> String {
+    let mut choices = choose.iter().copied().cycle();
+    text.bytes()
+        .map(|byte| match choices.next() {
+            Some(true) => format!("%{byte:02x}"),
+            _ => char::from(byte).to_string(),
+        })
+        .collect()
+}
+
+fn hash(address: &Address) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    address.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whatever routes has a canonical form that routes to the very same address, and only errors that
+/// are short and clean come out otherwise.
+fn check_any(router: &Router<&'static str>, uri: &str) -> Result<(), TestCaseError> {
+    match router.route(uri) {
+        Ok((address, name)) => {
+            prop_assert_eq!(address.requested(), uri);
+            let (again, name_again) = router.route(address.canonical()).unwrap();
+            prop_assert_eq!(again.canonical(), address.canonical());
+            prop_assert_eq!(again.route(), address.route());
+            prop_assert_eq!(again.variables(), address.variables());
+            prop_assert_eq!(again.extra(), address.extra());
+            prop_assert_eq!(name, name_again);
+            prop_assert_eq!(hash(&again), hash(&address));
+            prop_assert!(address.canonical().is_ascii());
+        }
+        Err(error) => {
+            let message = error.to_string();
+            prop_assert!(message.chars().count() < 240, "{}", message);
+            prop_assert!(!message.contains(char::is_control));
+            prop_assert!(error.hint().is_none_or(|hint| !hint.contains(char::is_control)));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn expanding_then_routing_gives_the_variables(a in id(), b in id(), c in proptest::option::of(id())) {
+        let router = router();
+        let (route, template, _) = router.find_template("ids://one/{a}/two/{b}{?c}").unwrap();
+        let mut variables: Variables = [("a", a), ("b", b)].into_iter().collect();
+        if let Some(c) = c {
+            variables.insert("c", c);
+        }
+        let uri = template.expand(&variables).unwrap();
+        let (address, _) = router.route(&uri).unwrap();
+        prop_assert_eq!(address.route(), route);
+        prop_assert_eq!(address.variables(), &variables);
+        prop_assert_eq!(address.canonical(), uri);
+    }
+
+    #[test]
+    fn free_text_survives_the_round_trip(x in path_text(), y in path_text(), z in "[^\\pC]{0,40}") {
+        let router = router();
+        let (_, template, _) = router.find_template("text://one/{x}/v{y}.json{?z,w}").unwrap();
+        let variables: Variables = [("x", x), ("y", y), ("z", z)].into_iter().collect();
+        let (address, _) = router.route(&template.expand(&variables).unwrap()).unwrap();
+        prop_assert_eq!(address.variables(), &variables);
+    }
+
+    #[test]
+    fn a_text_tail_survives_the_round_trip(rest in path_text()) {
+        let router = router();
+        let (_, template, _) = router.find_template("text://tail/{+rest}{?z}").unwrap();
+        let variables: Variables = [("rest", rest)].into_iter().collect();
+        let (address, _) = router.route(&template.expand(&variables).unwrap()).unwrap();
+        prop_assert_eq!(address.variables(), &variables);
+    }
+
+    #[test]
+    fn a_slug_has_one_address(slug in slug(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
+        let router = router();
+        let (plain, _) = router.route(&format!("wiki://{slug}")).unwrap();
+        prop_assert_eq!(plain.variable("slug"), Some(slug.as_str()));
+        for uri in [format!("wiki:///{slug}"), format!("WIKI://{}", over_encode(&slug, &choose))] {
+            let (address, _) = router.route(&uri).unwrap();
+            prop_assert_eq!(&address, &plain);
+            prop_assert_eq!(address.variables(), plain.variables());
+        }
+    }
+
+    #[test]
+    fn encoding_more_than_needed_changes_nothing(a in id(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
+        let router = router();
+        let (plain, _) = router.route(&format!("ids://one/{a}")).unwrap();
+        let encoded = format!("ids://{}/{}", over_encode("one", &choose), over_encode(&a, &choose));
+        let (address, _) = router.route(&encoded).unwrap();
+        prop_assert_eq!(address.canonical(), plain.canonical());
+        prop_assert_eq!(address.route(), plain.route());
+    }
+
+    #[test]
+    fn any_string_is_an_address_or_an_error(uri in any::<String>()) {
+        check_any(&router(), &uri)?;
+    }
+
+    #[test]
+    fn any_bytes_are_an_address_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let text = String::from_utf8_lossy(&bytes);
+        check_any(&router(), &text)?;
+        check_any(&router(), &format!("text://tail/{text}"))?;
+        check_any(&router(), &format!("open://x?{text}"))?;
+    }
+
+    #[test]
+    fn near_misses_are_an_address_or_an_error(uri in scrambled()) {
+        check_any(&router(), &uri)?;
+    }
+
+    #[test]
+    fn any_string_is_a_template_or_an_error(source in prop_oneof![any::<String>(), "a://[a-c{}/?+,]{0,20}"]) {
+        if let Ok(template) = Template::parse(&source) {
+            let variables: Variables = template.variables().map(|name| (name, "value")).collect();
+            let mut router = Router::new();
+            router.add(RouteSpec::new(template.clone()), ()).unwrap();
+            let (address, ()) = router.route(&template.expand(&variables).unwrap()).unwrap();
+            prop_assert_eq!(address.variables(), &variables);
+        }
+    }
+
+    #[test]
+    fn nearest_is_the_first_of_the_few(word in any::<String>(), candidates in prop::collection::vec("[a-d]{0,5}", 0..8)) {
+        let candidates = candidates.iter().map(String::as_str);
+        let few = nearest_few(&word, candidates.clone());
+        prop_assert_eq!(nearest(&word, candidates), few.first().copied());
+        prop_assert!(few.len() <= 3);
+    }
+}
+
+/// Hostile input is answered at once. The bound is generous, for a busy machine; the fastest of
+/// several tries is what counts.
+#[test]
+fn hostile_input_is_cheap() {
+    let router = router();
+    for uri in [
+        "/".repeat(200_000),
+        format!("wiki://{}", "/".repeat(8000)),
+        format!("ids://{}", "/".repeat(8000)),
+        format!("ids://{}", "one/".repeat(2000)),
+        format!("open://x?{}", "a&".repeat(4000)),
+        format!("open://x?{}", (0..1000).map(|n| format!("k{n}=&")).collect::<String>()),
+        format!("ids://{}", "%".repeat(8000)),
+        format!("text://tail/{}", "%2F".repeat(2500)),
+        format!("{}://x", "a".repeat(8000)),
+        format!("ids://one/x?{}", "k".repeat(8000)),
+    ] {
+        let fastest = (0..20)
+            .map(|_| {
+                let start = Instant::now();
+                let _ = std::hint::black_box(router.route(&uri));
+                start.elapsed()
+            })
+            .min();
+        assert!(fastest < Some(Duration::from_millis(1)), "{fastest:?} for {}…", &uri[..20]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Indexes: which fields, in which order, unique or not. A field is unique because an index says so.
+
+use quad_core::{Error, Kind, Result, canonical};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::field::{Defined, Field, SYSTEM_FIELDS};
+use crate::refusal::{self, invalid};
+use crate::limits;
+
+/// What every table has of its own: the key, and the order of its lists.
+pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
+
+/// An index of a table, as stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Its name, unique within the table.
+    pub name: String,
+    /// Fields in the order of the key; 1 ascends, -1 descends.
+    pub fields: Vec<(String, i8)>,
+    /// Whether two records may share a key.
+    pub unique: bool,
+    /// Whether records that lack a field are left out of the uniqueness.
+    pub sparse: bool,
+}
+
+impl Index {
+    /// The index that makes one field unique.
+    pub(crate) fn unique_on(table: &str, field: &str, sparse: bool) -> Index {
+        Index { name: derived_name(table, &[field], true), fields: vec![(field.to_owned(), 1)], unique: true, sparse }
+    }
+
+    /// Reads `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
+    pub(crate) fn read(table: &str, known: &[Field], value: &Value) -> Result<Index> {
+        let Value::Object(definition) = value else { return Err(invalid("index", "must be an object")) };
+        const KEYS: [&str; 4] = ["name", "fields", "unique", "sparse"];
+        if let Some(key) = definition.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(refusal::unknown("property of an index named", key, KEYS));
+        }
+        let flag = |name: &str| match definition.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(invalid(&format!("index.{name}"), "must be true or false")),
+        };
+        let (unique, sparse) = (flag("unique")?, flag("sparse")?);
+        let fields = read_fields(known, definition.get("fields"))?;
+        let name = match definition.get("name") {
+            None | Some(Value::Null) => {
+                derived_name(table, &fields.iter().map(|(field, _)| field.as_str()).collect::<Vec<_>>(), unique)
+            }
+            Some(Value::String(name)) => {
+                check_name(name)?;
+                name.clone()
+            }
+            Some(_) => return Err(invalid("index.name", "must be text")),
+        };
+        Ok(Index { name, fields, unique, sparse })
+    }
+
+    /// What a caller sees.
+    pub(crate) fn entry(&self) -> Value {
+        let fields: Map<String, Value> =
+            self.fields.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
+        json!({"name": self.name, "fields": fields, "unique": self.unique, "sparse": self.sparse})
+    }
+
+    /// Whether it is about this field, perhaps among others.
+    pub(crate) fn covers(&self, field: &str) -> bool {
+        self.fields.iter().any(|(covered, _)| covered == field)
+    }
+
+    /// Whether it makes this very field unique.
+    pub(crate) fn makes_unique(&self, field: &str) -> bool {
+        self.unique && self.fields.len() == 1 && self.covers(field)
+    }
+}
+
+/// The unique indexes that a table's definition asks for.
+pub(crate) fn of_definitions(table: &str, defined: &[Defined]) -> Result<Vec<Index>> {
+    defined
+        .iter()
+        .filter(|defined| defined.unique == Some(true))
+        .map(|defined| {
+            check_indexable(&defined.field)?;
+            Ok(Index::unique_on(table, &defined.field.name, defined.sparse))
+        })
+        .collect()
+}
+
+/// A JSON column has no order on which both backends agree.
+pub(crate) fn check_indexable(field: &Field) -> Result<()> {
+    if field.kind.is_json() {
+        let message = format!("a field of type {} cannot be unique or indexed", field.kind.as_str());
+        return Err(invalid(&field.name, message).hint("Put what you look for into a field of its own"));
+    }
+    Ok(())
+}
+
+/// A name that no caller may touch.
+pub(crate) fn refuse_system(name: &str, removing: bool) -> Result<()> {
+    if !SYSTEM_INDEXES.contains(&name) {
+        return Ok(());
+    }
+    let code = if removing { "CANNOT_REMOVE_SYSTEM_INDEX" } else { "CANNOT_MODIFY_SYSTEM_INDEX" };
+    Err(Error::new(Kind::BadInput, code, format!("{name} is a system index")).hint("Choose another name"))
+}
+
+fn read_fields(known: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8)>> {
+    let fields: Vec<(String, i8)> = match value {
+        Some(Value::Array(names)) => names
+            .iter()
+            .map(|name| name.as_str().map(|name| (name.to_owned(), 1)))
+            .collect::<Option<_>>()
+            .ok_or_else(|| invalid("index.fields", "must be a list of field names"))?,
+        Some(Value::Object(map)) => map
+            .iter()
+            .map(|(name, direction)| match direction.as_i64() {
+                Some(1) => Ok((name.clone(), 1)),
+                Some(-1) => Ok((name.clone(), -1)),
+                _ => Err(invalid(&format!("index.fields.{name}"), "must be 1 (ascending) or -1 (descending)")),
+            })
+            .collect::<Result<_>>()?,
+        None => return Err(refusal::missing("index.fields")),
+        Some(_) => return Err(invalid("index.fields", "must be a list of names, or an object such as {\"email\":1}")),
+    };
+    if fields.is_empty() || fields.len() > limits::FIELDS_PER_INDEX {
+        return Err(invalid("index.fields", format!("has 1 to {} fields", limits::FIELDS_PER_INDEX)));
+    }
+    for (place, (name, _)) in fields.iter().enumerate() {
+        if fields[..place].iter().any(|(earlier, _)| earlier == name) {
+            return Err(invalid("index.fields", format!("{name} stands there twice")));
+        }
+        match known.iter().find(|field| field.name == *name) {
+            Some(field) => check_indexable(field)?,
+            None if SYSTEM_FIELDS.contains(&name.as_str()) => {}
+            None => {
+                let names = known.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
+                return Err(refusal::unknown("field named", name, names));
+            }
+        }
+    }
+    Ok(fields)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    refuse_system(name, false)?;
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !starts || !letters || name.len() > limits::IDENTIFIER_BYTES {
+        let rule = format!(
+            "begins with a letter and has letters, digits, _ and -, at most {} in all",
+            limits::IDENTIFIER_BYTES
+        );
+        return Err(invalid("index.name", rule));
+    }
+    Ok(())
+}
+
+/// `idx_<table>_<fields>`, with `_unique` at its end if it is; cut with a digest where that is too long.
+fn derived_name(table: &str, fields: &[&str], unique: bool) -> String {
+    let suffix = if unique { "_unique" } else { "" };
+    shortened(format!("idx_{table}_{}{suffix}", fields.join("_")))
+}
+
+/// A name cut to the identifier's length, with a digest of the whole so that two long names stay two.
+pub(crate) fn shortened(name: String) -> String {
+    if name.len() <= limits::IDENTIFIER_BYTES {
+        return name;
+    }
+    let digest = canonical::sha256_hex(name.as_bytes());
+    format!("{}_{}", &name[..limits::IDENTIFIER_BYTES - 13], &digest[..12])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::definitions;
+
+    fn known() -> Vec<Field> {
+        let defined = definitions(&json!({"email": "string", "age": "int", "meta": "object"})).unwrap();
+        defined.into_iter().map(|defined| defined.field).collect()
+    }
+
+    #[test]
+    fn both_dialects_and_a_derived_name() {
+        let index = Index::read("users", &known(), &json!({"fields": ["email"], "unique": true})).unwrap();
+        assert_eq!(index, Index::unique_on("users", "email", false));
+        assert_eq!(
+            index.entry(),
+            json!({"name": "idx_users_email_unique", "fields": {"email": 1}, "unique": true, "sparse": false})
+        );
+        let index = Index::read("users", &known(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}})).unwrap();
+        assert_eq!(index.fields, [("age".to_owned(), -1), ("createdAt".to_owned(), 1)]);
+        assert!(derived_name(&"t".repeat(63), &["a"], true).len() == limits::IDENTIFIER_BYTES);
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_indexed() {
+        let code = |value: Value| Index::read("users", &known(), &value).unwrap_err().code().to_owned();
+        assert_eq!(code(json!({"name": "_id_", "fields": ["age"]})), "CANNOT_MODIFY_SYSTEM_INDEX");
+        for bad in [
+            json!({}),
+            json!({"fields": []}),
+            json!({"fields": ["nope"]}),
+            json!({"fields": ["meta"]}),
+            json!({"fields": ["age", "age"]}),
+            json!({"fields": {"age": 2}}),
+            json!({"fields": ["age"], "name": "a.b"}),
+            json!({"fields": ["age"], "uniq": true}),
+        ] {
+            assert_eq!(code(bad.clone()), "VALIDATION_ERROR", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! (module documentation follows with the first code)

@@ -1,0 +1,119 @@
+//! Pages: `page` and `limit`, and the envelope of a list.
+
+use quad_core::{Address, Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::{limits, refusal};
+
+/// Which part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// From 1.
+    pub page: u64,
+    /// 1 to [`limits::PAGE_MAX`].
+    pub limit: u64,
+}
+
+impl Page {
+    /// The first page.
+    pub(crate) const FIRST: Page = Page { page: 1, limit: limits::PAGE_DEFAULT as u64 };
+
+    /// From the arguments of a tool.
+    pub(crate) fn from_arguments(arguments: &Map<String, Value>) -> Result<Page> {
+        let number = |name: &str, default: u64| match arguments.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => {
+                let text = value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+                text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number"))
+            }
+        };
+        Page::checked(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
+    }
+
+    /// From the query of an address.
+    pub(crate) fn from_address(address: &Address) -> Result<Page> {
+        let number = |name: &str, default: u64| match address.variable(name) {
+            None => Ok(default),
+            Some(text) => text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number")),
+        };
+        Page::checked(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
+    }
+
+    fn checked(page: u64, limit: u64) -> Result<Page, Error> {
+        if page == 0 {
+            return Err(refusal::invalid("page", "must be at least 1"));
+        }
+        if !(1..=limits::PAGE_MAX as u64).contains(&limit) {
+            return Err(refusal::invalid("limit", format!("must be 1 to {}", limits::PAGE_MAX)));
+        }
+        Ok(Page { page, limit })
+    }
+
+    /// How many elements come before this page.
+    pub(crate) fn offset(self) -> i64 {
+        i64::try_from((self.page - 1).saturating_mul(self.limit)).unwrap_or(i64::MAX)
+    }
+
+    /// How many elements it may hold.
+    pub(crate) fn size(self) -> i64 {
+        self.limit as i64
+    }
+
+    /// The envelope of a page of a list of `total`.
+    pub(crate) fn envelope(self, items: Vec<Value>, total: i64) -> Value {
+        let pages = (total.max(0) as u64).div_ceil(self.limit);
+        json!({
+            "items": items,
+            "pagination": {
+                "total": total,
+                "page": self.page,
+                "limit": self.limit,
+                "totalPages": pages,
+                "hasNext": self.page < pages,
+                "hasPrev": self.page > 1 && total > 0,
+            },
+        })
+    }
+
+    /// The same page of a list that is in memory.
+    pub(crate) fn cut<T>(self, all: Vec<T>) -> Vec<T> {
+        let offset = usize::try_from(self.offset()).unwrap_or(usize::MAX);
+        all.into_iter().skip(offset).take(self.limit as usize).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_page_has_its_bounds() {
+        assert_eq!(Page::from_arguments(&Map::new()).unwrap(), Page::FIRST);
+        let page = Page::from_arguments(&arguments(json!({"page": "3", "limit": 100}))).unwrap();
+        assert_eq!((page.page, page.limit, page.offset()), (3, 100, 200));
+        for bad in [json!({"page": 0}), json!({"limit": 0}), json!({"limit": 101}), json!({"page": -1}), json!({"page": 1.5})] {
+            assert_eq!(Page::from_arguments(&arguments(bad)).unwrap_err().code(), "VALIDATION_ERROR");
+        }
+        let last = Page::from_arguments(&arguments(json!({"page": u64::MAX}))).unwrap();
+        assert_eq!(last.offset(), i64::MAX);
+    }
+
+    #[test]
+    fn the_envelope_counts_pages() {
+        let check = |page, limit, total, pages: u64, next: bool, prev: bool| {
+            let pagination = &Page { page, limit }.envelope(Vec::new(), total)["pagination"];
+            assert_eq!(pagination["totalPages"], pages);
+            assert_eq!(pagination["hasNext"], next, "{pagination}");
+            assert_eq!(pagination["hasPrev"], prev, "{pagination}");
+        };
+        check(1, 20, 0, 0, false, false);
+        check(1, 20, 20, 1, false, false);
+        check(1, 20, 21, 2, true, false);
+        check(2, 20, 21, 2, false, true);
+        check(9, 20, 21, 2, false, true);
+    }
+}

@@ -1,0 +1,325 @@
+//! Where rows really are: one physical table for each table of the catalogue, with a column for each field.
+//!
+//! On PostgreSQL an environment is a schema; on SQLite its name is a prefix. Identifiers come from the catalogue, which has
+//! checked them, and are quoted all the same. This is the one file that writes SQL for one backend.
+
+use quad_core::{Error, Result, canonical};
+use quad_store::{Backend, DbError, Sql, Tx, Value as SqlValue, params};
+use serde_json::Value;
+
+use crate::field::{Field, FieldType};
+use crate::index::{self, Index};
+use crate::table::Table;
+use crate::{limits, refusal, validate};
+
+/// The name of an environment in the database: its id if that is safe there and nobody has it, otherwise a shortened
+/// one with a digest. Ids are given by imports too, so two tenants may have equal ones.
+pub(crate) fn environment_name(sql: &mut dyn Sql, id: &str) -> Result<String> {
+    // `__` separates the environment from the table on SQLite; a second one would make two names one.
+    let is_safe = id.starts_with("env_") && !id.contains("__") && !id.ends_with('_') && id.len() <= limits::IDENTIFIER_BYTES;
+    let taken = sql.query_opt(
+        "SELECT 1 FROM bkend_environment WHERE physical_key = $1",
+        params![id.to_ascii_lowercase()],
+    )?;
+    if is_safe && taken.is_none() {
+        return Ok(id.to_owned());
+    }
+    let digest = canonical::sha256_hex(format!("{}\n{id}", sql.tenant()).as_bytes());
+    let readable: String = id.trim_start_matches("env_").chars().filter(|c| *c != '_').take(24).collect();
+    Ok(format!("env_{readable}-{}", &digest[..24]))
+}
+
+/// The schema and the name of a table that is about to be made.
+pub(crate) fn table_name(backend: Backend, environment: &str, table: &str) -> (String, String) {
+    match backend {
+        Backend::Sqlite => ("main".to_owned(), format!("{environment}__{table}")),
+        Backend::Postgres => (environment.to_owned(), table.to_owned()),
+    }
+}
+
+/// Makes the table with its columns and its indexes.
+pub(crate) fn create(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    let backend = tx.backend();
+    let text = column_type(backend, FieldType::String);
+    let date = column_type(backend, FieldType::Date);
+    let mut columns = format!(
+        "\"id\" {text} NOT NULL, \"createdBy\" {text} NOT NULL, \"createdAt\" {date} NOT NULL, \"updatedAt\" {date} NOT NULL"
+    );
+    for field in &table.fields {
+        columns.push_str(&format!(", {} {}", quote(&field.name), column_type(backend, field.kind)));
+    }
+    let key = index_name(table, "_id_");
+    let mut ddl = String::new();
+    if backend == Backend::Postgres {
+        ddl.push_str(&format!("CREATE SCHEMA IF NOT EXISTS {};\n", quote(&table.physical_schema)));
+    }
+    ddl.push_str(&format!(
+        "CREATE TABLE {} ({columns}, CONSTRAINT {} PRIMARY KEY (\"id\"));\n",
+        qualified(table),
+        quote(&key)
+    ));
+    ddl.push_str(&format!(
+        "CREATE INDEX {} ON {} (\"createdAt\", \"id\");\n",
+        quote(&index_name(table, "_created_")),
+        qualified(table)
+    ));
+    tx.batch(&ddl)?;
+    for index in &table.indexes {
+        create_index(tx, table, index)?;
+    }
+    Ok(())
+}
+
+/// Drops the table with all its rows.
+pub(crate) fn drop(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    Ok(tx.batch(&format!("DROP TABLE {}", qualified(table)))?)
+}
+
+/// Drops what an environment has in the database beyond its tables, which are gone already.
+pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
+    if tx.backend() == Backend::Postgres {
+        // Without CASCADE: whatever somebody else has put there is not ours to drop.
+        tx.batch(&format!("DROP SCHEMA IF EXISTS {}", quote(physical)))?;
+    }
+    Ok(())
+}
+
+/// Adds a column.
+pub(crate) fn add_column(tx: &mut Tx<'_>, table: &Table, column: &str, kind: FieldType) -> Result<()> {
+    let kind = column_type(tx.backend(), kind);
+    Ok(tx.batch(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified(table), quote(column)))?)
+}
+
+/// Renames a column.
+pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
+    Ok(tx.batch(&format!("ALTER TABLE {} RENAME COLUMN {} TO {}", qualified(table), quote(from), quote(to)))?)
+}
+
+/// Makes an index. Rows that are already there may stand in its way: then nothing is made, and the error shows some.
+pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+    refuse_long_texts(tx, table, index)?;
+    if index.unique {
+        refuse_duplicates(tx, table, index)?;
+    }
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let postgres = tx.backend() == Backend::Postgres;
+    let columns: Vec<String> = index
+        .fields
+        .iter()
+        .map(|(field, direction)| {
+            // A missing value sorts below every other, on both backends and in every list.
+            let order = match (*direction > 0, postgres) {
+                (true, false) => "ASC",
+                (false, false) => "DESC",
+                (true, true) => "ASC NULLS FIRST",
+                (false, true) => "DESC NULLS LAST",
+            };
+            format!("{} {order}", quote(field))
+        })
+        .collect();
+    // Not sparse: at most one record may lack the value, as in a document store.
+    let strict = index.unique && !index.sparse;
+    let nulls = if strict && postgres { " NULLS NOT DISTINCT" } else { "" };
+    let name = index_name(table, &index.name);
+    let mut ddl =
+        format!("CREATE {unique}INDEX {} ON {} ({}){nulls};\n", quote(&name), qualified(table), columns.join(", "));
+    if strict && !postgres {
+        let parts: Vec<String> = index
+            .fields
+            .iter()
+            .map(|(field, _)| format!("({0} IS NULL), COALESCE({0}, '')", quote(field)))
+            .collect();
+        let missing: Vec<String> = index.fields.iter().map(|(field, _)| format!("{} IS NULL", quote(field))).collect();
+        ddl.push_str(&format!(
+            "CREATE UNIQUE INDEX {} ON {} ({}) WHERE {};\n",
+            quote(&format!("{name}.missing")),
+            qualified(table),
+            parts.join(", "),
+            missing.join(" OR ")
+        ));
+    }
+    match tx.batch(&ddl) {
+        Err(DbError::Unique { .. }) => Err(duplicates(index, Vec::new())),
+        done => Ok(done?),
+    }
+}
+
+/// Drops an index.
+pub(crate) fn drop_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+    let name = index_name(table, &index.name);
+    let place = match tx.backend() {
+        Backend::Sqlite => String::new(),
+        Backend::Postgres => format!("{}.", quote(&table.physical_schema)),
+    };
+    let mut ddl = format!("DROP INDEX {place}{};\n", quote(&name));
+    if index.unique && !index.sparse && tx.backend() == Backend::Sqlite {
+        ddl.push_str(&format!("DROP INDEX {};\n", quote(&format!("{name}.missing"))));
+    }
+    Ok(tx.batch(&ddl)?)
+}
+
+/// Which of the table's unique indexes a database error is about.
+pub(crate) fn index_of<'t>(table: &'t Table, constraint: &str) -> Option<&'t Index> {
+    table.indexes.iter().filter(|index| index.unique).find(|index| {
+        let name = index_name(table, &index.name);
+        // SQLite names the columns of a plain index, and the index itself when it is one of expressions.
+        let columns: Vec<String> =
+            index.fields.iter().map(|(field, _)| format!("{}.{field}", table.physical_name)).collect();
+        constraint == name || constraint == format!("{name}.missing") || constraint == columns.join(", ")
+    })
+}
+
+/// The table, quoted, with its schema where there is one.
+pub(crate) fn qualified(table: &Table) -> String {
+    if table.physical_schema == "main" {
+        quote(&table.physical_name)
+    } else {
+        format!("{}.{}", quote(&table.physical_schema), quote(&table.physical_name))
+    }
+}
+
+/// An identifier, quoted.
+pub(crate) fn quote(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+/// A dot, which no table or index name has, keeps these names apart from those of tables.
+fn index_name(table: &Table, index: &str) -> String {
+    let name = format!("{}.{index}", table.physical_name);
+    if table.physical_schema == "main" { name } else { index::shortened(name) }
+}
+
+/// The type of a column.
+fn column_type(backend: Backend, kind: FieldType) -> &'static str {
+    match (kind, backend) {
+        (FieldType::String | FieldType::Reference, Backend::Sqlite) => "TEXT",
+        (FieldType::String | FieldType::Reference, Backend::Postgres) => "text COLLATE \"C\"",
+        (FieldType::Int | FieldType::Long, _) => "BIGINT",
+        (FieldType::Number, Backend::Sqlite) => "REAL",
+        (FieldType::Number, Backend::Postgres) => "double precision",
+        (FieldType::Boolean, Backend::Sqlite) => "INTEGER",
+        (FieldType::Boolean, Backend::Postgres) => "boolean",
+        (FieldType::Date, Backend::Sqlite) => "TEXT",
+        (FieldType::Date, Backend::Postgres) => "timestamptz",
+        (FieldType::Object | FieldType::Array | FieldType::Mixed, Backend::Sqlite) => "TEXT",
+        (FieldType::Object | FieldType::Array | FieldType::Mixed, Backend::Postgres) => "jsonb",
+    }
+}
+
+/// Whether two types are stored alike, so that a change of one into the other moves nothing.
+pub(crate) fn same_column(left: FieldType, right: FieldType) -> bool {
+    left == right || (left.is_text() && right.is_text()) || {
+        let whole = |kind| matches!(kind, FieldType::Int | FieldType::Long);
+        whole(left) && whole(right)
+    }
+}
+
+/// A checked value on its way into a column.
+pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
+    match value {
+        Value::Null => SqlValue::Null,
+        json if kind.is_json() => SqlValue::Text(json.to_string()),
+        Value::Bool(truth) => SqlValue::Bool(*truth),
+        Value::Number(number) if kind == FieldType::Number => number.as_f64().map_or(SqlValue::Null, SqlValue::Real),
+        Value::Number(number) => number.as_i64().map_or(SqlValue::Null, SqlValue::Int),
+        Value::String(text) => SqlValue::Text(text.clone()),
+        other => SqlValue::Text(other.to_string()),
+    }
+}
+
+/// A value on its way out of a column.
+pub(crate) fn from_sql(kind: FieldType, cell: &SqlValue) -> Result<Value> {
+    Ok(match cell {
+        SqlValue::Null => Value::Null,
+        SqlValue::Bool(truth) => Value::Bool(*truth),
+        SqlValue::Int(number) if kind == FieldType::Boolean => Value::Bool(*number != 0),
+        SqlValue::Int(number) => Value::from(*number),
+        SqlValue::Real(number) => validate::plain_number(*number),
+        SqlValue::Text(text) if kind.is_json() => serde_json::from_str(text).map_err(Error::internal)?,
+        SqlValue::Text(text) => Value::from(text.as_str()),
+        SqlValue::Blob(_) => return Err(Error::internal("a user table holds bytes")),
+    })
+}
+
+/// The time of an update: now, but always later than the one before, so that it can tell two states apart.
+pub(crate) fn bumped_time(backend: Backend, parameter: usize) -> String {
+    match backend {
+        // Between the read before and this statement nobody else can write.
+        Backend::Sqlite => format!("${parameter}"),
+        Backend::Postgres => {
+            format!("GREATEST(${parameter}::timestamptz, \"updatedAt\" + interval '1 millisecond')")
+        }
+    }
+}
+
+fn refuse_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+    let columns: Vec<String> = index.fields.iter().map(|(field, _)| quote(field)).collect();
+    let columns = columns.join(", ");
+    let present: Vec<String> = index.fields.iter().map(|(field, _)| format!("{} IS NOT NULL", quote(field))).collect();
+    let filter = if index.sparse { format!("WHERE {}", present.join(" AND ")) } else { String::new() };
+    let found = tx.query(
+        &format!(
+            "SELECT COUNT(*), {columns} FROM {} {filter} GROUP BY {columns} HAVING COUNT(*) > 1 ORDER BY {columns} LIMIT {}",
+            qualified(table),
+            limits::EXAMPLES
+        ),
+        &[],
+    )?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut examples = Vec::with_capacity(found.len());
+    for row in &found {
+        let mut example = serde_json::Map::new();
+        for (place, (name, _)) in index.fields.iter().enumerate() {
+            let kind = kind_of(&table.fields, name);
+            example.insert(name.clone(), from_sql(kind, row.value(place + 1))?);
+        }
+        examples.push(serde_json::json!({"values": example, "count": row.int(0)?}));
+    }
+    Err(duplicates(index, examples))
+}
+
+fn duplicates(index: &Index, examples: Vec<Value>) -> Error {
+    let fields: Vec<&str> = index.fields.iter().map(|(field, _)| field.as_str()).collect();
+    refusal::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
+        .hint("Change or delete the records that share a value, or make the index sparse if values are missing")
+        .fact("examples", examples)
+}
+
+fn refuse_long_texts(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+    let texts: Vec<String> = index
+        .fields
+        .iter()
+        .filter(|(name, _)| kind_of(&table.fields, name).is_text())
+        .map(|(name, _)| format!("COALESCE(octet_length({}), 0)", quote(name)))
+        .collect();
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let longest = tx.query_opt(
+        &format!(
+            "SELECT 1 FROM {} WHERE {} > {} LIMIT 1",
+            qualified(table),
+            texts.join(" + "),
+            limits::INDEXED_TEXT_BYTES
+        ),
+        &[],
+    )?;
+    match longest {
+        None => Ok(()),
+        Some(_) => Err(refusal::conflict(format!(
+            "{} cannot be indexed: some records hold more than {} bytes there",
+            index.name,
+            limits::INDEXED_TEXT_BYTES
+        ))),
+    }
+}
+
+/// The type of a field, system fields included.
+pub(crate) fn kind_of(fields: &[Field], name: &str) -> FieldType {
+    match name {
+        "createdAt" | "updatedAt" => FieldType::Date,
+        _ => fields.iter().find(|field| field.name == name).map_or(FieldType::String, |field| field.kind),
+    }
+}

@@ -1,0 +1,98 @@
+//! The refusals of this scheme: codes of its own vocabulary, a sentence, and what to do next.
+
+use quad_core::{Error, Kind, nearest};
+use serde_json::{Value, json};
+
+/// Something in one field of the input is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Where.
+    pub field: String,
+    /// A word for programs: `required`, `type`, `minLength`, ….
+    pub reason: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// A well-formed name of nothing, or a path whose parts do not belong together: the same answer.
+pub(crate) fn not_found(noun: &'static str) -> Error {
+    let hint = match noun {
+        "Organization" => "List them with backend_org_list or bkend://orgs",
+        "Project" => "List them with backend_project_list or bkend://projects",
+        "Environment" => "List them with backend_env_list or bkend://environments",
+        "Table" => "List them with backend_table_list or bkend://tables",
+        "Record" => "List the rows with backend_data_list",
+        "Version" => "List the versions with backend_schema_version_list or backend_index_version_list",
+        "Access token" => "List them with backend_access_token_list or bkend://access-tokens",
+        _ => "Check the ids",
+    };
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("{noun} not found")).hint(hint)
+}
+
+/// A parameter that the call cannot do without.
+pub(crate) fn missing(parameter: &str) -> Error {
+    Error::bad_input(format!("{parameter} is required"))
+        .fact("details", json!([{"field": parameter, "reason": "required"}]))
+}
+
+/// A parameter outside its rules.
+pub(crate) fn invalid(parameter: &str, message: impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("{parameter}: {message}"))
+        .fact("details", json!([{"field": parameter, "reason": message.to_string()}]))
+}
+
+/// It fits, but not with what is there.
+pub(crate) fn conflict(message: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, "CONFLICT", message)
+}
+
+/// A named limit.
+pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Limit, code, message)
+}
+
+/// A record that does not fit its table.
+pub(crate) fn record_invalid(faults: &[Fault]) -> Error {
+    let details: Vec<Value> = faults
+        .iter()
+        .map(|fault| json!({"field": fault.field, "reason": fault.reason, "message": fault.message}))
+        .collect();
+    let message = faults.first().map_or("The record does not fit the table", |fault| fault.message.as_str());
+    Error::new(Kind::BadInput, "data/validation-error", message)
+        .hint("backend_table_get shows the table's fields and their rules")
+        .fact("details", details)
+}
+
+/// A system field where a user's field is expected.
+pub(crate) fn system_field(name: &str) -> Error {
+    Error::new(Kind::BadInput, "SYSTEM_FIELD_PROTECTED", format!("{name} is a system field and cannot be changed"))
+        .hint("id, createdBy, createdAt and updatedAt are set by the server; choose another name")
+        .fact("details", json!([{"field": name, "reason": "system"}]))
+}
+
+/// A name out of a closed vocabulary that does not exist, with the nearest that does.
+pub(crate) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Error {
+    let refused = Error::bad_input(format!("There is no {what} {}", shown(name)))
+        .fact("details", json!([{"field": shown(name), "reason": "unknown"}]));
+    match nearest(name, known.clone()) {
+        Some(near) => refused.hint(format!("The nearest is {near}")),
+        None => {
+            let mut known: Vec<&str> = known.into_iter().take(30).collect();
+            known.sort_unstable();
+            if known.is_empty() { refused } else { refused.hint(format!("Known are {}", known.join(", "))) }
+        }
+    }
+}
+
+/// What a caller sent, cut to what a sentence can hold.
+pub(crate) fn shown(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

@@ -1,0 +1,90 @@
+//! Names and slugs of organizations and projects.
+
+use quad_core::{Error, Result};
+
+use crate::refusal::invalid;
+use crate::limits;
+
+/// A name that fits a line.
+pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(invalid(parameter, "must not be empty"));
+    }
+    if name.chars().count() > limits::NAME_CHARS || name.contains(char::is_control) {
+        return Err(invalid(parameter, format!("has at most {} characters, none of them control characters", limits::NAME_CHARS)));
+    }
+    Ok(name.to_owned())
+}
+
+/// A description that fits a paragraph.
+pub(crate) fn check_description(text: &str) -> Result<String> {
+    if text.chars().count() > limits::DESCRIPTION_CHARS || text.contains('\0') {
+        return Err(invalid("description", format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS)));
+    }
+    Ok(text.to_owned())
+}
+
+/// A slug that a caller chose.
+pub(crate) fn check(slug: &str) -> Result<String> {
+    let fits = (limits::SLUG_BYTES_MIN..=limits::SLUG_BYTES_MAX).contains(&slug.len());
+    if !fits || !slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
+        let rule = format!("has {} to {} characters of a-z, 0-9 and -", limits::SLUG_BYTES_MIN, limits::SLUG_BYTES_MAX);
+        return Err(invalid("slug", rule));
+    }
+    Ok(slug.to_owned())
+}
+
+/// A slug out of a name. `is_taken` decides; a taken one gets `-2`, `-3`, ….
+pub(crate) fn derive(
+    name: &str,
+    noun: &str,
+    mut is_taken: impl FnMut(&str) -> Result<bool, Error>,
+) -> Result<String> {
+    let mut base = String::new();
+    for c in name.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => base.push(c),
+            _ if base.is_empty() || base.ends_with('-') => {}
+            _ => base.push('-'),
+        }
+    }
+    base.truncate(limits::SLUG_BYTES_MAX - 6);
+    let base = base.trim_end_matches('-');
+    let base = match base.len() {
+        0 => noun.to_owned(),
+        short if short < limits::SLUG_BYTES_MIN => format!("{base}-{noun}"),
+        _ => base.to_owned(),
+    };
+    if !is_taken(&base)? {
+        return Ok(base);
+    }
+    for number in 2..SUFFIXES_TRIED {
+        let slug = format!("{base}-{number}");
+        if !is_taken(&slug)? {
+            return Ok(slug);
+        }
+    }
+    Err(invalid("slug", "every derived slug is taken").hint("Choose a slug yourself"))
+}
+
+/// Equal names that get slugs of their own; beyond that, the caller should choose.
+const SUFFIXES_TRIED: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slug_comes_from_the_name() {
+        let check = |name: &str, taken: &[&str], expect: &str| {
+            assert_eq!(derive(name, "project", |slug| Ok(taken.contains(&slug))).unwrap(), expect);
+        };
+        check("My Organization", &[], "my-organization");
+        check("  Café -- Zürich! ", &[], "caf-z-rich");
+        check("日本", &[], "project");
+        check("A", &[], "a-project");
+        check("Shop", &["shop", "shop-2"], "shop-3");
+        check(&"x".repeat(100), &[], &"x".repeat(44));
+    }
+}

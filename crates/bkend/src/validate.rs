@@ -1,0 +1,312 @@
+//! The write pipeline of a record: system fields go, values are coerced, defaults fill in, and then the rules speak.
+//!
+//! Uniqueness is not decided here: only the database can, in the transaction that writes.
+
+use quad_core::{Result, Timestamp, nearest};
+use regex::{Regex, RegexBuilder};
+use serde_json::{Map, Number, Value};
+
+use crate::field::{Field, FieldType, is_system};
+use crate::refusal::{self, Fault};
+use crate::limits;
+
+/// What the values are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A new record: defaults apply, and every required field must be there.
+    Create,
+    /// A change: only what was sent is looked at.
+    Update,
+}
+
+/// A value for a field of the table; `Null` is no value.
+pub(crate) type Cell<'f> = (&'f Field, Value);
+
+/// Runs the pipeline. The cells come in the order of the table's fields.
+pub(crate) fn record<'f>(fields: &'f [Field], data: &Map<String, Value>, purpose: Purpose) -> Result<Vec<Cell<'f>>> {
+    let mut faults = Vec::new();
+    for name in data.keys().filter(|name| !is_system_exactly(name)) {
+        if !fields.iter().any(|field| field.name == *name) {
+            let near = nearest(name, fields.iter().map(|field| field.name.as_str()));
+            let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+            let message = format!("{} is not a field of this table{near}", refusal::shown(name));
+            faults.push(Fault { field: refusal::shown(name), reason: "unknown", message });
+        }
+    }
+    let mut cells = Vec::with_capacity(fields.len());
+    for field in fields {
+        let value = match data.get(&field.name) {
+            None if purpose == Purpose::Update => continue,
+            None => field.default.clone().unwrap_or(Value::Null),
+            Some(value) => coerce(field.kind, value),
+        };
+        if value.is_null() {
+            if field.required {
+                let message = format!("{} is required", field.name);
+                faults.push(Fault { field: field.name.clone(), reason: "required", message });
+            }
+        } else {
+            check(field, &value, &field.name, &mut faults);
+        }
+        cells.push((field, value));
+    }
+    if faults.is_empty() { Ok(cells) } else { Err(refusal::record_invalid(&faults)) }
+}
+
+/// Only the exact spelling is stripped: `ID` is a mistake that the caller should hear of.
+fn is_system_exactly(name: &str) -> bool {
+    is_system(name) && crate::field::SYSTEM_FIELDS.contains(&name)
+}
+
+/// The value as the type spells it, or the original when it cannot be: the type check then says so.
+pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
+    let coerced = match (kind, value) {
+        (FieldType::Int | FieldType::Long, Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        (FieldType::Int | FieldType::Long, Value::Number(number)) if number.is_f64() => {
+            number.as_f64().and_then(whole).map(Value::from)
+        }
+        (FieldType::Number, Value::String(text)) => {
+            text.trim().parse::<f64>().ok().filter(|number| number.is_finite()).map(plain_number)
+        }
+        (FieldType::Number, Value::Number(number)) if number.is_f64() => number.as_f64().map(plain_number),
+        (FieldType::Boolean, Value::String(text)) => match text.trim() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        (FieldType::Date, Value::String(text)) => instant(text).map(|time| Value::from(time.to_string())),
+        _ => None,
+    };
+    coerced.unwrap_or_else(|| value.clone())
+}
+
+/// Checks a value that is not null against the type, and then against the rules.
+pub(crate) fn check(field: &Field, value: &Value, place: &str, faults: &mut Vec<Fault>) {
+    let mut fault = |reason: &'static str, what: String| {
+        faults.push(Fault { field: place.to_owned(), reason, message: format!("{place} {what}") });
+    };
+    if depth(value) > limits::VALUE_DEPTH {
+        return fault("depth", format!("is nested deeper than {} levels", limits::VALUE_DEPTH));
+    }
+    if holds_nul(value) {
+        return fault("character", "holds a NUL character, which cannot be stored".to_owned());
+    }
+    let fits = match field.kind {
+        FieldType::String | FieldType::Reference => value.is_string(),
+        FieldType::Int | FieldType::Long => value.as_i64().is_some(),
+        FieldType::Number => value.is_number(),
+        FieldType::Boolean => value.is_boolean(),
+        FieldType::Date => value.as_str().and_then(instant).is_some(),
+        FieldType::Object => value.is_object(),
+        FieldType::Array => value.is_array(),
+        FieldType::Mixed => true,
+    };
+    if !fits {
+        return fault("type", format!("must be {}", expected(field.kind)));
+    }
+    if field.kind == FieldType::Number && !is_exact_double(value) {
+        return fault("precision", "is a whole number beyond 2^53; use a field of type long".to_owned());
+    }
+    if let Some(allowed) = &field.allowed
+        && !allowed.iter().any(|one| same(one, value))
+    {
+        let known: Vec<String> = allowed.iter().take(20).map(Value::to_string).collect();
+        fault("enum", format!("must be one of {}", known.join(", ")));
+    }
+    if let Some(text) = value.as_str().filter(|_| field.kind.is_text()) {
+        let characters = text.chars().count() as u64;
+        if let Some(least) = field.min_length.filter(|least| characters < *least) {
+            fault("minLength", format!("has {characters} characters, fewer than {least}"));
+        }
+        if let Some(most) = field.max_length.filter(|most| characters > *most) {
+            fault("maxLength", format!("has {characters} characters, more than {most}"));
+        }
+        if let Some(pattern) = &field.pattern
+            && !compile(pattern).is_ok_and(|regex| regex.is_match(text))
+        {
+            fault("pattern", format!("does not match {pattern}"));
+        }
+    }
+    if let Some(number) = value.as_f64() {
+        if let Some(least) = field.minimum.filter(|least| number < *least) {
+            fault("minimum", format!("is less than {}", plain_number(least)));
+        }
+        if let Some(most) = field.maximum.filter(|most| number > *most) {
+            fault("maximum", format!("is greater than {}", plain_number(most)));
+        }
+    }
+    if let (Some(items), Value::Array(elements)) = (&field.items, value) {
+        for (index, element) in elements.iter().enumerate() {
+            check_nested(items, Some(element), &format!("{place}[{index}]"), faults);
+        }
+    }
+    if let Value::Object(object) = value {
+        for property in &field.properties {
+            let place = format!("{place}.{}", property.name);
+            check_nested(property, object.get(&property.name), &place, faults);
+        }
+    }
+}
+
+fn check_nested(field: &Field, value: Option<&Value>, place: &str, faults: &mut Vec<Fault>) {
+    match value {
+        None | Some(Value::Null) if field.required => {
+            let message = format!("{place} is required");
+            faults.push(Fault { field: place.to_owned(), reason: "required", message });
+        }
+        None | Some(Value::Null) => {}
+        Some(value) => check(field, value, place, faults),
+    }
+}
+
+fn expected(kind: FieldType) -> &'static str {
+    match kind {
+        FieldType::String => "text",
+        FieldType::Reference => "text (the id of a record)",
+        FieldType::Int | FieldType::Long => "a whole number of 64 bits",
+        FieldType::Number => "a number",
+        FieldType::Boolean => "true or false",
+        FieldType::Date => "an ISO 8601 instant with a zone, or a date, of the years 1 to 9999",
+        FieldType::Object => "an object",
+        FieldType::Array => "a list",
+        FieldType::Mixed => "a value",
+    }
+}
+
+/// A pattern, or why it is none. The engine takes time linear in the text, so no pattern can hang a write.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > limits::PATTERN_BYTES {
+        return Err(format!("has at most {} bytes", limits::PATTERN_BYTES));
+    }
+    RegexBuilder::new(pattern).size_limit(limits::PATTERN_PROGRAM_BYTES).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "is too large once compiled".to_owned(),
+        _ => "is not a regular expression that runs in linear time (no look-around, no back references)".to_owned(),
+    })
+}
+
+/// A number without a fraction is a whole number in JSON, so that 41 does not come back as 41.0.
+pub(crate) fn plain_number(number: f64) -> Value {
+    match whole(number) {
+        Some(whole) if whole.unsigned_abs() <= 1 << 53 => Value::from(whole),
+        _ => Number::from_f64(number).map_or(Value::Null, Value::Number),
+    }
+}
+
+fn whole(number: f64) -> Option<i64> {
+    // The bounds are exact powers of two; the upper one is the first double that no longer fits.
+    (number.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number))
+        .then_some(number as i64)
+}
+
+fn is_exact_double(value: &Value) -> bool {
+    let exact = |number: i128| (number as f64) as i128 == number;
+    match value {
+        Value::Number(number) => number
+            .as_i64()
+            .map(i128::from)
+            .or_else(|| number.as_u64().map(i128::from))
+            .is_none_or(exact),
+        _ => true,
+    }
+}
+
+/// Equal as the column would see it: 1 and 1.0 are one number.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => a.as_f64() == b.as_f64(),
+        _ => left == right,
+    }
+}
+
+/// An instant that both backends can hold and print with a year of four digits.
+fn instant(text: &str) -> Option<Timestamp> {
+    const FIRST_MS: i64 = -62_135_596_800_000;
+    const LAST_MS: i64 = 253_402_300_799_999;
+    Timestamp::parse(text.trim()).filter(|time| (FIRST_MS..=LAST_MS).contains(&time.0))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(elements) => elements.iter().any(holds_nul),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::definitions;
+    use serde_json::json;
+
+    fn fields(definition: Value) -> Vec<Field> {
+        definitions(&definition).unwrap().into_iter().map(|defined| defined.field).collect()
+    }
+
+    fn run(fields: &[Field], data: Value, purpose: Purpose) -> Result<Value> {
+        let cells = record(fields, data.as_object().unwrap(), purpose)?;
+        Ok(cells.into_iter().map(|(field, value)| (field.name.clone(), value)).collect::<Map<_, _>>().into())
+    }
+
+    #[test]
+    fn strips_coerces_and_fills_in() {
+        let fields = fields(json!({
+            "name": {"type": "string", "required": true}, "age": "number", "big": "long", "on": "boolean", "day": "date",
+            "role": {"type": "string", "default": "user"},
+        }));
+        let data = json!({"id": "evil", "createdAt": "x", "name": "A", "age": "41", "big": "9007199254740993", "on": "true",
+            "day": "2026-02-12"});
+        assert_eq!(
+            run(&fields, data, Purpose::Create).unwrap(),
+            json!({"name": "A", "age": 41, "big": 9007199254740993i64, "on": true, "day": "2026-02-12T00:00:00.000Z", "role": "user"})
+        );
+        assert_eq!(run(&fields, json!({"age": 41.0}), Purpose::Update).unwrap(), json!({"age": 41}));
+        assert_eq!(run(&fields, json!({"role": null}), Purpose::Update).unwrap(), json!({"role": null}));
+    }
+
+    #[test]
+    fn names_every_fault_by_its_field() {
+        let fields = fields(json!({
+            "name": {"type": "string", "required": true, "minLength": 2, "maxLength": 4, "pattern": "^[a-z]+$"},
+            "age": {"type": "int", "minimum": 0, "maximum": 9}, "on": "bool", "day": "date", "free": "number",
+            "role": {"type": "string", "enum": ["a"]},
+            "tags": {"type": "array", "items": {"type": "string", "maxLength": 2}},
+            "address": {"type": "object", "required": ["city"], "properties": {"city": "string"}},
+        }));
+        let check = |data: Value, field: &str, reason: &str| {
+            let error = run(&fields, data.clone(), Purpose::Update).unwrap_err();
+            assert_eq!(error.code(), "data/validation-error");
+            let details = error.get_fact("details").unwrap();
+            assert_eq!((details[0]["field"].as_str(), details[0]["reason"].as_str()), (Some(field), Some(reason)), "{data}");
+        };
+        check(json!({"name": null}), "name", "required");
+        check(json!({"name": 5}), "name", "type");
+        check(json!({"name": "a"}), "name", "minLength");
+        check(json!({"name": "abcde"}), "name", "maxLength");
+        check(json!({"name": "ABC"}), "name", "pattern");
+        check(json!({"name": "ab\u{0}"}), "name", "character");
+        check(json!({"age": "old"}), "age", "type");
+        check(json!({"age": 1.5}), "age", "type");
+        check(json!({"age": -1}), "age", "minimum");
+        check(json!({"age": 10}), "age", "maximum");
+        check(json!({"on": 1}), "on", "type");
+        check(json!({"day": "tomorrow"}), "day", "type");
+        check(json!({"free": 9007199254740993i64}), "free", "precision");
+        check(json!({"role": "b"}), "role", "enum");
+        check(json!({"tags": ["ok", "long"]}), "tags[1]", "maxLength");
+        check(json!({"address": {}}), "address.city", "required");
+        check(json!({"nmae": "ab"}), "nmae", "unknown");
+        check(json!({"ID": "ab"}), "ID", "unknown");
+        let error = run(&fields, json!({}), Purpose::Create).unwrap_err();
+        assert_eq!(error.message(), "name is required");
+    }
+}

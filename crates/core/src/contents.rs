@@ -1,0 +1,179 @@
+//! What a read returns, before and after sealing.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+
+use crate::{Basis, Error, Kind, Result, canonical, limits};
+
+/// One piece of contents.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Its media type.
+    pub mime_type: Cow<'static, str>,
+    /// Its text or bytes.
+    pub body: Body,
+}
+
+/// Text, or bytes that travel as base64.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// UTF-8.
+    Text(String),
+    /// Anything else.
+    Blob(Bytes),
+}
+
+impl Content {
+    /// A JSON document.
+    pub fn json(value: &impl serde::Serialize) -> Result<Content> {
+        let text = serde_json::to_string(value).map_err(Error::internal)?;
+        Ok(Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(text) })
+    }
+
+    /// Text of some media type.
+    pub fn text(mime_type: &'static str, text: impl Into<String>) -> Content {
+        Content { mime_type: Cow::Borrowed(mime_type), body: Body::Text(text.into()) }
+    }
+
+    /// The bytes themselves, not their base64.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.body {
+            Body::Text(text) => text.as_bytes(),
+            Body::Blob(bytes) => bytes,
+        }
+    }
+}
+
+/// What a scheme hands back for an address.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// One or more contents; never none, since a missing thing is an error.
+    pub contents: Vec<Content>,
+    /// What they rest on.
+    pub basis: Basis,
+    /// Whether the answer may be kept. False for what changes by being read.
+    pub cacheable: bool,
+    /// Whether this address will give the same bytes for ever.
+    pub immutable: bool,
+}
+
+impl Reading {
+    /// A cacheable reading of one content.
+    pub fn new(content: Content, basis: Basis) -> Reading {
+        Reading { contents: vec![content], basis, cacheable: true, immutable: false }
+    }
+
+    /// Serialises, hashes and freezes.
+    pub fn seal(self) -> Result<Sealed> {
+        let bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
+        if bytes > limits::CONTENTS_BYTES {
+            return Err(Error::new(Kind::Limit, "CONTENTS_TOO_LARGE", "The contents are too large for one read")
+                .hint("Read a narrower address, or page through it")
+                .fact("limit_bytes", limits::CONTENTS_BYTES));
+        }
+        let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
+        for content in &self.contents {
+            digest.update(content.bytes());
+        }
+        let tails = self.contents.iter().map(tail).collect::<Result<Vec<Bytes>>>()?;
+        Ok(Sealed {
+            tails: tails.into(),
+            contents: self.contents.into(),
+            content_hash: canonical::hex(digest.finish().as_ref()),
+            basis: Arc::new(self.basis),
+            cacheable: self.cacheable,
+            immutable: self.immutable,
+        })
+    }
+}
+
+/// A reading, serialised once. A reply is `{"uri":` + the requested string + one of the tails: the address is echoed as
+/// the caller spelt it, and everything after it is shared between callers.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    /// For each content, the JSON that follows its `uri` value: `,"mimeType":…,"text":…}`.
+    pub tails: Arc<[Bytes]>,
+    /// The contents, for callers that want them raw.
+    pub contents: Arc<[Content]>,
+    /// SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
+    pub content_hash: String,
+    /// What it rests on.
+    pub basis: Arc<Basis>,
+    /// Whether it may be kept.
+    pub cacheable: bool,
+    /// Whether it never changes.
+    pub immutable: bool,
+}
+
+impl Sealed {
+    /// What it weighs in a cache.
+    pub fn weight(&self) -> usize {
+        let tails: usize = self.tails.iter().map(Bytes::len).sum();
+        let contents: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
+        tails + contents + 64 * (self.basis.tags.len() + self.basis.incidental.len()) + 256
+    }
+
+    /// The `contents` array of a reply to `requested`.
+    pub fn contents_json(&self, requested: &str) -> Vec<u8> {
+        let uri = serde_json::Value::from(requested).to_string();
+        let tails: usize = self.tails.iter().map(|tail| tail.len() + uri.len() + 8).sum();
+        let mut json = Vec::with_capacity(tails + 2);
+        json.push(b'[');
+        for (index, tail) in self.tails.iter().enumerate() {
+            if index > 0 {
+                json.push(b',');
+            }
+            json.extend_from_slice(br#"{"uri":"#);
+            json.extend_from_slice(uri.as_bytes());
+            json.extend_from_slice(tail);
+        }
+        json.push(b']');
+        json
+    }
+}
+
+fn tail(content: &Content) -> Result<Bytes> {
+    let mut json = Vec::with_capacity(content.bytes().len() + 64);
+    json.extend_from_slice(br#","mimeType":"#);
+    serde_json::to_writer(&mut json, &content.mime_type).map_err(Error::internal)?;
+    match &content.body {
+        Body::Text(text) => {
+            json.extend_from_slice(br#","text":"#);
+            serde_json::to_writer(&mut json, text).map_err(Error::internal)?;
+        }
+        Body::Blob(bytes) => {
+            json.extend_from_slice(br#","blob":""#);
+            json.extend_from_slice(BASE64.encode(bytes).as_bytes());
+            json.push(b'"');
+        }
+    }
+    json.push(b'}');
+    Ok(json.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_sealed_reading_echoes_the_requested_address() {
+        let reading = Reading::new(Content::text("text/plain", "a \"b\"\n"), Basis::default());
+        let sealed = reading.seal().unwrap();
+        let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://%41\"")).unwrap();
+        assert_eq!(parsed, json!([{"uri": "x://%41\"", "mimeType": "text/plain", "text": "a \"b\"\n"}]));
+        assert_eq!(sealed.content_hash, canonical::sha256_hex(b"a \"b\"\n"));
+    }
+
+    #[test]
+    fn bytes_travel_as_padded_base64() {
+        let content = Content { mime_type: "image/png".into(), body: Body::Blob(Bytes::from_static(&[0, 255])) };
+        let sealed = Reading::new(content, Basis::default()).seal().unwrap();
+        let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://y")).unwrap();
+        assert_eq!(parsed[0]["blob"], "AP8=");
+    }
+}

@@ -1,0 +1,97 @@
+//! Typed ids: a prefix that says what it names, and a ULID.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::{Error, Result};
+
+/// Declares a typed id. In code an id is never a bare string.
+#[macro_export]
+macro_rules! typed_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// What every new id of this kind begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id.
+            pub fn generate() -> $crate::Result<$name> {
+                $crate::id::ulid().map(|ulid| $name(format!("{}{ulid}", Self::PREFIX).into()))
+            }
+
+            /// An id as it came from an address or an argument: opaque, only its grammar is checked.
+            pub fn parse(text: &str) -> Option<$name> {
+                $crate::id::is_id(text).then(|| $name(text.into()))
+            }
+
+            /// An id as it came from the database.
+            pub fn stored(text: impl Into<Box<str>>) -> $name {
+                $name(text.into())
+            }
+
+            /// The spelling.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+/// Whether `text` fits `[A-Za-z0-9_-]{1,64}`, the grammar of every id.
+pub fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// A ULID: 48 bits of milliseconds, 80 of chance, 26 upper-case characters of Crockford's base 32.
+pub fn ulid() -> Result<String> {
+    let mut chance = [0u8; 10];
+    SystemRandom::new().fill(&mut chance).map_err(|_| Error::internal("the system has no randomness to give"))?;
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Error::internal)?.as_millis();
+    let chance = chance.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+    Ok(encode(now_ms << 80 | chance))
+}
+
+fn encode(bits: u128) -> String {
+    const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    (0..26).rev().map(|place| ALPHABET[(bits >> (5 * place) & 31) as usize] as char).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    typed_id!(
+        /// For the tests below.
+        ThingId,
+        "thing_"
+    );
+
+    #[test]
+    fn encodes_as_the_ulid_specification_does() {
+        assert_eq!(encode(0), "0".repeat(26));
+        assert_eq!(encode(u128::MAX), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+        assert_eq!(encode(31), format!("{}Z", "0".repeat(25)));
+    }
+
+    #[test]
+    fn a_generated_id_parses_and_sorts_by_time() {
+        let first = ThingId::generate().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let second = ThingId::generate().unwrap();
+        assert!(first < second);
+        assert_eq!(ThingId::parse(first.as_str()), Some(first.clone()));
+        assert!(first.as_str().starts_with("thing_") && first.as_str().len() == 32);
+        assert_eq!(ThingId::parse("a/b"), None);
+        assert_eq!(ThingId::parse(""), None);
+    }
+}

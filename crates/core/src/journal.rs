@@ -1,0 +1,36 @@
+//! Where calls are written down before they are answered.
+
+use std::sync::Arc;
+
+use crate::{Basis, BoxFuture, Error, EventDraft, TenantId, Version};
+
+/// The proof that a call was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The tenant's version when the event was written.
+    pub version: Version,
+    /// The event's place in the tenant's chain, from 1.
+    pub sequence: i64,
+    /// The event's id.
+    pub event_id: Arc<str>,
+}
+
+/// Why an event was not written.
+#[derive(Debug)]
+pub enum NotRecorded {
+    /// Basis number so-and-so of the list is no longer right; compute it again.
+    Stale(usize),
+    /// The database failed.
+    Failed(Error),
+}
+
+/// The audit trail, as the path of a read sees it.
+pub trait Journal: Send + Sync {
+    /// Makes one event durable, provided that every basis still holds in the same commit.
+    fn record<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>>;
+}

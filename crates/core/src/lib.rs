@@ -1,0 +1,46 @@
+//! The nouns that every address space shares, and the one path that every read takes.
+//!
+//! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the address's *shape* whether
+//! the caller may, looks in the [`cache`], asks the [`Scheme`] that owns the address, and answers only when the
+//! [`Journal`] has made the audit event durable. What a scheme does inside is its own business; what it must hand
+//! back is a [`Reading`]: contents, and the [`Basis`] that they rest on.
+//!
+//! This crate knows no protocol message, no socket and no SQL.
+#![forbid(unsafe_code)]
+
+pub mod basis;
+pub mod cache;
+pub mod canonical;
+pub mod contents;
+pub mod cursor;
+pub mod error;
+pub mod event;
+pub mod feed;
+pub mod id;
+pub mod journal;
+pub mod limits;
+pub mod principal;
+pub mod prompt;
+pub mod resolver;
+pub mod resource_tools;
+pub mod scheme;
+pub mod scope;
+pub mod time;
+pub mod tool;
+
+pub use basis::{Basis, Tag, Version};
+pub use contents::{Body, Content, Reading, Sealed};
+pub use error::{Error, Kind, Result};
+pub use event::EventDraft;
+pub use feed::{Change, Feed};
+pub use journal::{Journal, NotRecorded, Receipt};
+pub use principal::{Principal, PrincipalKind, TenantId};
+pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, nearest};
+pub use resolver::Resolver;
+pub use scheme::{Route, Scheme};
+pub use scope::{Need, ScopeSet};
+pub use time::Timestamp;
+pub use tool::{Tool, ToolOutput};
+
+/// A boxed future, so that the traits of this crate can be used as trait objects.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,201 @@
+//! What an address space must be able to do.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::prompt::{Message, Prompt};
+use crate::tool::{Call, Called};
+use crate::{Address, Basis, BoxFuture, Error, Need, Principal, Reading, Result, RouteSpec, Tool};
+
+/// An address pattern of a scheme, and what the scheme says about it.
+#[derive(Debug)]
+pub struct Route {
+    /// The template and the grammars of its variables.
+    pub spec: RouteSpec,
+    /// Its name in lists.
+    pub name: &'static str,
+    /// A line for people.
+    pub title: &'static str,
+    /// A sentence for the agent that chooses.
+    pub description: &'static str,
+    /// The media type, when every match has the same.
+    pub mime_type: Option<&'static str>,
+    /// What a reader must hold. Known from the shape alone, before any look at the data.
+    pub need: Need,
+    /// Whether `resources/templates/list` shows it (a template without variables is never shown there).
+    pub advertised: bool,
+}
+
+impl Route {
+    /// The entry in `resources/templates/list`.
+    pub fn entry(&self) -> Value {
+        let mut entry = json!({
+            "uriTemplate": self.spec.template.as_str(),
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+        });
+        if let (Some(mime_type), Some(entry)) = (self.mime_type, entry.as_object_mut()) {
+            entry.insert("mimeType".into(), mime_type.into());
+        }
+        entry
+    }
+}
+
+/// A resource in `resources/list`.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its address, concrete.
+    pub uri: String,
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// A line for people.
+    pub title: Option<String>,
+    /// A sentence for the agent that chooses.
+    pub description: Option<String>,
+    /// Its media type.
+    pub mime_type: Cow<'static, str>,
+    /// How much an assistant should want it, 0 to 1.
+    pub priority: Option<f64>,
+}
+
+impl Listed {
+    /// The entry in `resources/list`.
+    pub fn entry(&self) -> Value {
+        let mut entry = Map::new();
+        entry.insert("uri".into(), self.uri.as_str().into());
+        entry.insert("name".into(), self.name.as_ref().into());
+        if let Some(title) = &self.title {
+            entry.insert("title".into(), title.as_str().into());
+        }
+        if let Some(description) = &self.description {
+            entry.insert("description".into(), description.as_str().into());
+        }
+        entry.insert("mimeType".into(), self.mime_type.as_ref().into());
+        if let Some(priority) = self.priority {
+            entry.insert("annotations".into(), json!({"audience": ["assistant"], "priority": priority}));
+        }
+        Value::Object(entry)
+    }
+}
+
+/// A part of a scheme's listing.
+#[derive(Debug)]
+pub struct Listing {
+    /// In the scheme's stable order.
+    pub entries: Vec<Listed>,
+    /// Where the next part starts: a key of the scheme's own, handed back to [`Scheme::list`]. `None` at the end.
+    pub next: Option<String>,
+    /// What the listing rests on.
+    pub basis: Basis,
+}
+
+/// Possible values of a variable.
+#[derive(Debug, Default)]
+pub struct Completion {
+    /// Ranked; the resolver cuts them to the protocol's maximum.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    pub total: usize,
+    /// What they rest on.
+    pub basis: Basis,
+}
+
+/// A question for possible values.
+#[derive(Clone, Copy, Debug)]
+pub struct CompletionQuery<'a> {
+    /// The template (as published) or the prompt in question.
+    pub subject: Subject<'a>,
+    /// The variable.
+    pub variable: &'a str,
+    /// What has been typed so far.
+    pub prefix: &'a str,
+    /// The other variables, as far as they are known.
+    pub context: &'a Map<String, Value>,
+}
+
+/// What a completion is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// A variable of a template.
+    Template(&'a str),
+    /// An argument of a prompt.
+    Prompt(&'a str),
+}
+
+/// The provider of one address space.
+///
+/// Everything here is called with a proven caller whose scopes have been checked against the declared [`Need`]. What a
+/// scheme reads, it reads in one snapshot and says so in a [`Basis`]; what it writes, it writes in one transaction that
+/// also holds the call's audit event.
+pub trait Scheme: Send + Sync {
+    /// The scheme's name, as in `name://`.
+    fn name(&self) -> &'static str;
+
+    /// What an agent should know to start, at most 2 kB over all schemes.
+    fn instructions(&self) -> &'static str;
+
+    /// Every scope that this scheme knows.
+    fn scopes(&self) -> &'static [&'static str];
+
+    /// The address patterns.
+    fn routes(&self) -> Vec<Route>;
+
+    /// The authorization facts, beyond the route's need, that a reading of `address` depends on. Two callers share a
+    /// cache entry only if this is equal for both.
+    fn facts(&self, caller: &Principal, address: &Address) -> String {
+        let _ = (caller, address);
+        String::new()
+    }
+
+    /// Reads one address. `route` is the index into [`Scheme::routes`].
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>>;
+
+    /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
+    fn list<'a>(
+        &'a self,
+        caller: &'a Principal,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Listing>>;
+
+    /// Possible values of a variable.
+    fn complete<'a>(
+        &'a self,
+        caller: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>>;
+
+    /// The tools, in the order in which they are published.
+    fn tools(&self) -> Vec<Tool> {
+        Vec::new()
+    }
+
+    /// Calls a tool.
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+        let name = call.tool.name;
+        Box::pin(async move { Err(Error::internal(format!("tool {name} is published but not implemented"))) })
+    }
+
+    /// The prompts.
+    fn prompts(&self) -> &'static [Prompt] {
+        &[]
+    }
+
+    /// The messages of a prompt, and what they rest on. Required arguments are present.
+    fn prompt<'a>(
+        &'a self,
+        caller: &'a Principal,
+        prompt: &'static Prompt,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+        let _ = (caller, arguments);
+        Box::pin(async move { Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name))) })
+    }
+}

@@ -1,0 +1,123 @@
+//! Scopes: what a credential grants, and what an address or a tool needs.
+
+use std::sync::Arc;
+
+/// The one scope that no wildcard covers: a person's decision about money is always granted by name.
+const NEVER_BY_WILDCARD: &str = "payment_intent:approve";
+
+/// The scopes that a credential grants, sorted and without duplicates.
+///
+/// A scope is `layer:verb`, split at the last colon; `*` stands for a whole side. `table:*` therefore does not
+/// cover `table:data:read`, whose layer is `table:data`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ScopeSet(Arc<[Box<str>]>);
+
+impl ScopeSet {
+    /// Reads scopes separated by white space or commas.
+    pub fn parse(text: &str) -> ScopeSet {
+        text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).collect()
+    }
+
+    /// Whether some grant covers `needed`.
+    pub fn allows(&self, needed: &str) -> bool {
+        self.0.iter().any(|grant| covers(grant, needed))
+    }
+
+    /// The grants, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+
+    /// True when nothing is granted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> FromIterator<&'a str> for ScopeSet {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(scopes: I) -> ScopeSet {
+        let mut scopes: Vec<Box<str>> = scopes.into_iter().map(Box::from).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        ScopeSet(scopes.into())
+    }
+}
+
+impl std::fmt::Display for ScopeSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+/// Whether `text` has the form of a scope: `layer:verb`, either side possibly `*`.
+pub fn is_scope(text: &str) -> bool {
+    let side = |s: &str| {
+        s == "*"
+            || (!s.is_empty()
+                && s.split(':').all(|part| {
+                    !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-')
+                }))
+    };
+    text.rsplit_once(':').is_some_and(|(layer, verb)| side(layer) && side(verb) && text.len() <= 64)
+}
+
+fn covers(grant: &str, needed: &str) -> bool {
+    if grant == needed {
+        return true;
+    }
+    if needed == NEVER_BY_WILDCARD {
+        return false;
+    }
+    let (Some((grant_layer, grant_verb)), Some((layer, verb))) = (grant.rsplit_once(':'), needed.rsplit_once(':'))
+    else {
+        return false;
+    };
+    (grant_layer == "*" || grant_layer == layer) && (grant_verb == "*" || grant_verb == verb)
+}
+
+/// What a caller must hold: any one of these scopes. An empty list asks for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need(pub &'static [&'static str]);
+
+impl Need {
+    /// Open to every caller that has proven who it is.
+    pub const NOTHING: Need = Need(&[]);
+
+    /// Whether these grants are enough.
+    pub fn is_met_by(&self, scopes: &ScopeSet) -> bool {
+        self.0.is_empty() || self.0.iter().any(|scope| scopes.allows(scope))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_covers_one_whole_side() {
+        let check = |grants: &str, needed: &str, expect: bool| {
+            assert_eq!(ScopeSet::parse(grants).allows(needed), expect, "{grants} → {needed}");
+        };
+        check("table:read", "table:read", true);
+        check("table:*", "table:read", true);
+        check("table:*", "table:data:read", false);
+        check("table:data:*", "table:data:read", true);
+        check("*:read", "table:data:read", true);
+        check("*:read", "table:data:create", false);
+        check("*:*", "organization:read", true);
+        check("*:*", "payment_intent:approve", false);
+        check("payment_intent:*", "payment_intent:approve", false);
+        check("payment_intent:approve", "payment_intent:approve", true);
+        check("", "table:read", false);
+    }
+
+    #[test]
+    fn knows_what_a_scope_looks_like() {
+        for good in ["table:read", "table:data:read", "*:*", "*:read", "access-token:read", "payment_intent:approve"] {
+            assert!(is_scope(good), "{good}");
+        }
+        for bad in ["", "table", ":", "table:", ":read", "Table:read", "table::read", "a b:c"] {
+            assert!(!is_scope(bad), "{bad}");
+        }
+    }
+}

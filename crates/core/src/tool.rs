@@ -1,0 +1,218 @@
+//! Tools: what a caller can do, as a scheme declares it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Basis, Content, Error, EventDraft, Need, Principal, Receipt, Result};
+
+/// A tool as published.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name; 1 to 64 of `[A-Za-z0-9_.-]`.
+    pub name: &'static str,
+    /// A short name for people.
+    pub title: &'static str,
+    /// What it does, for the agent that chooses.
+    pub description: &'static str,
+    /// The JSON Schema of its arguments; the root is an object.
+    pub input_schema: Value,
+    /// The JSON Schema of `structuredContent`, where the shape is fixed.
+    pub output_schema: Option<Value>,
+    /// What the caller must hold.
+    pub need: Need,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// Whether it stands in the short list that an agent sees unless it asks for all.
+    pub core: bool,
+}
+
+/// What a tool does to the world; becomes the protocol's hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// Adds something.
+    Creates,
+    /// Changes something; doing it twice is doing it once.
+    Updates,
+    /// Takes something away.
+    Deletes,
+}
+
+impl Tool {
+    /// The entry in `tools/list`.
+    pub fn entry(&self) -> Value {
+        let mut entry = json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": self.effect == Effect::Reads,
+                "destructiveHint": self.effect == Effect::Deletes,
+                "idempotentHint": matches!(self.effect, Effect::Reads | Effect::Updates),
+                "openWorldHint": false,
+            },
+        });
+        if let (Some(schema), Some(entry)) = (&self.output_schema, entry.as_object_mut()) {
+            entry.insert("outputSchema".into(), schema.clone());
+        }
+        entry
+    }
+}
+
+/// A call of a tool, its arguments already checked against the published schema and the caller's scopes.
+pub struct Call<'a> {
+    /// Who calls.
+    pub caller: &'a Principal,
+    /// Which tool.
+    pub tool: &'a Tool,
+    /// With what.
+    pub arguments: Map<String, Value>,
+    /// The audit event of this call. A tool that writes hands it to its transaction; see [`Called`].
+    pub event: EventDraft,
+    /// Where to say how far it is.
+    pub progress: &'a dyn Progress,
+}
+
+/// Somebody who wants to know how far a long call is.
+pub trait Progress: Send + Sync {
+    /// So much of so much is done. Values must increase.
+    fn report(&self, done: f64, total: Option<f64>, message: &str);
+}
+
+/// Nobody wants to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn report(&self, _done: f64, _total: Option<f64>, _message: &str) {}
+}
+
+/// What came of a call, and whether it has been written down already.
+#[derive(Debug)]
+pub struct Called {
+    /// What the caller gets.
+    pub output: ToolOutput,
+    /// How the audit event stands.
+    pub audit: Audit,
+}
+
+/// How a call's audit event stands when the scheme returns.
+#[derive(Debug)]
+pub enum Audit {
+    /// Written in the transaction that did the work.
+    Written(Receipt),
+    /// Nothing was changed: the resolver writes the event, provided that this basis still holds.
+    Pending(Basis),
+}
+
+impl Called {
+    /// A call that only read.
+    pub fn read(output: ToolOutput, basis: Basis) -> Called {
+        Called { output, audit: Audit::Pending(basis) }
+    }
+
+    /// A call that wrote, with the receipt of its transaction.
+    pub fn wrote(output: ToolOutput, receipt: Receipt) -> Called {
+        Called { output, audit: Audit::Written(receipt) }
+    }
+}
+
+/// What a tool returns.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOutput {
+    /// The result as data.
+    pub structured: Option<Value>,
+    /// The result as blocks. When empty, the structured result is also sent as one text block.
+    pub blocks: Vec<Block>,
+    /// Set by the few tools whose failure is itself a result.
+    pub is_error: bool,
+}
+
+impl ToolOutput {
+    /// A result as data; the text block is made from it.
+    pub fn structured(value: Value) -> ToolOutput {
+        ToolOutput { structured: Some(value), ..ToolOutput::default() }
+    }
+
+    /// Adds a link to an address that the result is about.
+    pub fn link(mut self, uri: impl Into<String>, name: impl Into<String>) -> ToolOutput {
+        self.blocks.push(Block::Link {
+            uri: uri.into(),
+            name: name.into(),
+            mime_type: Some(Cow::Borrowed("application/json")),
+        });
+        self
+    }
+}
+
+/// A block of a tool's result or of a prompt's message.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// Text.
+    Text(String),
+    /// A picture, as base64.
+    Image {
+        /// Base64.
+        data: String,
+        /// Its media type.
+        mime_type: Cow<'static, str>,
+    },
+    /// A sound, as base64.
+    Audio {
+        /// Base64.
+        data: String,
+        /// Its media type.
+        mime_type: Cow<'static, str>,
+    },
+    /// A pointer to an address.
+    Link {
+        /// The address.
+        uri: String,
+        /// Its name.
+        name: String,
+        /// Its media type, if it has one.
+        mime_type: Option<Cow<'static, str>>,
+    },
+    /// Contents, in place.
+    Embedded {
+        /// The address.
+        uri: String,
+        /// What is there.
+        content: Content,
+    },
+}
+
+/// Checks arguments against a published schema, naming every fault by its place.
+pub fn validate(schema: &jsonschema::Validator, arguments: &Value) -> Result<()> {
+    let faults: Vec<Value> = schema
+        .iter_errors(arguments)
+        .take(FAULTS_NAMED)
+        .map(|fault| {
+            let place = fault.instance_path().to_string();
+            json!({"field": place.trim_start_matches('/').replace('/', "."), "reason": shorten(&fault.to_string())})
+        })
+        .collect();
+    let Some(first) = faults.first() else { return Ok(()) };
+    let place = first["field"].as_str().unwrap_or_default();
+    let reason = first["reason"].as_str().unwrap_or_default();
+    let message = if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") };
+    Err(Error::bad_input(message)
+        .hint("The tool's inputSchema in tools/list says what it takes")
+        .fact("details", faults))
+}
+
+/// Faults that one refusal names; more would bury the first.
+const FAULTS_NAMED: usize = 8;
+
+/// The validator quotes the offending value; a megabyte of it helps nobody.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

@@ -1,0 +1,153 @@
+//! The signing key: one Ed25519 pair, and a MAC key derived from the same seed.
+//!
+//! Tokens are signed, so that others can check them with the public half; sealed strings (session ids) are only ever
+//! checked by us, so a MAC is enough. Where the seed lives is [`KeyHome`](crate::KeyHome)'s business.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use quad_core::{Error, Result, canonical};
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use ring::{hkdf, hmac};
+
+/// The 32 secret bytes that everything else is derived from.
+pub type Seed = [u8; 32];
+
+/// A key that signs tokens and seals strings.
+pub struct SigningKey {
+    pair: Ed25519KeyPair,
+    mac: hmac::Key,
+    kid: String,
+}
+
+impl SigningKey {
+    /// The key of that seed.
+    pub fn from_seed(seed: &Seed) -> Result<SigningKey> {
+        let pair =
+            Ed25519KeyPair::from_seed_unchecked(seed).map_err(|error| Error::internal(error.to_string()))?;
+        let mac = hmac::Key::new(hmac::HMAC_SHA256, &derive(seed, "sealed strings")?);
+        let mut kid = canonical::sha256_hex(pair.public_key().as_ref());
+        kid.truncate(16);
+        Ok(SigningKey { pair, mac, kid })
+    }
+
+    /// The key's name in token headers: the first 16 hexadecimal digits of its public half's SHA-256.
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// Signs.
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        self.pair.sign(message).as_ref().to_vec()
+    }
+
+    /// Whether `signature` is ours and of that message.
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(&ED25519, self.pair.public_key().as_ref()).verify(message, signature).is_ok()
+    }
+
+    /// `payload` as visible ASCII that only we can make. It is not secret, only unforgeable. `purpose` keeps one kind
+    /// of sealed string from passing as another.
+    pub fn seal(&self, purpose: &str, payload: &[u8]) -> String {
+        let payload = BASE64.encode(payload);
+        let tag = hmac::sign(&self.mac, mac_input(purpose, &payload).as_bytes());
+        format!("{payload}.{}", BASE64.encode(tag))
+    }
+
+    /// The payload of a string that we sealed for that purpose. Each has exactly one accepted spelling: the MAC is over
+    /// the encoded text, and the decoder refuses stray bits.
+    pub fn unseal(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
+        let (payload, tag) = sealed.split_once('.')?;
+        let tag = BASE64.decode(tag).ok()?;
+        hmac::verify(&self.mac, mac_input(purpose, payload).as_bytes(), &tag).ok()?;
+        BASE64.decode(payload).ok()
+    }
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SigningKey").field("kid", &self.kid).finish_non_exhaustive()
+    }
+}
+
+fn mac_input(purpose: &str, payload: &str) -> String {
+    format!("{purpose}.{payload}")
+}
+
+/// 32 bytes for one use out of a secret, by HKDF with SHA-256.
+pub fn derive(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
+    let mut derived = [0; 32];
+    hkdf::Salt::new(hkdf::HKDF_SHA256, b"quadrivium")
+        .extract(secret)
+        .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
+        .and_then(|key| key.fill(&mut derived))
+        .map_err(|_| Error::internal("the key derivation refused its length"))?;
+    Ok(derived)
+}
+
+/// Random bytes.
+pub fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| Error::internal("the system has no randomness to give"))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> SigningKey {
+        SigningKey::from_seed(&[byte; 32]).unwrap()
+    }
+
+    #[test]
+    fn the_first_vector_of_rfc_8032() {
+        let seed = [
+            0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4,
+            0x44, 0x49, 0xc5, 0x69, 0x7b, 0x32, 0x69, 0x19, 0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60,
+        ];
+        let key = SigningKey::from_seed(&seed).unwrap();
+        assert!(
+            canonical::hex(&key.sign(b""))
+                .starts_with("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
+        );
+        assert_eq!(key.kid(), "21fe31dfa154a261");
+        assert!(key.verifies(b"", &key.sign(b"")));
+        assert!(!key.verifies(b"x", &key.sign(b"")));
+    }
+
+    #[test]
+    fn a_sealed_string_opens_for_its_key_and_purpose_only() {
+        let sealed = key(1).seal("session", b"{\"t\":\"a\"}");
+        assert!(sealed.bytes().all(|byte| byte.is_ascii_graphic()));
+        assert_eq!(key(1).unseal("session", &sealed).as_deref(), Some(&b"{\"t\":\"a\"}"[..]));
+        assert_eq!(key(1).unseal("cursor", &sealed), None);
+        assert_eq!(key(2).unseal("session", &sealed), None);
+    }
+
+    #[test]
+    fn no_single_change_of_a_sealed_string_opens() {
+        let sealed = key(1).seal("session", b"payload");
+        for place in 0..sealed.len() {
+            for other in ['A', 'B', 'Q', 'g', 'w', '.', '=', '_'] {
+                let mut changed: Vec<char> = sealed.chars().collect();
+                if changed[place] == other {
+                    continue;
+                }
+                changed[place] = other;
+                let changed: String = changed.into_iter().collect();
+                assert_eq!(key(1).unseal("session", &changed), None, "{changed}");
+            }
+        }
+        assert_eq!(key(1).unseal("session", &format!("{sealed}=")), None);
+        assert_eq!(key(1).unseal("session", ""), None);
+    }
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        let shown = format!("{:?}", key(7));
+        assert_eq!(shown, format!("SigningKey {{ kid: {:?}, .. }}", key(7).kid()));
+    }
+}

@@ -1,0 +1,157 @@
+//! A secret of 32 bytes in a file that only its owner can read.
+//!
+//! Several processes may start at once on one data directory, so the file appears complete or not at all: it is written
+//! under another name and then *linked* to its own. A link never overwrites; whoever comes second reads the first's.
+//! The content is one line of base64url, so that a person can copy it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use quad_core::{Error, Kind, Result, id};
+
+use crate::key;
+
+/// The secret in that file; made now if there is no such file.
+pub fn read_or_create(path: &Path) -> Result<[u8; 32]> {
+    match read(path)? {
+        Some(secret) => Ok(secret),
+        None => {
+            create(path, &key::random()?)?;
+            read(path)?.ok_or_else(|| failed(path, "it vanished while it was being made"))
+        }
+    }
+}
+
+/// The secret in that file, `None` if there is no such file.
+pub fn read(path: &Path) -> Result<Option<[u8; 32]>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path, &error.to_string()).because(error)),
+    };
+    refuse_if_others_can_read(path, &file)?;
+    let mut line = String::new();
+    // More than a line of ours has, so that a longer file does not pass.
+    let length = file.take(64).read_to_string(&mut line);
+    let secret =
+        length.ok().and_then(|_| BASE64.decode(line.trim()).ok()).and_then(|bytes| bytes.try_into().ok());
+    match secret {
+        Some(secret) => Ok(Some(secret)),
+        None => Err(Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
+            .hint("Put it back from a backup. Removing it makes a new key, and every token made so far becomes invalid")),
+    }
+}
+
+#[cfg(unix)]
+fn refuse_if_others_can_read(path: &Path, file: &File) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = file.metadata().map_err(|error| failed(path, &error.to_string()).because(error))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let message =
+        format!("{} holds a key but others than its owner can reach it (mode {mode:o})", path.display());
+    Err(Error::new(Kind::BadInput, "KEY_EXPOSED", message).hint(format!("chmod 600 {}", path.display())))
+}
+
+#[cfg(not(unix))]
+fn refuse_if_others_can_read(_path: &Path, _file: &File) -> Result<()> {
+    // There is no mode here; the data directory stands in the user's own profile.
+    Ok(())
+}
+
+/// Makes the file, unless somebody else has just made it.
+fn create(path: &Path, secret: &[u8; 32]) -> Result<()> {
+    let failing = |error: std::io::Error| failed(path, &error.to_string()).because(error);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failing)?;
+    let draft = path.with_extension(format!("key.{}", id::ulid()?));
+    let linked = write_draft(&draft, secret).and_then(|()| match fs::hard_link(&draft, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    });
+    // The draft goes whatever happened; if even that fails, the first cause is the one to report.
+    let removed = fs::remove_file(&draft);
+    linked.map_err(failing)?;
+    removed.map_err(failing)?;
+    sync_folder(folder).map_err(failing)
+}
+
+fn write_draft(draft: &Path, secret: &[u8; 32]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(draft)?;
+    file.write_all(format!("{}\n", BASE64.encode(secret)).as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes the new name durable: a key that is lost in a power cut takes every token with it.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn failed(path: &Path, cause: &str) -> Error {
+    Error::new(Kind::Internal, "KEY_FILE", format!("The key file {} cannot be used: {cause}", path.display()))
+        .hint("The data directory must be writable by this user and on a file system with hard links")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn many_that_start_at_once_agree_and_leave_one_private_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join("signing.key");
+        let secrets: Vec<_> = std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..16).map(|_| scope.spawn(|| read_or_create(&path).unwrap())).collect();
+            starting.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(secrets.iter().all(|secret| *secret == secrets[0]));
+        assert_eq!(read(&path).unwrap(), Some(secrets[0]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a draft was left behind");
+    }
+
+    #[test]
+    fn refuses_a_file_that_others_can_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("signing.key");
+        read_or_create(&path).unwrap();
+        for mode in [0o640, 0o604, 0o620] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = read_or_create(&path).unwrap_err();
+            assert_eq!(error.code(), "KEY_EXPOSED");
+            assert_eq!(error.next_step(), Some(format!("chmod 600 {}", path.display()).as_str()));
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        read_or_create(&path).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("signing.key");
+        for damaged in ["", "nonsense", &BASE64.encode([1; 31]), &format!("{0}{0}", BASE64.encode([1; 32]))] {
+            fs::write(&path, damaged).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            assert_eq!(read_or_create(&path).unwrap_err().code(), "KEY_DAMAGED", "{damaged:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+}

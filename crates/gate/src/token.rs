@@ -1,0 +1,287 @@
+//! Local tokens: minted here, registered in the database, and revoked there.
+//!
+//! A token's text is never stored, only its id and what it grants. Minting also registers its holder: an agent's
+//! registration holds the union of everything that it has been granted.
+
+use std::sync::Arc;
+
+use quad_core::{
+    Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, Version, typed_id,
+};
+use quad_store::{Row, Sql, Tx, Writer, params};
+use serde_json::{Value, json};
+
+use crate::gate::Gate;
+use crate::jws::{self, Claims};
+use crate::{grant, limits};
+
+typed_id!(
+    /// A token's id: the `jti` of its text and the key of its row.
+    TokenId,
+    "tok_"
+);
+
+/// What a new token shall be.
+#[derive(Clone, Debug)]
+pub struct MintRequest {
+    /// Whose data it opens.
+    pub tenant: TenantId,
+    /// Who holds it.
+    pub subject: String,
+    /// Whether its holder is a program or a person.
+    pub kind: PrincipalKind,
+    /// What it grants, separated by spaces or commas.
+    pub scopes: String,
+    /// How long it lives; a year if nothing is said.
+    pub ttl_ms: Option<i64>,
+    /// Who asks for it, for the audit.
+    pub actor: String,
+}
+
+/// A new token. Its text is here and nowhere else.
+#[derive(Clone)]
+pub struct Minted {
+    /// The text, as it belongs after `Bearer `.
+    pub token: String,
+    /// What is kept of it.
+    pub record: TokenRecord,
+}
+
+impl std::fmt::Debug for Minted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Minted").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+/// What is kept of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Its id, `tok_…`.
+    pub id: String,
+    /// Whose data it opens.
+    pub tenant: TenantId,
+    /// Who holds it.
+    pub subject: String,
+    /// Program or person.
+    pub kind: PrincipalKind,
+    /// What it grants.
+    pub scopes: ScopeSet,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// When it was taken back.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl TokenRecord {
+    /// The record as JSON, for lists.
+    pub fn entry(&self) -> Value {
+        json!({
+            "id": self.id,
+            "tenant_id": self.tenant.as_str(),
+            "subject": self.subject,
+            "kind": self.kind.as_str(),
+            "scopes": self.scopes.iter().collect::<Vec<_>>(),
+            "created_at": self.created_at,
+            "expires_at": self.expires_at,
+            "revoked_at": self.revoked_at,
+        })
+    }
+
+    /// Reads the columns of [`COLUMNS`].
+    fn from_row(tenant: &TenantId, row: &Row) -> Result<TokenRecord> {
+        let kind = row.text(2)?;
+        Ok(TokenRecord {
+            id: row.text(0)?.to_owned(),
+            tenant: tenant.clone(),
+            subject: row.text(1)?.to_owned(),
+            kind: PrincipalKind::parse(kind)
+                .ok_or_else(|| Error::internal(format!("a token's kind is {kind}")))?,
+            scopes: ScopeSet::parse(row.text(3)?),
+            created_at: Timestamp(row.int(4)?),
+            expires_at: Timestamp(row.int(5)?),
+            revoked_at: row.opt_int(6)?.map(Timestamp),
+        })
+    }
+}
+
+const COLUMNS: &str = "id, subject, kind, scopes, created_at, expires_at, revoked_at";
+
+/// The tag that a change of that token touches.
+pub(crate) fn tag(id: &str) -> Tag {
+    Tag::new(format!("gate:token:{id}"))
+}
+
+/// The tag that a change of that holder's state touches.
+pub(crate) fn holder_tag(subject: &str) -> Tag {
+    Tag::new(format!("gate:agent:{subject}"))
+}
+
+/// How a signed token stands in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Registered, as its holder is, and not revoked.
+    Good,
+    /// The token or its holder is unknown, or the holder is not active.
+    Unregistered,
+    /// Taken back.
+    Revoked,
+}
+
+/// How that token stands, and at which version.
+pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str) -> Result<(Standing, Version)> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT t.revoked_at FROM gate_token t JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
+         WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3 AND a.state = 'active'",
+        params![tenant, id, subject],
+    )?;
+    let standing = match row {
+        None => Standing::Unregistered,
+        Some(row) if row.opt_int(0)?.is_some() => Standing::Revoked,
+        Some(_) => Standing::Good,
+    };
+    Ok((standing, sql.version()))
+}
+
+impl Gate {
+    /// Makes a token and registers its holder. `known_scopes` is the vocabulary of every mounted scheme.
+    pub async fn mint(&self, request: MintRequest, known_scopes: &[&str]) -> Result<Minted> {
+        grant::check_tenant(request.tenant.as_str())?;
+        grant::check_subject(&request.subject)?;
+        let scopes = grant::scopes(&request.scopes, request.kind, known_scopes)?;
+        let ttl_ms = grant::ttl_ms(request.ttl_ms)?;
+        // Whole seconds, as the token's text has them: text and row say the same.
+        let issued_at = Timestamp(Timestamp::now().0.div_euclid(1_000) * 1_000);
+        let claims = Claims {
+            id: TokenId::generate()?.to_string(),
+            tenant: request.tenant.clone(),
+            subject: Arc::from(request.subject.as_str()),
+            kind: request.kind,
+            scopes: scopes.clone(),
+            issued_at,
+            expires_at: Timestamp(issued_at.plus_ms(ttl_ms).0.div_euclid(1_000) * 1_000),
+        };
+        let token = jws::sign(&self.key, &claims);
+        if token.len() > limits::TOKEN_BYTES {
+            return Err(Error::bad_input("So many scopes do not fit into a token")
+                .hint("Use wildcards such as table:*")
+                .fact("field", "scopes"));
+        }
+        let record = TokenRecord {
+            id: claims.id,
+            tenant: request.tenant,
+            subject: request.subject,
+            kind: request.kind,
+            scopes,
+            created_at: claims.issued_at,
+            expires_at: claims.expires_at,
+            revoked_at: None,
+        };
+        let event = EventDraft::system("identity", "token.minted", &request.actor)
+            .input("subject", record.subject.as_str())
+            .input("kind", record.kind.as_str())
+            .input("scopes", record.scopes.to_string())
+            .output("token_id", record.id.as_str());
+        let writer = Writer { tenant: record.tenant.clone(), proof: None };
+        let row = record.clone();
+        self.store.write(&writer, event, move |tx| insert(tx, &row)).await?;
+        Ok(Minted { token, record })
+    }
+
+    /// The tenant's tokens, newest first, expired and revoked ones among them.
+    pub async fn tokens(&self, tenant: &TenantId) -> Result<Vec<TokenRecord>> {
+        self.store
+            .read(tenant, |snapshot| {
+                let tenant = snapshot.tenant().clone();
+                let listing = format!(
+                    "SELECT {COLUMNS} FROM gate_token WHERE tenant_id = $1 ORDER BY id DESC LIMIT {}",
+                    limits::TOKENS_LISTED
+                );
+                let rows = snapshot.query(&listing, params![tenant.as_str()])?;
+                rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect()
+            })
+            .await
+    }
+
+    /// Takes a token back, from the next call on, in every process. Once more does no harm.
+    pub async fn revoke(&self, tenant: &TenantId, id: &str, actor: &str) -> Result<TokenRecord> {
+        let Some(id) = TokenId::parse(id) else { return Err(no_such_token(id)) };
+        let event = EventDraft::system("identity", "token.revoked", actor).input("token_id", id.as_str());
+        let writer = Writer { tenant: tenant.clone(), proof: None };
+        let (record, _) = self.store.write(&writer, event, move |tx| take_back(tx, &id)).await?;
+        Ok(record)
+    }
+}
+
+fn insert(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
+    // Two tokens for one holder at once: the second must see the first's registration, or the union loses one.
+    tx.lock(&format!("gate:agent:{}", record.subject))?;
+    register_holder(tx, record)?;
+    tx.execute(
+        "INSERT INTO gate_token (tenant_id, id, subject, kind, scopes, created_at, expires_at, revoked_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, NULL)",
+        params![
+            record.tenant.as_str(),
+            record.id.as_str(),
+            record.subject.as_str(),
+            record.kind.as_str(),
+            record.scopes.to_string(),
+            record.created_at,
+            record.expires_at
+        ],
+    )?;
+    tx.touch(tag(&record.id));
+    Ok(())
+}
+
+fn register_holder(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
+    let found = tx.query_opt(
+        "SELECT kind, scopes FROM gate_agent WHERE tenant_id = $1 AND subject = $2",
+        params![record.tenant.as_str(), record.subject.as_str()],
+    )?;
+    let mut scopes = record.scopes.clone();
+    if let Some(row) = found {
+        let kind = row.text(0)?;
+        if kind != record.kind.as_str() {
+            let message =
+                format!("{} is registered as {kind}, not as {}", record.subject, record.kind.as_str());
+            return Err(Error::new(Kind::Conflict, "SUBJECT_KIND_DIFFERS", message)
+                .hint("A program and a person need two subjects: choose another one for this token"));
+        }
+        scopes = ScopeSet::parse(row.text(1)?).iter().chain(record.scopes.iter()).collect();
+    }
+    tx.execute(
+        "INSERT INTO gate_agent (tenant_id, subject, kind, scopes, state, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, 'active', $5, $5) \
+         ON CONFLICT (tenant_id, subject) DO UPDATE SET scopes = excluded.scopes, updated_at = excluded.updated_at",
+        params![
+            record.tenant.as_str(),
+            record.subject.as_str(),
+            record.kind.as_str(),
+            scopes.to_string(),
+            tx.now()
+        ],
+    )?;
+    Ok(())
+}
+
+fn take_back(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
+    let tenant = tx.tenant().clone();
+    let now = tx.now();
+    // The first revocation's time stays.
+    let update = format!(
+        "UPDATE gate_token SET revoked_at = COALESCE(revoked_at, $3) WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
+    );
+    let row = tx.query_opt(&update, params![tenant.as_str(), id.as_str(), now])?;
+    let row = row.ok_or_else(|| no_such_token(id.as_str()))?;
+    tx.touch(tag(id.as_str()));
+    TokenRecord::from_row(&tenant, &row)
+}
+
+fn no_such_token(id: &str) -> Error {
+    let shown: String = id.chars().take(64).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {shown} in this tenant"))
+        .hint("`quad token list` shows the tokens; an id begins with tok_")
+}

@@ -1,0 +1,2 @@
+//! The `quad` binary.
+fn main() {}

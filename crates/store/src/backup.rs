@@ -1,0 +1,43 @@
+//! A copy of the database that is right as of one moment, made while it is in use.
+
+use std::path::Path;
+use std::time::Duration;
+
+use quad_core::{Error, Kind, Result};
+
+use crate::connection::sqlite;
+use crate::{Location, Store, limits};
+
+impl Store {
+    /// Copies the database into a new file; `progress` hears how many pages are done, of how many.
+    pub async fn backup(&self, to: &Path, mut progress: impl FnMut(u64, u64) + Send + 'static) -> Result<()> {
+        let Location::Sqlite(file) = self.location() else {
+            return Err(Error::new(Kind::BadInput, "BACKUP_UNSUPPORTED", "This data is in PostgreSQL")
+                .hint("Use pg_dump, or your server's own backups"));
+        };
+        let (file, to) = (file.clone(), to.to_owned());
+        let copy = move || -> Result<()> {
+            // Made, never overwritten: a backup that replaces yesterday's by mistake is worse than none.
+            std::fs::OpenOptions::new().write(true).create_new(true).open(&to).map_err(|error| {
+                let hint = format!("Choose a file that does not exist in a folder that does: {error}");
+                Error::bad_input(format!("{} cannot be made", to.display())).hint(hint)
+            })?;
+            let source = sqlite::Conn::open(&file)?;
+            let mut target = rusqlite::Connection::open(&to).map_err(Error::internal)?;
+            let backup = rusqlite::backup::Backup::new(&source.inner, &mut target).map_err(Error::internal)?;
+            loop {
+                let step = backup.step(limits::BACKUP_STEP_PAGES).map_err(Error::internal)?;
+                let figures = backup.progress();
+                let total = u64::try_from(figures.pagecount).unwrap_or(0);
+                progress(total.saturating_sub(u64::try_from(figures.remaining).unwrap_or(0)), total);
+                match step {
+                    rusqlite::backup::StepResult::Done => return Ok(()),
+                    rusqlite::backup::StepResult::More => {}
+                    // Somebody is writing; let them.
+                    _ => std::thread::sleep(Duration::from_millis(5)),
+                }
+            }
+        };
+        tokio::task::spawn_blocking(copy).await.map_err(Error::internal)?
+    }
+}

@@ -1,0 +1,44 @@
+//! The change log: what each version touched.
+
+use std::sync::Arc;
+
+use quad_core::{Change, Result, Tag, TenantId, Timestamp, Version};
+
+use crate::connection::Connection;
+use crate::{DbError, limits, params};
+
+/// Adds one change.
+pub(crate) fn insert(
+    connection: &mut Connection,
+    tenant: &TenantId,
+    change: &Change,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let tags: Vec<&str> = change.tags.iter().map(Tag::as_str).collect();
+    connection.execute(
+        "INSERT INTO change (tenant_id, version, tags, created_at) VALUES ($1, $2, $3, $4)",
+        params![tenant.as_str(), change.version.0, tags.join(" "), now],
+    )?;
+    // Now and then, drop what no cache entry can still ask about.
+    if change.version.0 % 1_024 == 0 {
+        connection.execute(
+            "DELETE FROM change WHERE tenant_id = $1 AND version <= $2",
+            params![tenant.as_str(), change.version.0 - limits::CHANGES_KEPT],
+        )?;
+    }
+    Ok(())
+}
+
+/// The changes after `after`, oldest first, at most as many as a process remembers; the newest when there are more.
+pub(crate) fn since(connection: &mut Connection, tenant: &TenantId, after: Version) -> Result<Vec<Arc<Change>>> {
+    let rows = connection.query(
+        "SELECT version, tags FROM change WHERE tenant_id = $1 AND version > $2 ORDER BY version DESC LIMIT $3",
+        params![tenant.as_str(), after.0, limits::CHANGES_REMEMBERED as i64],
+    )?;
+    let mut changes = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        let tags = row.text(1)?.split_whitespace().map(Tag::new).collect();
+        changes.push(Arc::new(Change { version: Version(row.int(0)?), tags }));
+    }
+    Ok(changes)
+}

@@ -1,0 +1,355 @@
+//! One commit: a group of jobs in one transaction.
+//!
+//! Work first, each job in its own savepoint; then, tenant by tenant in order, the head is locked, every job that went
+//! well gets its version and its link in the chain, and every record is checked: an answer that a newer change has
+//! touched leaves the group and is computed again. Then the commit, and only after it does anybody hear of anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quad_core::{
+    Basis, Change, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp, Version,
+};
+use serde_json::{Map, Value as Json};
+use tokio::sync::oneshot;
+
+use crate::connection::Connection;
+use crate::feed::Mirror;
+use crate::head::Head;
+use crate::sql::Tx;
+use crate::{Backend, chain, change, head, limits};
+
+/// Something to be done in a commit.
+pub(crate) enum Job {
+    Work(Box<dyn Work>),
+    Record(Record),
+}
+
+/// A closure that writes.
+pub(crate) trait Work: Send {
+    fn tenant(&self) -> &TenantId;
+    /// What the caller's credential rests on.
+    fn proof(&self) -> Option<&Basis>;
+    /// The audit event; without one the work advances no version and is announced to nobody.
+    fn event(&self) -> Option<&EventDraft>;
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
+    fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>);
+}
+
+/// An audit event of something that wrote nothing.
+pub(crate) struct Record {
+    pub(crate) tenant: TenantId,
+    pub(crate) event: EventDraft,
+    pub(crate) bases: Vec<Arc<Basis>>,
+    pub(crate) reply: oneshot::Sender<Result<Receipt, NotRecorded>>,
+}
+
+impl Job {
+    fn tenant(&self) -> &TenantId {
+        match self {
+            Job::Work(work) => work.tenant(),
+            Job::Record(record) => &record.tenant,
+        }
+    }
+
+    fn finish(self, verdict: Verdict) {
+        match self {
+            Job::Work(work) => work.finish(match verdict {
+                Verdict::Done(receipt) => Ok(receipt),
+                Verdict::Refused(error) => Err(error),
+                Verdict::Stale(_) => Err(credential_changed()),
+            }),
+            Job::Record(record) => {
+                let outcome = match verdict {
+                    Verdict::Done(Some(receipt)) => Ok(receipt),
+                    Verdict::Done(None) => Err(NotRecorded::Failed(Error::internal("a record without a receipt"))),
+                    Verdict::Refused(error) => Err(NotRecorded::Failed(error)),
+                    Verdict::Stale(index) => Err(NotRecorded::Stale(index)),
+                };
+                // A caller that has gone away has no use for its receipt; the event stays.
+                let _ = record.reply.send(outcome);
+            }
+        }
+    }
+}
+
+/// What became of a job.
+enum Verdict {
+    Done(Option<Receipt>),
+    Refused(Error),
+    Stale(usize),
+}
+
+/// What a job's work left for the head.
+struct Ran {
+    tags: Vec<Tag>,
+    outputs: Map<String, Json>,
+}
+
+/// Runs a group to its end and answers every job in it, except those that no longer fit into its time: these are handed
+/// back for the next.
+pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mut jobs: Vec<Job>) -> Vec<Job> {
+    for attempt in 1.. {
+        connection.take_was_busy();
+        match transaction(connection, mirror, &mut jobs) {
+            Ok((verdicts, announced)) => {
+                for (tenant, version, changes) in announced {
+                    mirror.extend(&tenant, version, &changes);
+                }
+                let later = jobs.split_off(verdicts.len());
+                for (job, verdict) in jobs.into_iter().zip(verdicts) {
+                    job.finish(verdict);
+                }
+                return later;
+            }
+            Err(error) => {
+                connection.rollback();
+                let busy = connection.take_was_busy();
+                if busy && attempt < limits::ATTEMPTS && connection.is_alive() {
+                    std::thread::sleep(Duration::from_millis(1 << attempt));
+                    continue;
+                }
+                fail(jobs, error);
+                return Vec::new();
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Answers every job with a failure. All but the first get a failure of their own making, since an error is not shared.
+fn fail(jobs: Vec<Job>, error: Error) {
+    let mut error = Some(error);
+    for job in jobs {
+        let error = error.take().unwrap_or_else(|| Error::internal("another job of the same commit failed"));
+        job.finish(Verdict::Refused(error));
+    }
+}
+
+type Announced = Vec<(TenantId, Version, Vec<Arc<Change>>)>;
+
+fn transaction(connection: &mut Connection, mirror: &Mirror, jobs: &mut [Job]) -> Result<(Vec<Verdict>, Announced)> {
+    let now = Timestamp::now();
+    connection.begin_write()?;
+    let ran = work(connection, mirror, jobs, now)?;
+    let jobs = &jobs[..ran.len()];
+    if ran.iter().all(|ran| matches!(ran, Err(Verdict::Refused(_) | Verdict::Stale(_)))) {
+        connection.rollback();
+        let verdicts = ran.into_iter().map(|ran| ran.err().unwrap_or(Verdict::Done(None))).collect();
+        return Ok((verdicts, Vec::new()));
+    }
+    let settled = settle(connection, mirror, jobs, ran, now)?;
+    connection.commit()?;
+    Ok(settled)
+}
+
+/// Runs the work of the group, until its time is up. The result covers the jobs that were reached.
+fn work(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: &mut [Job],
+    now: Timestamp,
+) -> Result<Vec<Result<Ran, Verdict>>> {
+    let started = Instant::now();
+    // With a single job the transaction is savepoint enough.
+    let savepoints = jobs.len() > 1;
+    let mut touched: BTreeMap<TenantId, Vec<Arc<Change>>> = BTreeMap::new();
+    let mut ran = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let Job::Work(work) = job else {
+            ran.push(Ok(Ran { tags: Vec::new(), outputs: Map::new() }));
+            continue;
+        };
+        if !ran.is_empty() && started.elapsed() > limits::GROUP_TIME {
+            break;
+        }
+        let tenant = work.tenant().clone();
+        let version = head::version(connection, &tenant)?;
+        let earlier = touched.get(&tenant).map_or(&[] as &[_], Vec::as_slice);
+        if let Some(proof) = work.proof()
+            && !still_holds(connection, mirror, &tenant, proof, version, earlier, now)?
+        {
+            ran.push(Err(Verdict::Stale(0)));
+            continue;
+        }
+        if savepoints {
+            connection.batch("SAVEPOINT job")?;
+        }
+        let mut tx =
+            Tx { connection: &mut *connection, tenant: &tenant, version, now, tags: Vec::new(), outputs: Map::new() };
+        let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)))
+            .unwrap_or_else(|_| Err(Error::internal("a job panicked inside its transaction")));
+        let Tx { tags, outputs, .. } = tx;
+        match outcome {
+            Ok(()) => {
+                if savepoints {
+                    connection.batch("RELEASE job")?;
+                }
+                let change = Change { version: Version(i64::MAX), tags: tags.clone() };
+                touched.entry(tenant).or_default().push(Arc::new(change));
+                ran.push(Ok(Ran { tags, outputs }));
+            }
+            // The statement that failed may succeed when all of it is done again.
+            Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
+            Err(error) => {
+                if savepoints {
+                    connection.batch("ROLLBACK TO job; RELEASE job")?;
+                }
+                ran.push(Err(Verdict::Refused(error)));
+            }
+        }
+    }
+    Ok(ran)
+}
+
+/// Peeks at the flag and leaves it set for [`run`].
+fn connection_was_busy(connection: &mut Connection) -> bool {
+    let busy = connection.take_was_busy();
+    match connection {
+        Connection::Sqlite(conn) => conn.was_busy = busy,
+        Connection::Postgres(conn) => conn.was_busy = busy,
+    }
+    busy
+}
+
+/// Locks the heads in tenant order and gives every job its place.
+fn settle(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: &[Job],
+    ran: Vec<Result<Ran, Verdict>>,
+    now: Timestamp,
+) -> Result<(Vec<Verdict>, Announced)> {
+    let mut verdicts: Vec<Option<Verdict>> = Vec::with_capacity(ran.len());
+    let mut left: Vec<Option<Ran>> = Vec::with_capacity(ran.len());
+    for ran in ran {
+        match ran {
+            Ok(ran) => {
+                verdicts.push(None);
+                left.push(Some(ran));
+            }
+            Err(verdict) => {
+                verdicts.push(Some(verdict));
+                left.push(None);
+            }
+        }
+    }
+    let mut announced = Vec::new();
+    let tenants: BTreeSet<&TenantId> = jobs.iter().filter(|job| has_event(job)).map(Job::tenant).collect();
+    for tenant in tenants {
+        let locked = head::lock(connection, tenant)?;
+        let mut head = locked.clone();
+        let mut events = Vec::new();
+        let mut changes: Vec<Arc<Change>> = Vec::new();
+        for (index, job) in jobs.iter().enumerate().filter(|(_, job)| job.tenant() == tenant) {
+            let Some(ran) = left[index].take() else { continue };
+            let verdict = match job {
+                Job::Record(record) => {
+                    let mut stale = None;
+                    for (number, basis) in record.bases.iter().enumerate() {
+                        if !still_holds(connection, mirror, tenant, basis, locked.version, &changes, now)? {
+                            stale = Some(number);
+                            break;
+                        }
+                    }
+                    match stale {
+                        Some(number) => Verdict::Stale(number),
+                        None => {
+                            let event = chain::link(&mut head, tenant, &record.event, now)?;
+                            let receipt = receipt(&head, &event);
+                            events.push(event);
+                            Verdict::Done(Some(receipt))
+                        }
+                    }
+                }
+                Job::Work(work) => {
+                    let Some(event) = work.event() else {
+                        verdicts[index] = Some(Verdict::Done(None));
+                        continue;
+                    };
+                    if connection.backend() == Backend::Postgres
+                        && let Some(proof) = work.proof()
+                        && !still_holds(connection, mirror, tenant, proof, locked.version, &changes, now)?
+                    {
+                        // Withdrawn while the work ran. On PostgreSQL a job is alone in its transaction.
+                        return Err(credential_changed());
+                    }
+                    if !ran.tags.is_empty() {
+                        head.version = Version(head.version.0 + 1);
+                        let made = Change { version: head.version, tags: ran.tags };
+                        change::insert(connection, tenant, &made, now)?;
+                        changes.push(Arc::new(made));
+                    }
+                    let mut event = event.clone().succeeded().output("version", head.version.0);
+                    event.outputs.extend(ran.outputs);
+                    let event = chain::link(&mut head, tenant, &event, now)?;
+                    let receipt = receipt(&head, &event);
+                    events.push(event);
+                    Verdict::Done(Some(receipt))
+                }
+            };
+            verdicts[index] = Some(verdict);
+        }
+        if head != locked {
+            chain::insert_block(connection, tenant, &events, now)?;
+            head::advance(connection, tenant, &head)?;
+        }
+        if !changes.is_empty() {
+            catch_up(connection, mirror, tenant, locked.version)?;
+            announced.push((tenant.clone(), head.version, changes));
+        }
+    }
+    let verdicts = verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Done(None))).collect();
+    Ok((verdicts, announced))
+}
+
+fn has_event(job: &Job) -> bool {
+    match job {
+        Job::Record(_) => true,
+        Job::Work(work) => work.event().is_some(),
+    }
+}
+
+fn receipt(head: &Head, event: &chain::AuditEvent) -> Receipt {
+    Receipt { version: head.version, sequence: event.sequence, event_id: event.id.as_str().into() }
+}
+
+/// Whether a basis holds at `version` and after the changes that this group is about to make.
+fn still_holds(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    tenant: &TenantId,
+    basis: &Basis,
+    version: Version,
+    pending: &[Arc<Change>],
+    now: Timestamp,
+) -> Result<bool> {
+    if basis.version.is_some_and(|of_basis| of_basis < version) {
+        catch_up(connection, mirror, tenant, version)?;
+    }
+    Ok(mirror.holds(tenant, basis, version, pending, now))
+}
+
+/// Brings the mirror to `version`, which this transaction has seen committed.
+pub(crate) fn catch_up(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    tenant: &TenantId,
+    version: Version,
+) -> Result<()> {
+    match mirror.known_to(tenant) {
+        Some(known) if known >= version => {}
+        Some(known) => {
+            let changes = change::since(connection, tenant, known)?;
+            mirror.extend(tenant, version, &changes);
+        }
+        None => mirror.extend(tenant, version, &[]),
+    }
+    Ok(())
+}
+
+fn credential_changed() -> Error {
+    Error::new(Kind::Credential, "CREDENTIAL_CHANGED", "The credential was withdrawn or changed")
+}

@@ -1,0 +1,92 @@
+//! One synchronous connection, whichever database is behind it.
+
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
+use crate::{Backend, DbError, Row, Value};
+
+/// A connection to either backend. All code above it is written once.
+pub(crate) enum Connection {
+    Sqlite(sqlite::Conn),
+    Postgres(postgres::Conn),
+}
+
+impl Connection {
+    pub(crate) fn backend(&self) -> Backend {
+        match self {
+            Connection::Sqlite(_) => Backend::Sqlite,
+            Connection::Postgres(_) => Backend::Postgres,
+        }
+    }
+
+    pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.query(sql, params),
+            Connection::Postgres(conn) => conn.query(sql, params),
+        }
+    }
+
+    pub(crate) fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
+        Ok(self.query(sql, params)?.into_iter().next())
+    }
+
+    pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.execute(sql, params),
+            Connection::Postgres(conn) => conn.execute(sql, params),
+        }
+    }
+
+    /// Statements without parameters, not kept prepared.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.batch(sql),
+            Connection::Postgres(conn) => conn.batch(sql),
+        }
+    }
+
+    /// Begins a transaction that will write.
+    pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
+        match self {
+            // Immediate: a deferred transaction that finds the lock taken at its first write cannot wait for it.
+            Connection::Sqlite(conn) => conn.batch("BEGIN IMMEDIATE"),
+            Connection::Postgres(conn) => conn.batch("BEGIN"),
+        }
+    }
+
+    /// Begins a snapshot.
+    pub(crate) fn begin_read(&mut self) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.batch("BEGIN"),
+            Connection::Postgres(conn) => conn.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+        }
+    }
+
+    pub(crate) fn commit(&mut self) -> Result<(), DbError> {
+        self.batch("COMMIT")
+    }
+
+    /// Gives up the transaction. A failure here means that the connection is gone, and so is the transaction.
+    pub(crate) fn rollback(&mut self) {
+        if let Err(error) = self.batch("ROLLBACK") {
+            tracing::debug!(%error, "a rollback failed");
+        }
+    }
+
+    /// Whether the last failure of a statement was one that trying again can mend. Reading it clears it: the error itself
+    /// may by then have been turned into something else by the code in between.
+    pub(crate) fn take_was_busy(&mut self) -> bool {
+        match self {
+            Connection::Sqlite(conn) => std::mem::take(&mut conn.was_busy),
+            Connection::Postgres(conn) => std::mem::take(&mut conn.was_busy),
+        }
+    }
+
+    /// Whether it can still be used.
+    pub(crate) fn is_alive(&self) -> bool {
+        match self {
+            Connection::Sqlite(_) => true,
+            Connection::Postgres(conn) => conn.is_alive(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A connection to PostgreSQL, driven synchronously from a blocking thread.
+//!
+//! The connection's own task runs on the runtime; a closure on a blocking thread waits for each answer. So the same
+//! synchronous code serves both backends, and no transaction is ever held across an `await` of somebody else's.
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+
+use bytes::{BufMut, BytesMut};
+use quad_core::Timestamp;
+use tokio::runtime::Handle;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, NoTls, Statement};
+
+use crate::{DbError, Row, Value, limits};
+
+pub(crate) struct Conn {
+    client: Client,
+    runtime: Handle,
+    statements: HashMap<String, Statement>,
+    pub(crate) was_busy: bool,
+}
+
+impl Conn {
+    /// Connects. Must not be called on a runtime's own worker thread.
+    pub(crate) fn open(url: &str, runtime: &Handle) -> Result<Conn, DbError> {
+        let config: tokio_postgres::Config = url.parse().map_err(|error| DbError::other(format!("the URL: {error}")))?;
+        let (client, connection) = runtime.block_on(config.connect(NoTls)).map_err(|error| classify(&error))?;
+        runtime.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a PostgreSQL connection ended");
+            }
+        });
+        let mut conn = Conn { client, runtime: runtime.clone(), statements: HashMap::new(), was_busy: false };
+        conn.batch(&format!(
+            "SET application_name = 'quad'; SET statement_timeout = '{}s'; SET timezone = 'UTC'; \
+             SET client_min_messages = warning; SET extra_float_digits = 3",
+            limits::STATEMENT_SECONDS
+        ))?;
+        Ok(conn)
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        let statement = self.prepare(sql)?;
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
+        let result = self.runtime.block_on(self.client.query(&statement, &params));
+        let rows = self.note(result)?;
+        rows.iter().map(from_postgres).collect()
+    }
+
+    pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        let statement = self.prepare(sql)?;
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
+        let result = self.runtime.block_on(self.client.execute(&statement, &params));
+        self.note(result)
+    }
+
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+        let result = self.runtime.block_on(self.client.batch_execute(sql));
+        self.note(result)
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, DbError> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let result = self.runtime.block_on(self.client.prepare(sql));
+        let statement = self.note(result)?;
+        if self.statements.len() >= limits::STATEMENTS {
+            self.statements.clear();
+        }
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    fn note<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
+        result.map_err(|error| {
+            if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
+                // "cached plan must not change result type": the table changed under a prepared statement.
+                self.statements.clear();
+            }
+            let error = classify(&error);
+            self.was_busy |= matches!(error, DbError::Busy(_));
+            error
+        })
+    }
+}
+
+/// Parameters travel as text, and the server reads them as the type that the statement needs: one `Value` serves `jsonb`,
+/// `timestamptz` and `boolean` columns of user tables alike.
+impl ToSql for Value {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Value::Null => return Ok(IsNull::Yes),
+            Value::Int(number) => out.put_slice(number.to_string().as_bytes()),
+            Value::Real(number) => out.put_slice(number.to_string().as_bytes()),
+            Value::Bool(truth) => out.put_slice(if *truth { b"t" } else { b"f" }),
+            Value::Text(text) => out.put_slice(text.as_bytes()),
+            Value::Blob(bytes) => out.put_slice(bytes),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        if matches!(self, Value::Blob(_)) { Format::Binary } else { Format::Text }
+    }
+
+    to_sql_checked!();
+}
+
+/// Results travel in binary.
+struct Cell(Value);
+
+impl<'a> FromSql<'a> for Cell {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Cell, Box<dyn StdError + Sync + Send>> {
+        Ok(Cell(match *ty {
+            Type::BOOL => Value::Bool(bool::from_sql(ty, raw)?),
+            Type::INT2 => Value::Int(i16::from_sql(ty, raw)?.into()),
+            Type::INT4 => Value::Int(i32::from_sql(ty, raw)?.into()),
+            Type::INT8 => Value::Int(i64::from_sql(ty, raw)?),
+            Type::FLOAT4 => Value::Real(f32::from_sql(ty, raw)?.into()),
+            Type::FLOAT8 => Value::Real(f64::from_sql(ty, raw)?),
+            Type::BYTEA => Value::Blob(raw.to_vec()),
+            // A version byte, then the text.
+            Type::JSONB => Value::Text(std::str::from_utf8(raw.get(1..).unwrap_or_default())?.to_owned()),
+            Type::TIMESTAMPTZ => Value::Text(instant(i64::from_sql(&Type::INT8, raw)?)),
+            _ => Value::Text(std::str::from_utf8(raw)?.to_owned()),
+        }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Cell, Box<dyn StdError + Sync + Send>> {
+        Ok(Cell(Value::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// PostgreSQL counts microseconds from the year 2000.
+fn instant(micros: i64) -> String {
+    const MS_1970_TO_2000: i64 = 946_684_800_000;
+    Timestamp(micros.div_euclid(1_000).saturating_add(MS_1970_TO_2000)).to_string()
+}
+
+fn from_postgres(row: &tokio_postgres::Row) -> Result<Row, DbError> {
+    (0..row.len())
+        .map(|index| row.try_get::<_, Cell>(index).map(|cell| cell.0).map_err(|error| classify(&error)))
+        .collect::<Result<Vec<Value>, DbError>>()
+        .map(Row)
+}
+
+fn classify(error: &tokio_postgres::Error) -> DbError {
+    let text = match error.as_db_error() {
+        Some(db) => db.message().to_owned(),
+        None => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!("{error}{cause}")
+        }
+    };
+    let Some(code) = error.code() else {
+        return if error.is_closed() { DbError::Busy(text) } else { DbError::other(text) };
+    };
+    match *code {
+        SqlState::UNIQUE_VIOLATION => {
+            let constraint = error.as_db_error().and_then(|db| db.constraint()).unwrap_or_default().to_owned();
+            DbError::Unique { constraint }
+        }
+        SqlState::T_R_SERIALIZATION_FAILURE
+        | SqlState::T_R_DEADLOCK_DETECTED
+        | SqlState::LOCK_NOT_AVAILABLE
+        | SqlState::FEATURE_NOT_SUPPORTED
+        | SqlState::ADMIN_SHUTDOWN
+        | SqlState::TOO_MANY_CONNECTIONS => DbError::Busy(text),
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => DbError::Unstorable(text),
+        _ => DbError::other(text),
+    }
+}

@@ -1,0 +1,136 @@
+//! A connection to the one SQLite file.
+
+use std::path::Path;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
+
+use crate::{DbError, Row, Value, limits};
+
+pub(crate) struct Conn {
+    pub(crate) inner: rusqlite::Connection,
+    pub(crate) was_busy: bool,
+}
+
+impl Conn {
+    /// Opens the file, making it if it is not there.
+    pub(crate) fn open(file: &Path) -> Result<Conn, DbError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let inner = rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
+        inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
+        inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
+        let mut conn = Conn { inner, was_busy: false };
+        // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
+        conn.batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
+             PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+        )?;
+        Ok(conn)
+    }
+
+    pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        let result = query(&self.inner, sql, params);
+        self.note(result)
+    }
+
+    pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        let result = execute(&self.inner, sql, params);
+        self.note(result)
+    }
+
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+        let result = self.inner.execute_batch(sql);
+        self.note(result)
+    }
+
+    /// A number that changes when another connection, of this process or any other, has committed.
+    pub(crate) fn data_version(&mut self) -> Result<i64, DbError> {
+        let rows = self.query("PRAGMA data_version", &[])?;
+        rows.first().map_or(Ok(0), |row| row.int(0))
+    }
+
+    fn note<T>(&mut self, result: rusqlite::Result<T>) -> Result<T, DbError> {
+        result.map_err(|error| {
+            let error = classify(&error);
+            self.was_busy |= matches!(error, DbError::Busy(_));
+            error
+        })
+    }
+}
+
+fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = inner.prepare_cached(sql)?;
+    bind(&mut statement, params)?;
+    let columns = statement.column_count();
+    let mut rows = statement.raw_query();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let cells = (0..columns).map(|index| row.get_ref(index).map(from_sqlite)).collect::<rusqlite::Result<_>>()?;
+        found.push(Row(cells));
+    }
+    Ok(found)
+}
+
+fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<u64> {
+    let mut statement = inner.prepare_cached(sql)?;
+    bind(&mut statement, params)?;
+    statement.raw_execute().map(|rows| rows as u64)
+}
+
+/// SQLite numbers `$3` by its first appearance, PostgreSQL by its name: bind by name.
+fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()> {
+    for index in 1..=statement.parameter_count() {
+        let number = statement.parameter_name(index).and_then(|name| name.get(1..)?.parse::<usize>().ok());
+        let number = number.unwrap_or(index);
+        let value = number.checked_sub(1).and_then(|position| params.get(position));
+        let value = value.ok_or(rusqlite::Error::InvalidParameterCount(params.len(), number))?;
+        statement.raw_bind_parameter(index, value)?;
+    }
+    Ok(())
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(number) => ValueRef::Integer(*number),
+            Value::Real(number) => ValueRef::Real(*number),
+            Value::Bool(truth) => ValueRef::Integer(i64::from(*truth)),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn from_sqlite(cell: ValueRef<'_>) -> Value {
+    match cell {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}
+
+fn classify(error: &rusqlite::Error) -> DbError {
+    let rusqlite::Error::SqliteFailure(code, message) = error else {
+        return DbError::other(error.to_string());
+    };
+    match code.code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => DbError::Busy(error.to_string()),
+        ErrorCode::ConstraintViolation
+            if matches!(
+                code.extended_code,
+                rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE | rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+            ) =>
+        {
+            let constraint = message.as_deref().unwrap_or_default();
+            let constraint = constraint.strip_prefix("UNIQUE constraint failed: ").unwrap_or(constraint);
+            DbError::Unique { constraint: constraint.trim_start_matches("index ").trim_matches('\'').to_owned() }
+        }
+        _ => DbError::other(error.to_string()),
+    }
+}

@@ -1,0 +1,45 @@
+//! The tenant's one head row: version, audit sequence, audit hash. The only place that locks a row.
+//!
+//! It is locked by the last statements before a commit, so commit order is version order, the chain cannot fork, and
+//! nobody waits for a head that is held during other work.
+
+use quad_core::{Error, Kind, Result, TenantId, Version};
+
+use crate::connection::Connection;
+use crate::{Backend, DbError, params};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) version: Version,
+    pub(crate) sequence: i64,
+    pub(crate) hash: Option<String>,
+}
+
+/// The version alone, without a lock: the first statement of a snapshot.
+pub(crate) fn version(connection: &mut Connection, tenant: &TenantId) -> Result<Version> {
+    let row = connection.query_opt("SELECT version FROM head WHERE tenant_id = $1", params![tenant.as_str()])?;
+    // A tenant without a head is one that is being made in this very transaction, or one that does not exist; the
+    // latter has no rows to show and cannot commit.
+    row.map_or(Ok(Version(0)), |row| Ok(Version(row.int(0)?)))
+}
+
+/// Locks the head until the end of the transaction.
+pub(crate) fn lock(connection: &mut Connection, tenant: &TenantId) -> Result<Head> {
+    let sql = match connection.backend() {
+        // The transaction is immediate, so it holds the only write lock there is.
+        Backend::Sqlite => "SELECT version, sequence, hash FROM head WHERE tenant_id = $1",
+        Backend::Postgres => "SELECT version, sequence, hash FROM head WHERE tenant_id = $1 FOR UPDATE",
+    };
+    let row = connection.query_opt(sql, params![tenant.as_str()])?;
+    let row = row.ok_or_else(|| Error::new(Kind::NotFound, "UNKNOWN_TENANT", "There is no such tenant"))?;
+    Ok(Head { version: Version(row.int(0)?), sequence: row.int(1)?, hash: row.opt_text(2)?.map(str::to_owned) })
+}
+
+/// Writes the advanced head.
+pub(crate) fn advance(connection: &mut Connection, tenant: &TenantId, head: &Head) -> Result<(), DbError> {
+    connection.execute(
+        "UPDATE head SET version = $2, sequence = $3, hash = $4 WHERE tenant_id = $1",
+        params![tenant.as_str(), head.version.0, head.sequence, head.hash.clone()],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The store's limits, each with its reason.
+
+use std::time::Duration;
+
+/// Jobs that wait for the writer; a full queue makes callers wait instead of growing without bound.
+pub const QUEUE_JOBS: usize = 4_096;
+
+/// Jobs in one commit: past a few dozen the cost of the commit is spread thin enough, and a failure repeats less.
+pub const GROUP_JOBS: usize = 256;
+
+/// How long one commit may collect work. Every read waits for its audit event behind it.
+pub const GROUP_TIME: Duration = Duration::from_millis(50);
+
+/// How often a transaction is tried again after a conflict that is nobody's fault (a deadlock, a replanned statement).
+pub const ATTEMPTS: usize = 6;
+
+/// SQLite snapshots open at once. A reader is CPU-bound, so more than a few per core only take memory.
+pub const SQLITE_READERS: usize = 8;
+
+/// PostgreSQL connections of one node, besides the audit recorder's and the poller's. A hundred is a server's usual
+/// maximum, and several nodes share it.
+pub const POSTGRES_CONNECTIONS: usize = 16;
+
+/// How long another process may hold SQLite's write lock before we call the database busy.
+pub const SQLITE_BUSY: Duration = Duration::from_secs(10);
+
+/// Prepared statements that one connection keeps. User tables make many distinct statements; ours are about a hundred.
+pub const STATEMENTS: usize = 256;
+
+/// Recent changes that a process remembers per tenant. An answer older than that is computed again.
+pub const CHANGES_REMEMBERED: usize = 1_024;
+
+/// Changes that the database keeps per tenant; older ones are of use to nobody, since no cache entry lives that long.
+pub const CHANGES_KEPT: i64 = 10_000;
+
+/// Tenants whose changes a process remembers; past that it forgets all and starts again.
+pub const TENANTS_REMEMBERED: usize = 4_096;
+
+/// How often a process looks for the commits of others while somebody listens.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long the checkpointer rests between two looks at the write-ahead log.
+pub const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long DDL may wait for a table that somebody is using before it gives up and is tried again.
+pub const DDL_LOCK_SECONDS: u32 = 2;
+
+/// How long one PostgreSQL statement may run. Every query here is bounded; only a runaway needs this.
+pub const STATEMENT_SECONDS: u32 = 30;
+
+/// Pages that a backup copies in one step, between two reports of progress.
+pub const BACKUP_STEP_PAGES: i32 = 256;

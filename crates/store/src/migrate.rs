@@ -1,0 +1,176 @@
+//! Migrations: forward only, one script for both backends, checked at every start.
+
+use quad_core::{Error, Kind, Result, Timestamp};
+
+use crate::connection::Connection;
+use crate::{Backend, params};
+
+/// The tables of one crate: its migrations in order. Number 1 is the first; a script is never changed once released.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Whose tables.
+    pub name: &'static str,
+    /// SQL scripts in the common dialect: `BIGINT`, `DOUBLE`, `TEXT`, `BLOB`.
+    pub migrations: &'static [&'static str],
+}
+
+/// The store's own tables.
+pub(crate) const STORE: Component = Component {
+    name: "store",
+    migrations: &["
+CREATE TABLE tenant (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    created_at BIGINT NOT NULL
+);
+
+-- One row a tenant. Locked and advanced by the last statements of every commit.
+CREATE TABLE head (
+    tenant_id TEXT NOT NULL PRIMARY KEY,
+    version BIGINT NOT NULL,
+    sequence BIGINT NOT NULL,
+    hash TEXT
+);
+
+-- What each version touched: tags separated by spaces.
+CREATE TABLE change (
+    tenant_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    tags TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, version)
+);
+
+-- The audit chain: the events of one commit are one row, one canonical JSON record a line.
+CREATE TABLE audit_block (
+    tenant_id TEXT NOT NULL,
+    first_sequence BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    hash_schema_version BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, first_sequence)
+);
+
+INSERT INTO head (tenant_id, version, sequence, hash) VALUES ('system', 0, 0, NULL);
+"],
+};
+
+/// Brings the database to what this program expects, or says why it cannot.
+pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> Result<()> {
+    connection.batch(&dialect(
+        connection.backend(),
+        "CREATE TABLE IF NOT EXISTS migration (
+            component TEXT NOT NULL,
+            number BIGINT NOT NULL,
+            applied_at BIGINT NOT NULL,
+            PRIMARY KEY (component, number)
+        )",
+    ))?;
+    if pending(connection, components)?.is_empty() {
+        return Ok(());
+    }
+    connection.begin_write()?;
+    match apply(connection, components) {
+        Ok(()) => Ok(connection.commit()?),
+        Err(error) => {
+            connection.rollback();
+            Err(error)
+        }
+    }
+}
+
+fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
+    if connection.backend() == Backend::Postgres {
+        // Several nodes may start at once; on SQLite the write transaction itself is the lock.
+        connection.batch("SELECT pg_advisory_xact_lock(hashtextextended('quad migrations', 0))")?;
+    }
+    // Asked again under the lock: another process may have been faster.
+    for (component, number, script) in pending(connection, components)? {
+        connection.batch(&dialect(connection.backend(), script)).map_err(|error| {
+            Error::internal(format!("migration {number} of {component} failed: {error}"))
+        })?;
+        connection.execute(
+            "INSERT INTO migration (component, number, applied_at) VALUES ($1, $2, $3)",
+            params![component, number, Timestamp::now()],
+        )?;
+        tracing::debug!(component, number, "migrated");
+    }
+    Ok(())
+}
+
+type Pending = (&'static str, i64, &'static str);
+
+fn pending(connection: &mut Connection, components: &[Component]) -> Result<Vec<Pending>> {
+    let mut pending = Vec::new();
+    let rows = connection.query("SELECT component, MAX(number) FROM migration GROUP BY component", &[])?;
+    let mut applied = Vec::with_capacity(rows.len());
+    for row in &rows {
+        applied.push((row.text(0)?, row.int(1)?));
+    }
+    for (name, newest) in &applied {
+        let known = components.iter().find(|component| component.name == *name);
+        let known = known.map_or(0, |component| component.migrations.len() as i64);
+        if *newest > known {
+            return Err(Error::new(
+                Kind::Conflict,
+                "DATA_TOO_NEW",
+                format!("The data was made by a newer version of quad ({name} is at {newest}, this program knows {known})"),
+            )
+            .hint("Use the newer program, or a backup made before the upgrade"));
+        }
+    }
+    for component in components {
+        let newest = applied.iter().find(|(name, _)| *name == component.name).map_or(0, |(_, newest)| *newest);
+        for (index, script) in component.migrations.iter().enumerate() {
+            let number = index as i64 + 1;
+            if number > newest {
+                pending.push((component.name, number, *script));
+            }
+        }
+    }
+    Ok(pending)
+}
+
+/// Spells the common column types for a backend. Text sorts by bytes on both.
+fn dialect(backend: Backend, script: &str) -> String {
+    if backend == Backend::Sqlite {
+        return script.to_owned();
+    }
+    let mut spelt = String::with_capacity(script.len() + 256);
+    let mut word = String::new();
+    let flush = |word: &mut String, spelt: &mut String| {
+        spelt.push_str(match word.as_str() {
+            "TEXT" => r#"TEXT COLLATE "C""#,
+            "DOUBLE" => "DOUBLE PRECISION",
+            "BLOB" => "BYTEA",
+            other => other,
+        });
+        word.clear();
+    };
+    for character in script.chars() {
+        if character.is_ascii_alphanumeric() || character == '_' {
+            word.push(character);
+        } else {
+            flush(&mut word, &mut spelt);
+            spelt.push(character);
+        }
+    }
+    flush(&mut word, &mut spelt);
+    spelt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spells_types_for_each_backend() {
+        let script = "a TEXT NOT NULL, context BLOB, d DOUBLE";
+        assert_eq!(dialect(Backend::Sqlite, script), script);
+        assert_eq!(
+            dialect(Backend::Postgres, script),
+            r#"a TEXT COLLATE "C" NOT NULL, context BYTEA, d DOUBLE PRECISION"#
+        );
+    }
+}

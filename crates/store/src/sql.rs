@@ -1,0 +1,124 @@
+//! What a closure sees of the database: a snapshot to read, or a transaction to write.
+
+use quad_core::{Tag, TenantId, Timestamp, Version};
+use serde_json::{Map, Value as Json};
+
+use crate::connection::Connection;
+use crate::{Backend, DbError, Row, Value, limits, params};
+
+/// Reading, in a snapshot or in a transaction.
+pub trait Sql {
+    /// Which database it is.
+    fn backend(&self) -> Backend;
+    /// Whose rows.
+    fn tenant(&self) -> &TenantId;
+    /// The tenant's version in this snapshot, or when this transaction began.
+    fn version(&self) -> Version;
+    /// All rows of a query.
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
+    /// The first row of a query.
+    fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
+}
+
+/// One consistent view of the data.
+pub struct Snapshot<'c> {
+    pub(crate) connection: &'c mut Connection,
+    pub(crate) tenant: &'c TenantId,
+    pub(crate) version: Version,
+}
+
+impl Sql for Snapshot<'_> {
+    fn backend(&self) -> Backend {
+        self.connection.backend()
+    }
+
+    fn tenant(&self) -> &TenantId {
+        self.tenant
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        self.connection.query(sql, params)
+    }
+
+    fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
+        self.connection.query_opt(sql, params)
+    }
+}
+
+/// One transaction in the making. Nothing of it is visible, announced or audited until it commits.
+pub struct Tx<'c> {
+    pub(crate) connection: &'c mut Connection,
+    pub(crate) tenant: &'c TenantId,
+    pub(crate) version: Version,
+    pub(crate) now: Timestamp,
+    pub(crate) tags: Vec<Tag>,
+    pub(crate) outputs: Map<String, Json>,
+}
+
+impl Tx<'_> {
+    /// Runs a statement and says how many rows it changed.
+    pub fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        self.connection.execute(sql, params)
+    }
+
+    /// Runs DDL. It waits only briefly for a table in use; the whole transaction is then tried again.
+    pub fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+        if self.backend() == Backend::Postgres {
+            self.connection.batch(&format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_SECONDS))?;
+        }
+        self.connection.batch(sql)
+    }
+
+    /// Says that this commit changes what `tag` names.
+    pub fn touch(&mut self, tag: Tag) {
+        if !self.tags.contains(&tag) {
+            self.tags.push(tag);
+        }
+    }
+
+    /// Waits for every other transaction of this tenant that holds a lock of the same name. Take it first: what was read
+    /// before it may be old.
+    pub fn lock(&mut self, name: &str) -> Result<(), DbError> {
+        if self.backend() == Backend::Postgres {
+            let name = format!("{}/{name}", self.tenant);
+            self.connection.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", params![name])?;
+        }
+        Ok(())
+    }
+
+    /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
+    pub fn output(&mut self, name: &str, value: impl Into<Json>) {
+        self.outputs.insert(name.to_owned(), value.into());
+    }
+
+    /// The time of this transaction.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+impl Sql for Tx<'_> {
+    fn backend(&self) -> Backend {
+        self.connection.backend()
+    }
+
+    fn tenant(&self) -> &TenantId {
+        self.tenant
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        self.connection.query(sql, params)
+    }
+
+    fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
+        self.connection.query_opt(sql, params)
+    }
+}

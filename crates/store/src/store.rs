@@ -1,0 +1,359 @@
+//! The store itself: open it, read from it, write to it, listen to it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use quad_core::{
+    Basis, BoxFuture, Change, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt, Result, TenantId,
+};
+use tokio::runtime::Handle;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::commit::{self, Job, Record, Work};
+use crate::connection::{Connection, postgres, sqlite};
+use crate::feed::Mirror;
+use crate::migrate::{self, Component};
+use crate::pool::Pool;
+use crate::sql::{Snapshot, Sql, Tx};
+use crate::writer::{self, Queue};
+use crate::{Backend, change, head, limits};
+
+/// Where the data is.
+#[derive(Clone, Debug)]
+pub enum Location {
+    /// A file; its folder must exist.
+    Sqlite(PathBuf),
+    /// A `postgres://` URL.
+    Postgres(String),
+}
+
+/// The database. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    location: Location,
+    readers: Pool,
+    /// PostgreSQL only: the connections on which mutations commit. They are the readers'.
+    queue: Queue,
+    mirror: Arc<Mirror>,
+}
+
+/// On whose behalf a transaction writes.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Whose rows.
+    pub tenant: TenantId,
+    /// What the caller's credential rests on; the commit checks it.
+    pub proof: Option<Basis>,
+}
+
+impl From<&Principal> for Writer {
+    fn from(caller: &Principal) -> Writer {
+        Writer { tenant: caller.tenant.clone(), proof: caller.proof.clone() }
+    }
+}
+
+impl From<&TenantId> for Writer {
+    fn from(tenant: &TenantId) -> Writer {
+        Writer { tenant: tenant.clone(), proof: None }
+    }
+}
+
+impl Store {
+    /// Opens the database and brings it up to date. Must be called on a tokio runtime.
+    pub async fn open(location: Location, components: &[Component]) -> Result<Store> {
+        let mut all = vec![migrate::STORE];
+        all.extend_from_slice(components);
+        let runtime = Handle::current();
+        tokio::task::spawn_blocking(move || open(location, &all, &runtime))
+            .await
+            .map_err(|error| Error::internal(format!("opening the database failed: {error}")))?
+    }
+
+    /// Which database it is.
+    pub fn backend(&self) -> Backend {
+        match self.inner.location {
+            Location::Sqlite(_) => Backend::Sqlite,
+            Location::Postgres(_) => Backend::Postgres,
+        }
+    }
+
+    pub(crate) fn location(&self) -> &Location {
+        &self.inner.location
+    }
+
+    /// Runs `work` in one snapshot, whose first statement reads the version. It may run more than once.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        tenant: &TenantId,
+        mut work: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let tenant = tenant.clone();
+        self.inner
+            .readers
+            .run(move |connection| {
+                for attempt in 1.. {
+                    connection.take_was_busy();
+                    let outcome = snapshot(connection, &tenant, &mut work);
+                    match outcome {
+                        Err(_) if connection.take_was_busy() && attempt < limits::ATTEMPTS && connection.is_alive() => {
+                            std::thread::sleep(Duration::from_millis(1 << attempt));
+                        }
+                        outcome => return outcome,
+                    }
+                }
+                Err(Error::internal("a read was never tried"))
+            })
+            .await
+    }
+
+    /// Runs `work` in one transaction that also holds the change and the audit event. It may run more than once; nothing
+    /// of a failed run remains.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        writer: &Writer,
+        event: EventDraft,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Receipt)> {
+        let (value, receipt) = self.submit(writer.clone(), Some(event), work).await?;
+        let receipt = receipt.ok_or_else(|| Error::internal("a commit without a receipt"))?;
+        Ok((value, receipt))
+    }
+
+    /// Runs `work` in one transaction that advances no version, announces nothing and leaves no event: for what is nobody's
+    /// business but the server's.
+    pub async fn jot<T: Send + 'static>(
+        &self,
+        tenant: &TenantId,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        Ok(self.submit(Writer::from(tenant), None, work).await?.0)
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        writer: Writer,
+        event: Option<EventDraft>,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Option<Receipt>)> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Work(Box::new(Closure { writer, event, work, value: None, reply }));
+        match self.backend() {
+            Backend::Sqlite => self.inner.queue.push(job).await?,
+            Backend::Postgres => {
+                let mirror = self.inner.mirror.clone();
+                self.inner
+                    .readers
+                    .run(move |connection| {
+                        commit::run(connection, &mirror, vec![job]);
+                        Ok(())
+                    })
+                    .await?;
+            }
+        }
+        answer.await.map_err(|_| Error::internal("the database writer dropped a job"))?
+    }
+
+    /// Whether the database answers.
+    pub async fn is_ready(&self) -> bool {
+        self.read(&TenantId::system(), |snapshot| Ok(snapshot.query_opt("SELECT 1", &[])?.is_some()))
+            .await
+            .unwrap_or(false)
+    }
+}
+
+impl Journal for Store {
+    fn record<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let record = Record { tenant: tenant.clone(), event, bases, reply };
+            self.inner.queue.push(Job::Record(record)).await.map_err(NotRecorded::Failed)?;
+            let dropped = |_| NotRecorded::Failed(Error::internal("the database writer dropped an event"));
+            answer.await.map_err(dropped)?
+        })
+    }
+}
+
+impl Feed for Store {
+    fn listen<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+        Box::pin(async move {
+            let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
+            Ok(self.inner.mirror.listen(tenant, head))
+        })
+    }
+}
+
+/// A closure on its way to the writer, with the place where its value goes.
+struct Closure<T, F> {
+    writer: Writer,
+    event: Option<EventDraft>,
+    work: F,
+    value: Option<T>,
+    reply: oneshot::Sender<Result<(T, Option<Receipt>)>>,
+}
+
+impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> {
+    fn tenant(&self) -> &TenantId {
+        &self.writer.tenant
+    }
+
+    fn proof(&self) -> Option<&Basis> {
+        self.writer.proof.as_ref()
+    }
+
+    fn event(&self) -> Option<&EventDraft> {
+        self.event.as_ref()
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        self.value = None;
+        self.value = Some((self.work)(tx)?);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>) {
+        let Closure { value, reply, .. } = *self;
+        let outcome = outcome.and_then(|receipt| {
+            let value = value.ok_or_else(|| Error::internal("a commit without a value"))?;
+            Ok((value, receipt))
+        });
+        // A caller that has gone away does not undo its write.
+        let _ = reply.send(outcome);
+    }
+}
+
+fn snapshot<T>(
+    connection: &mut Connection,
+    tenant: &TenantId,
+    work: &mut impl FnMut(&mut Snapshot<'_>) -> Result<T>,
+) -> Result<T> {
+    connection.begin_read()?;
+    let outcome = head::version(connection, tenant).and_then(|version| {
+        let mut snapshot = Snapshot { connection: &mut *connection, tenant, version };
+        work(&mut snapshot)
+    });
+    // Nothing was written, so there is nothing to commit; a rollback also works after a failed statement.
+    connection.rollback();
+    outcome
+}
+
+fn open(location: Location, components: &[Component], runtime: &Handle) -> Result<Store> {
+    let connect = {
+        let location = location.clone();
+        let runtime = runtime.clone();
+        move || -> Result<Connection> {
+            Ok(match &location {
+                Location::Sqlite(file) => Connection::Sqlite(sqlite::Conn::open(file).map_err(|error| {
+                    Error::new(quad_core::Kind::Internal, "DATABASE_UNAVAILABLE", "The database file cannot be opened")
+                        .hint(format!("Check that {} is a quad database and that you may write to it", file.display()))
+                        .because(error)
+                })?),
+                Location::Postgres(url) => Connection::Postgres(postgres::Conn::open(url, &runtime).map_err(|error| {
+                    Error::new(quad_core::Kind::Internal, "DATABASE_UNAVAILABLE", format!("PostgreSQL: {error}"))
+                        .hint("Check --database-url and that the server runs; it needs version 15 or newer")
+                        .because(error)
+                })?),
+            })
+        }
+    };
+    let mut connection = connect()?;
+    migrate::migrate(&mut connection, components)?;
+    let mirror = Arc::new(Mirror::default());
+    let most = match location {
+        Location::Sqlite(_) => limits::SQLITE_READERS,
+        Location::Postgres(_) => limits::POSTGRES_CONNECTIONS,
+    };
+    let readers = Pool::new(most, connect.clone());
+    let signal = Arc::new((Mutex::new(false), Condvar::new()));
+    if matches!(location, Location::Sqlite(_)) {
+        start_checkpointer(connect.clone(), &signal)?;
+    }
+    let committed = {
+        let signal = signal.clone();
+        move || {
+            *signal.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            signal.1.notify_one();
+        }
+    };
+    let queue = writer::start(connect.clone(), connection, mirror.clone(), committed)?;
+    let inner = Arc::new(Inner { location, readers, queue, mirror });
+    runtime.spawn(poll(Arc::downgrade(&inner)));
+    Ok(Store { inner })
+}
+
+/// Copies the write-ahead log into the database file, off the commit path. Ends when the writer is gone.
+fn start_checkpointer(
+    connect: impl Fn() -> Result<Connection> + Send + 'static,
+    signal: &Arc<(Mutex<bool>, Condvar)>,
+) -> Result<()> {
+    let signal = Arc::downgrade(signal);
+    let run = move || {
+        let mut connection = None;
+        while let Some(signal) = signal.upgrade() {
+            {
+                let dirty = signal.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = signal.1.wait_timeout_while(dirty, Duration::from_secs(5), |dirty| !*dirty);
+                let (mut dirty, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                if !std::mem::take(&mut *dirty) {
+                    continue;
+                }
+            }
+            drop(signal);
+            std::thread::sleep(limits::CHECKPOINT_INTERVAL);
+            if connection.is_none() {
+                connection = connect().ok();
+            }
+            // A passive checkpoint never waits for readers or writers; what it cannot do now it does the next time.
+            if let Some(Err(error)) = connection.as_mut().map(|c: &mut Connection| c.batch("PRAGMA wal_checkpoint(PASSIVE)")) {
+                tracing::debug!(%error, "a checkpoint failed");
+            }
+        }
+    };
+    std::thread::Builder::new().name("quad-checkpoint".to_owned()).spawn(run).map_err(Error::internal)?;
+    Ok(())
+}
+
+/// Looks for commits of other processes while somebody listens.
+async fn poll(store: Weak<Inner>) {
+    let mut last_seen = None;
+    loop {
+        tokio::time::sleep(limits::POLL_INTERVAL).await;
+        let Some(inner) = store.upgrade() else { return };
+        let heard = inner.mirror.heard();
+        if heard.is_empty() {
+            continue;
+        }
+        let mirror = inner.mirror.clone();
+        let outcome = inner.readers.run(move |connection| {
+            // On SQLite a number tells whether anybody has committed at all.
+            if let Connection::Sqlite(conn) = connection {
+                let now = conn.data_version()?;
+                if last_seen == Some(now) {
+                    return Ok(last_seen);
+                }
+            }
+            for (tenant, known) in heard {
+                let head = head::version(connection, &tenant)?;
+                if head > known {
+                    let changes = change::since(connection, &tenant, known)?;
+                    // The newest change may be younger than the head that was read; it belongs to the next look.
+                    mirror.extend(&tenant, head, &changes);
+                }
+            }
+            Ok(None)
+        });
+        match outcome.await {
+            Ok(seen) => last_seen = seen,
+            Err(error) => tracing::debug!(cause = error.causes(), "looking for changes failed"),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Values on their way into and out of the database.
+
+use quad_core::Timestamp;
+
+use crate::DbError;
+
+/// One parameter or one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// A 64-bit integer.
+    Int(i64),
+    /// A 64-bit float.
+    Real(f64),
+    /// A truth value; SQLite stores 0 or 1 and gives an `Int` back.
+    Bool(bool),
+    /// Text. On PostgreSQL also the spelling of JSON and of instants.
+    Text(String),
+    /// Bytes.
+    Blob(Vec<u8>),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Int(number)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Real(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Value {
+        Value::Bool(truth)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Value {
+        Value::Blob(bytes)
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(time: Timestamp) -> Value {
+        Value::Int(time.0)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+/// Parameters of a statement: `params![tenant, 3, name]`.
+#[macro_export]
+macro_rules! params {
+    () => { &[] as &[$crate::Value] };
+    ($($value:expr),+ $(,)?) => { &[$($crate::Value::from($value)),+] };
+}
+
+/// One row of a result, by column position. Statements name their columns, so positions are the statement's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row(pub(crate) Vec<Value>);
+
+impl Row {
+    /// How many columns.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True without columns.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The cell itself.
+    pub fn value(&self, index: usize) -> &Value {
+        self.0.get(index).unwrap_or(&Value::Null)
+    }
+
+    /// Text.
+    pub fn text(&self, index: usize) -> Result<&str, DbError> {
+        self.opt_text(index)?.ok_or(DbError::Column { index, expected: "text" })
+    }
+
+    /// Text or nothing.
+    pub fn opt_text(&self, index: usize) -> Result<Option<&str>, DbError> {
+        match self.value(index) {
+            Value::Null => Ok(None),
+            Value::Text(text) => Ok(Some(text)),
+            _ => Err(DbError::Column { index, expected: "text" }),
+        }
+    }
+
+    /// An integer.
+    pub fn int(&self, index: usize) -> Result<i64, DbError> {
+        self.opt_int(index)?.ok_or(DbError::Column { index, expected: "an integer" })
+    }
+
+    /// An integer or nothing.
+    pub fn opt_int(&self, index: usize) -> Result<Option<i64>, DbError> {
+        match self.value(index) {
+            Value::Null => Ok(None),
+            Value::Int(number) => Ok(Some(*number)),
+            Value::Bool(truth) => Ok(Some(i64::from(*truth))),
+            _ => Err(DbError::Column { index, expected: "an integer" }),
+        }
+    }
+
+    /// A number.
+    pub fn real(&self, index: usize) -> Result<f64, DbError> {
+        match self.value(index) {
+            Value::Real(number) => Ok(*number),
+            Value::Int(number) => Ok(*number as f64),
+            _ => Err(DbError::Column { index, expected: "a number" }),
+        }
+    }
+
+    /// Bytes.
+    pub fn blob(&self, index: usize) -> Result<&[u8], DbError> {
+        match self.value(index) {
+            Value::Blob(bytes) => Ok(bytes),
+            _ => Err(DbError::Column { index, expected: "bytes" }),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The store's promises, on every backend that this machine offers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quad_core::{Basis, EventDraft, Feed, Journal, Kind, NotRecorded, Tag, TenantId, Version};
+use quad_store::testing::{TestStore, stores};
+use quad_store::{Component, Sql, Store, Value, Writer, hash_of, params};
+
+const NOTES: Component = Component {
+    name: "notes",
+    migrations: &["CREATE TABLE note (tenant_id TEXT NOT NULL, id BIGINT NOT NULL, text TEXT NOT NULL, \
+                   PRIMARY KEY (tenant_id, id))"],
+};
+
+fn event(action: &'static str) -> EventDraft {
+    EventDraft::system("agent", action, "tester")
+}
+
+async fn add_note(store: &Store, tenant: &TenantId, id: i64, text: &str) -> quad_core::Result<Version> {
+    let text = text.to_owned();
+    let work = move |tx: &mut quad_store::Tx<'_>| {
+        let tenant = tx.tenant().as_str().to_owned();
+        // Out of order on purpose: a parameter goes by its number, not by its first appearance.
+        tx.execute(
+            "INSERT INTO note (text, id, tenant_id) VALUES ($3, $2, $1)",
+            params![tenant.as_str(), id, text.as_str()],
+        )?;
+        tx.touch(Tag::new(format!("note:{id}")));
+        Ok(())
+    };
+    let ((), receipt) = store.write(&Writer::from(tenant), event("note.added"), work).await?;
+    Ok(receipt.version)
+}
+
+async fn notes(store: &Store, tenant: &TenantId) -> Vec<(i64, String)> {
+    store
+        .read(tenant, |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let rows = snapshot.query("SELECT id, text FROM note WHERE tenant_id = $1 ORDER BY id", params![tenant])?;
+            rows.iter().map(|row| Ok((row.int(0)?, row.text(1)?.to_owned()))).collect()
+        })
+        .await
+        .unwrap()
+}
+
+/// The whole chain of a tenant as stored, checked link by link.
+async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Value> {
+    let (blocks, head) = store
+        .read(tenant, |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let blocks = snapshot.query(
+                "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = $1 ORDER BY first_sequence",
+                params![tenant.as_str()],
+            )?;
+            let head = snapshot.query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
+            Ok((blocks, head.unwrap()))
+        })
+        .await
+        .unwrap();
+    let mut previous: Option<String> = None;
+    let mut events = Vec::new();
+    for block in &blocks {
+        assert_eq!(block.int(0).unwrap(), events.len() as i64 + 1, "blocks follow each other without a gap");
+        let lines: Vec<&str> = block.text(2).unwrap().lines().collect();
+        assert_eq!(lines.len() as i64, block.int(1).unwrap());
+        for line in lines {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(record["prev_event_hash"].as_str(), previous.as_deref());
+            assert_eq!(record.as_object().unwrap().len(), 20);
+            previous = Some(hash_of(line));
+            events.push(record);
+        }
+    }
+    assert_eq!(head.int(0).unwrap(), events.len() as i64);
+    assert_eq!(head.opt_text(1).unwrap(), previous.as_deref());
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_holds_rows_change_and_event_or_nothing() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let before = checked_chain(store, tenant).await.len();
+        let first = add_note(store, tenant, 1, "one").await.unwrap();
+        let second = add_note(store, tenant, 2, "two").await.unwrap();
+        assert_eq!(second.0, first.0 + 1, "commit order is version order");
+        let refused = add_note(store, tenant, 1, "again").await.unwrap_err();
+        assert_eq!(refused.kind(), Kind::Internal);
+        assert_eq!(notes(store, tenant).await, [(1, "one".to_owned()), (2, "two".to_owned())]);
+        let events = checked_chain(store, tenant).await;
+        assert_eq!(events.len(), before + 2, "the refused write left no event");
+        assert_eq!(events[before]["outputs"]["version"], first.0);
+        assert_eq!(store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap(), second);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_writes_and_records_make_one_chain() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let before = checked_chain(store, tenant).await.len();
+        let mut tasks = tokio::task::JoinSet::new();
+        for id in 0..64 {
+            let (store, tenant) = (store.clone(), tenant.clone());
+            tasks.spawn(async move {
+                if id % 2 == 0 {
+                    add_note(&store, &tenant, id, "note").await.unwrap();
+                } else {
+                    store.record(&tenant, event("note.read"), Vec::new()).await.unwrap();
+                }
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+        assert_eq!(notes(store, tenant).await.len(), 32);
+        assert_eq!(checked_chain(store, tenant).await.len(), before + 64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_refused_once_its_basis_is_touched() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        let basis = |tag: &str| Arc::new(Basis::at(version).on(Tag::new(tag)));
+        let record = |bases| store.record(tenant, event("note.read"), bases);
+        record(vec![basis("note:1"), basis("note:2")]).await.unwrap();
+        add_note(store, tenant, 2, "two").await.unwrap();
+        record(vec![basis("note:1")]).await.unwrap();
+        let events = checked_chain(store, tenant).await.len();
+        match record(vec![basis("note:1"), basis("note:2")]).await {
+            Err(NotRecorded::Stale(1)) => {}
+            other => panic!("expected the second basis to be stale, got {other:?}"),
+        }
+        assert_eq!(checked_chain(store, tenant).await.len(), events, "a stale read leaves no event");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_withdrawn_credential_cannot_write() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        let writer = Writer { tenant: tenant.clone(), proof: Some(Basis::at(version).on(Tag::new("note:2"))) };
+        store.write(&writer, event("allowed"), |_| Ok(())).await.unwrap();
+        add_note(store, tenant, 2, "this touches the proof").await.unwrap();
+        let refused = store.write(&writer, event("refused"), |_| Ok(())).await.unwrap_err();
+        assert_eq!(refused.kind(), Kind::Credential);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_hears_of_a_change_and_refuses_what_it_touched() {
+    for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let mut feed = other.listen(tenant).await.unwrap();
+        add_note(store, tenant, 2, "two").await.unwrap();
+        let heard = tokio::time::timeout(Duration::from_secs(20), feed.recv()).await.unwrap().unwrap();
+        assert_eq!(heard.tags, [Tag::new("note:2")]);
+        assert_eq!(heard.version.0, version.0 + 1);
+        add_note(store, tenant, 3, "three").await.unwrap();
+        // No waiting here: the audit commit itself finds the newer change.
+        let basis = Arc::new(Basis::at(heard.version).on(Tag::new("note:3")));
+        let stale = other.record(tenant, event("note.read"), vec![basis]).await;
+        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jot_advances_nothing() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let events = checked_chain(store, tenant).await.len();
+        let version = store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap();
+        let jotted = store.jot(tenant, |tx| {
+            let tenant = tx.tenant().as_str().to_owned();
+            Ok(tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
+        });
+        assert_eq!(jotted.await.unwrap(), 1);
+        assert_eq!(notes(store, tenant).await.len(), 1);
+        assert_eq!(checked_chain(store, tenant).await.len(), events);
+        assert_eq!(store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap(), version);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_in_a_job_fails_that_job_alone() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let refused = store
+            .write(&Writer::from(tenant), event("bad"), |tx| -> quad_core::Result<()> {
+                let tenant = tx.tenant().as_str().to_owned();
+                tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 1, $2)", params![tenant, "x"])?;
+                panic!("on purpose")
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), Kind::Internal);
+        assert!(notes(store, tenant).await.is_empty());
+        add_note(store, tenant, 1, "the writer lives on").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_come_back_as_they_went_in() {
+    const CELLS: Component = Component {
+        name: "cells",
+        migrations: &["CREATE TABLE cell (id BIGINT PRIMARY KEY, i BIGINT, d DOUBLE, t TEXT, b BLOB)"],
+    };
+    for TestStore { store, tenant, .. } in &stores(&[CELLS]).await.unwrap() {
+        let cells = [
+            Value::Int(i64::MIN),
+            Value::Real(0.1 + 0.2),
+            Value::Text("é\u{1F600}\n\"'".to_owned()),
+            Value::Blob(vec![0, 255, 10]),
+        ];
+        let written = cells.clone();
+        let write = store.jot(tenant, move |tx| {
+            let mut row = vec![Value::Int(1)];
+            row.extend_from_slice(&written);
+            tx.execute("INSERT INTO cell (id, i, d, t, b) VALUES ($1, $2, $3, $4, $5)", &row)?;
+            tx.execute("INSERT INTO cell (id, i, d, t, b) VALUES (2, NULL, NULL, NULL, NULL)", &[])?;
+            Ok(())
+        });
+        write.await.unwrap();
+        let rows = store.read(tenant, |s| Ok(s.query("SELECT i, d, t, b FROM cell ORDER BY id", &[])?)).await.unwrap();
+        for (index, cell) in cells.iter().enumerate() {
+            assert_eq!(rows[0].value(index), cell);
+            assert_eq!(rows[1].value(index), &Value::Null);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn newer_data_is_refused_with_a_reason() {
+    const NEWER: Component =
+        Component { name: "notes", migrations: &[NOTES.migrations[0], "CREATE TABLE extra (id BIGINT PRIMARY KEY)"] };
+    for TestStore { store, location, .. } in stores(&[NEWER]).await.unwrap() {
+        drop(store);
+        let refused = Store::open(location, &[NOTES]).await.err().unwrap();
+        assert_eq!(refused.code(), "DATA_TOO_NEW");
+        assert!(refused.message().contains("notes is at 2"), "{}", refused.message());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_a_database() {
+    let TestStore { store, tenant, .. } = &quad_store::testing::sqlite(&[NOTES]).await.unwrap();
+    add_note(store, tenant, 1, "kept").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup.db");
+    store.backup(&file, |_, _| {}).await.unwrap();
+    let copy = Store::open(quad_store::Location::Sqlite(file.clone()), &[NOTES]).await.unwrap();
+    assert_eq!(notes(&copy, tenant).await, [(1, "kept".to_owned())]);
+    let refused = store.backup(&file, |_, _| {}).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::BadInput, "a backup never overwrites");
+}

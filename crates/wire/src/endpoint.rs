@@ -1,0 +1,151 @@
+//! What a client talks to: the schemes that it shows, and what all endpoints of a process share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quad_core::Resolver;
+use quad_core::resolver::View;
+use tokio::sync::{mpsc, watch};
+
+use crate::sessions::Sessions;
+use crate::streams::Streams;
+use crate::watcher::Command;
+
+/// What all endpoints of a process share.
+pub struct Hub {
+    pub(crate) resolver: Arc<Resolver>,
+    pub(crate) sessions: Option<Arc<dyn Sessions>>,
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    /// `"io.modelcontextprotocol/serverInfo":{…}`, as every modern result carries it.
+    pub(crate) server_info: String,
+    pub(crate) streams: Streams,
+    /// The open stream of each session in this process, so that a subscription takes effect at once.
+    session_streams: Mutex<HashMap<String, (u64, mpsc::Sender<Command>)>>,
+    closing: watch::Sender<bool>,
+}
+
+/// What a hub is made from.
+pub struct HubOptions {
+    /// What is served.
+    pub resolver: Arc<Resolver>,
+    /// Who keeps legacy sessions; without, legacy HTTP clients are served but cannot subscribe.
+    pub sessions: Option<Arc<dyn Sessions>>,
+    /// The server's name, as clients see it.
+    pub name: &'static str,
+    /// The server's version, as clients see it.
+    pub version: &'static str,
+}
+
+impl Hub {
+    /// A hub.
+    pub fn new(options: HubOptions) -> Arc<Hub> {
+        let HubOptions { resolver, sessions, name, version } = options;
+        let info = serde_json::json!({"name": name, "version": version});
+        Arc::new(Hub {
+            resolver,
+            sessions,
+            name,
+            version,
+            server_info: format!(r#""io.modelcontextprotocol/serverInfo":{info}"#),
+            streams: Streams::default(),
+            session_streams: Mutex::default(),
+            closing: watch::Sender::new(false),
+        })
+    }
+
+    /// Ends every stream with its closing message, for a shutdown.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// How many streams are open.
+    pub fn open_streams(&self) -> usize {
+        self.streams.count()
+    }
+
+    /// What is served.
+    pub fn resolver(&self) -> &Arc<Resolver> {
+        &self.resolver
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> &'static str {
+        self.version
+    }
+
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    /// Makes a stream the one of its session. An older one ends, since its sender is dropped: messages go to one
+    /// stream only.
+    pub(crate) fn enter_session(self: &Arc<Hub>, id: &str, commands: mpsc::Sender<Command>) -> SessionPlace {
+        let mut streams = self.session_streams();
+        let number = streams.get(id).map_or(0, |(number, _)| number + 1);
+        streams.insert(id.to_owned(), (number, commands));
+        SessionPlace { hub: self.clone(), id: id.to_owned(), number }
+    }
+
+    /// Tells a session's stream in this process, if there is one.
+    pub(crate) fn tell_session(&self, id: &str, command: Command) {
+        if let Some((_, commands)) = self.session_streams().get(id) {
+            // What does not fit is found when the stream next looks at its session.
+            let _ = commands.try_send(command);
+        }
+    }
+
+    /// Ends a session's stream in this process, if there is one.
+    pub(crate) fn end_session(&self, id: &str) {
+        self.session_streams().remove(id);
+    }
+
+    fn session_streams(&self) -> MutexGuard<'_, HashMap<String, (u64, mpsc::Sender<Command>)>> {
+        self.session_streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stream's place as the one of its session; left when dropped.
+pub(crate) struct SessionPlace {
+    hub: Arc<Hub>,
+    id: String,
+    number: u64,
+}
+
+impl Drop for SessionPlace {
+    fn drop(&mut self) {
+        let mut streams = self.hub.session_streams();
+        if streams.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
+            streams.remove(&self.id);
+        }
+    }
+}
+
+/// One door: a view of the schemes, and which tools it lists.
+#[derive(Clone)]
+pub struct Endpoint {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) view: View,
+    pub(crate) all_tools: bool,
+}
+
+impl Endpoint {
+    /// The door to a view; it lists the core tools, or all.
+    pub fn new(hub: Arc<Hub>, view: View, all_tools: bool) -> Endpoint {
+        Endpoint { hub, view, all_tools }
+    }
+
+    /// What all endpoints share.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    pub(crate) fn resolver(&self) -> &Resolver {
+        &self.hub.resolver
+    }
+}

@@ -1,0 +1,211 @@
+//! A JSON-RPC message, read once. The id and the parameters stay as they were written.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{Fault, limits};
+
+/// One message of a client.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// A string or an integer, as written.
+        id: &'a RawValue,
+        /// Which method.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Wants none.
+    Notification {
+        /// Which notification.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// An answer to a request that we never made; accepted and ignored.
+    Response,
+}
+
+/// What a body or a line holds.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// One message.
+    One(Message<'a>),
+    /// An array of messages, still to be read one by one.
+    Batch(Vec<&'a RawValue>),
+}
+
+/// A message that is none, and its id where that could be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The refusal.
+    pub fault: Fault,
+    /// The id to answer to.
+    pub id: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// `null` is a value here, and a wrong one; without this it would read like an absent field.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads a body or a line.
+pub fn read(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Unreadable { fault: Fault::not_json(), id: None })?;
+    if !text.trim_start().starts_with('[') {
+        return read_one(text).map(Incoming::One);
+    }
+    let refuse = |fault| Err(Unreadable { fault, id: None });
+    match serde_json::from_str::<Vec<&RawValue>>(text) {
+        Err(_) => refuse(Fault::not_json()),
+        Ok(messages) if messages.is_empty() => refuse(Fault::invalid_request("A batch must hold at least one message")),
+        Ok(messages) if messages.len() > limits::BATCH_MESSAGES => {
+            refuse(Fault::invalid_request(format!("A batch may hold at most {} messages", limits::BATCH_MESSAGES)))
+        }
+        Ok(messages) => Ok(Incoming::Batch(messages)),
+    }
+}
+
+/// Reads one message.
+pub fn read_one(text: &str) -> Result<Message<'_>, Unreadable> {
+    let fields: Fields<'_> = match serde_json::from_str(text) {
+        Ok(fields) => fields,
+        Err(error) => return Err(explain(text, &error)),
+    };
+    let id = fields.id.filter(|id| is_id(id));
+    let refuse = |message: &str| {
+        let id = id.map(ToOwned::to_owned);
+        Err(Unreadable { fault: Fault::invalid_request(message), id })
+    };
+    if fields.jsonrpc.and_then(text_of).as_deref() != Some("2.0") {
+        return refuse("jsonrpc must be \"2.0\"");
+    }
+    if fields.id.is_some() && id.is_none() {
+        return refuse("id must be a string or an integer");
+    }
+    let Some(method) = fields.method else {
+        if fields.result.is_some() || fields.error.is_some() {
+            return Ok(Message::Response);
+        }
+        return refuse("method is missing");
+    };
+    let Some(method) = text_of(method) else { return refuse("method must be a string") };
+    Ok(match id {
+        Some(id) => Message::Request { id, method, params: fields.params },
+        None => Message::Notification { method, params: fields.params },
+    })
+}
+
+/// The string that a raw value is, without copying where it has no escapes.
+pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match serde_json::from_str::<&str>(raw.get()) {
+        Ok(text) => Some(Cow::Borrowed(text)),
+        Err(_) => serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned),
+    }
+}
+
+/// Whether a raw value is a string or an integer.
+pub(crate) fn is_id(raw: &RawValue) -> bool {
+    let text = raw.get();
+    match text.as_bytes().first() {
+        // The scanner that found the value's end has not looked at its escapes.
+        Some(b'"') => text_of(raw).is_some(),
+        Some(b'-' | b'0'..=b'9') => !text.contains(['.', 'e', 'E']),
+        _ => false,
+    }
+}
+
+/// The slow path: why it could not be read, and whom to tell.
+fn explain(text: &str, error: &serde_json::Error) -> Unreadable {
+    match serde_json::from_str::<Value>(text) {
+        Err(_) => Unreadable { fault: Fault::not_json(), id: None },
+        Ok(Value::Object(fields)) => {
+            let id = fields.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+            let id = id.and_then(|id| serde_json::value::to_raw_value(id).ok());
+            // Only a doubled field is left, since every field is read raw.
+            Unreadable { fault: Fault::invalid_request(format!("The message is malformed: {error}")), id }
+        }
+        Ok(_) => Unreadable { fault: Fault::invalid_request("A message must be an object"), id: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> (i32, Option<String>) {
+        let unreadable = read(text.as_bytes()).unwrap_err();
+        (unreadable.fault.code, unreadable.id.map(|id| id.get().to_owned()))
+    }
+
+    #[test]
+    fn refuses_what_is_no_message() {
+        let check = |text: &str, code: i32, id: Option<&str>| {
+            assert_eq!(refusal(text), (code, id.map(str::to_owned)), "{text}");
+        };
+        check("{", -32700, None);
+        check("", -32700, None);
+        check("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}}", -32700, None);
+        check("5", -32600, None);
+        check("null", -32600, None);
+        check("[]", -32600, None);
+        check("[1", -32700, None);
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, -32600, None);
+        check(r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, -32600, None);
+        check(r#"{"jsonrpc":"2.0","id":1e3,"method":"a"}"#, -32600, None);
+        check(r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#, -32600, None);
+        check(r#"{"jsonrpc":"2.0","id":true,"method":"a"}"#, -32600, None);
+        check(r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#, -32600, Some("1"));
+        check(r#"{"id":1,"method":"a"}"#, -32600, Some("1"));
+        check(r#"{"jsonrpc":"2.0","id":"x","method":5}"#, -32600, Some("\"x\""));
+        check(r#"{"jsonrpc":"2.0","id":1}"#, -32600, Some("1"));
+        check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, -32600, Some("2"));
+        assert_eq!(read(b"\"\xff\"").unwrap_err().fault.code, -32700);
+    }
+
+    #[test]
+    fn keeps_id_and_parameters_as_written() {
+        let text = r#" {"method":"resources\/read","params":{"uri": "x"},"id":"\u0041","jsonrpc":"2.0"} "#;
+        let Ok(Incoming::One(Message::Request { id, method, params })) = read(text.as_bytes()) else {
+            panic!("not a request")
+        };
+        assert_eq!(id.get(), r#""\u0041""#);
+        assert_eq!(method, "resources/read");
+        assert_eq!(params.unwrap().get(), r#"{"uri": "x"}"#);
+    }
+
+    #[test]
+    fn tells_notifications_responses_and_batches_apart() {
+        let one = |text: &'static str| match read(text.as_bytes()) {
+            Ok(Incoming::One(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(one(r#"{"jsonrpc":"2.0","method":"a"}"#), Message::Notification { .. }));
+        assert!(matches!(one(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), Message::Response));
+        let Ok(Incoming::Batch(messages)) = read(br#" [{"a":1}, 2]"#) else { panic!("not a batch") };
+        assert_eq!(messages.len(), 2);
+        let many = format!("[{}0]", "0,".repeat(limits::BATCH_MESSAGES));
+        assert_eq!(refusal(&many).0, -32600);
+    }
+}

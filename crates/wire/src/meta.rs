@@ -1,0 +1,78 @@
+//! What a modern request says about itself, in `params._meta`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::envelope::{is_id, text_of};
+use crate::{Fault, Revision};
+
+/// The keys of `_meta` that mean something to us. The client's name and version are unverified, so nothing reads them.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+impl<'a> Meta<'a> {
+    /// The version that a complete modern `_meta` names, as written.
+    pub(crate) fn version(&self) -> Result<std::borrow::Cow<'a, str>, Fault> {
+        let Some(version) = self.protocol_version else {
+            return Err(Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion is missing"));
+        };
+        let version = text_of(version)
+            .ok_or_else(|| Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion must be a string"))?;
+        match self.client_capabilities {
+            None => Err(Fault::incomplete_meta("io.modelcontextprotocol/clientCapabilities is missing")),
+            Some(raw) if !raw.get().starts_with('{') => {
+                Err(Fault::incomplete_meta("io.modelcontextprotocol/clientCapabilities must be an object"))
+            }
+            Some(_) => Ok(version),
+        }
+    }
+
+    /// The modern revision behind a version.
+    pub(crate) fn revision(version: &str) -> Result<Revision, Fault> {
+        Revision::parse(version).filter(|revision| revision.is_modern()).ok_or_else(|| Fault::unsupported_version(version))
+    }
+
+    /// What progress messages must repeat. A token of another type is one that we cannot repeat.
+    pub(crate) fn progress_token(&self) -> Option<&'a RawValue> {
+        self.progress_token.filter(|token| is_id(token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_keys_are_required_and_typed() {
+        let check = |json: &str, expect: Result<&str, i32>| {
+            let meta: Meta<'_> = serde_json::from_str(json).unwrap();
+            let found = meta.version().map_err(|fault| fault.code);
+            assert_eq!(found.as_deref().map_err(|code| *code), expect, "{json}");
+        };
+        let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+        let able = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
+        check(&format!("{{{version},{able}}}"), Ok("2026-07-28"));
+        check(&format!("{{{version}}}"), Err(-32602));
+        check(&format!("{{{able}}}"), Err(-32602));
+        check(r#"{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}"#, Err(-32602));
+        check(&format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[]}}"#), Err(-32602));
+    }
+
+    #[test]
+    fn only_strings_and_integers_are_progress_tokens() {
+        let token = |json: &str| {
+            let meta: Meta<'_> = serde_json::from_str(json).unwrap();
+            meta.progress_token().map(|raw| raw.get().to_owned())
+        };
+        assert_eq!(token(r#"{"progressToken":"a"}"#).as_deref(), Some("\"a\""));
+        assert_eq!(token(r#"{"progressToken":7}"#).as_deref(), Some("7"));
+        assert_eq!(token(r#"{"progressToken":{}}"#), None);
+    }
+}

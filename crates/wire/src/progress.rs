@@ -1,0 +1,78 @@
+//! Progress of one call, as messages on its own stream.
+
+use std::sync::{Mutex, PoisonError};
+
+use quad_core::tool::Progress;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// Sends what a tool reports, tagged with the caller's token.
+pub(crate) struct ProgressMessages {
+    token: Box<RawValue>,
+    messages: mpsc::Sender<Vec<u8>>,
+    furthest: Mutex<f64>,
+}
+
+impl ProgressMessages {
+    /// Reports under `token` to `messages`.
+    pub(crate) fn new(token: Box<RawValue>, messages: mpsc::Sender<Vec<u8>>) -> ProgressMessages {
+        ProgressMessages { token, messages, furthest: Mutex::new(f64::NEG_INFINITY) }
+    }
+}
+
+impl Progress for ProgressMessages {
+    fn report(&self, done: f64, total: Option<f64>, message: &str) {
+        // The protocol promises increasing values; a tool that counts backwards is not passed on. Neither is a value
+        // that JSON cannot say.
+        let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !done.is_finite() || done <= *furthest {
+            return;
+        }
+        *furthest = done;
+        let mut rest = json!({"progress": number(done)});
+        if let Some(rest) = rest.as_object_mut() {
+            if let Some(total) = total.filter(|total| total.is_finite()) {
+                rest.insert("total".into(), number(total));
+            }
+            if !message.is_empty() {
+                rest.insert("message".into(), message.into());
+            }
+        }
+        let rest = rest.to_string();
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},{}}}"#,
+            self.token.get(),
+            &rest[1..],
+        );
+        // Nobody waits for a slow reader: progress that does not fit is lost, the result is not.
+        let _ = self.messages.try_send(text.into_bytes());
+    }
+}
+
+/// A whole number without a fraction, as most counters are.
+fn number(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT { Value::from(value as i64) } else { Value::from(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_increase_and_the_token_is_repeated() {
+        let (sender, mut receiver) = mpsc::channel(8);
+        let token = RawValue::from_string("\"t\"".to_owned()).unwrap();
+        let progress = ProgressMessages::new(token, sender);
+        progress.report(0.0, Some(2.0), "");
+        progress.report(0.0, None, "again");
+        progress.report(f64::NAN, None, "");
+        progress.report(1.5, None, "half");
+        let mut next = || receiver.try_recv().ok().map(|text| serde_json::from_slice::<Value>(&text).unwrap());
+        let first = next().unwrap();
+        assert_eq!(first["params"], json!({"progressToken": "t", "progress": 0, "total": 2}));
+        assert_eq!(next().unwrap()["params"], json!({"progressToken": "t", "progress": 1.5, "message": "half"}));
+        assert!(next().is_none());
+    }
+}

@@ -1,0 +1,113 @@
+//! `tools/list` and `tools/call`.
+//!
+//! A failed call is a result, so that the model sees what went wrong; only what the client's program must notice (an
+//! unknown tool, malformed parameters, over HTTP a missing scope) is a protocol error.
+
+use quad_core::tool::{Block, Progress};
+use quad_core::{Error, EventDraft, Kind, Principal, Result, ToolOutput};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::blocks::block;
+use crate::dispatch::Exchange;
+use crate::params::{self, Params};
+use crate::reply::{CacheHint, Reply};
+use crate::{Endpoint, Fault, Revision, Transport};
+
+/// Answers `tools/list`.
+pub(crate) async fn list(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
+    params::no_cursor(exchange.params.cursor)?;
+    let endpoint = exchange.endpoint;
+    endpoint.resolver().note(exchange.caller, EventDraft::call(exchange.caller, "tools/list")).await?;
+    let tools = endpoint.resolver().tools(exchange.caller, endpoint.view, endpoint.all_tools);
+    let entries: Vec<Value> = tools
+        .map(|tool| {
+            let mut entry = tool.entry();
+            // A client that was promised a structure would look for one.
+            if let (false, Some(entry)) = (exchange.revision.has_structured_results(), entry.as_object_mut()) {
+                entry.remove("outputSchema");
+            }
+            entry
+        })
+        .collect();
+    let reply = Reply::to(exchange.id, 1_024 * entries.len()).field("tools", &entries)?;
+    Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::NEVER)))
+}
+
+/// A `tools/call` that owns all it needs, so that it can outlive the request that brought it.
+pub(crate) struct ToolCall {
+    endpoint: Endpoint,
+    caller: Principal,
+    id: Box<RawValue>,
+    revision: Revision,
+    transport: Transport,
+    name: String,
+    arguments: Map<String, Value>,
+}
+
+impl ToolCall {
+    /// Reads a call out of its parameters.
+    pub(crate) fn read(exchange: &Exchange<'_>) -> Result<ToolCall> {
+        let Params { name, arguments, .. } = exchange.params;
+        Ok(ToolCall {
+            endpoint: exchange.endpoint.clone(),
+            caller: exchange.caller.clone(),
+            id: exchange.id.to_owned(),
+            revision: exchange.revision,
+            transport: exchange.transport,
+            name: params::text(*name, "name")?.into_owned(),
+            arguments: params::object(*arguments, "arguments")?,
+        })
+    }
+
+    /// Runs it, and gives the whole response.
+    pub(crate) async fn run(self, progress: &dyn Progress) -> Result<Vec<u8>, Fault> {
+        let resolver = self.endpoint.resolver();
+        let called = resolver.call(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
+        let written = match called {
+            Ok(output) => write(&self.endpoint, &self.id, self.revision, &output, None),
+            Err(error) if is_protocol_error(&error, self.transport) => Err(error),
+            Err(error) => {
+                let output = ToolOutput {
+                    structured: Some(json!({"error": error.envelope()})),
+                    blocks: Vec::new(),
+                    is_error: true,
+                };
+                write(&self.endpoint, &self.id, self.revision, &output, Some(&error))
+            }
+        };
+        written.map_err(|error| Fault::of(error, self.revision.era()))
+    }
+}
+
+fn is_protocol_error(error: &Error, transport: Transport) -> bool {
+    match error.kind() {
+        Kind::Credential => true,
+        Kind::Scope => transport == Transport::Http,
+        _ => error.code() == "UNKNOWN_TOOL",
+    }
+}
+
+fn write(
+    endpoint: &Endpoint,
+    id: &RawValue,
+    revision: Revision,
+    output: &ToolOutput,
+    error: Option<&Error>,
+) -> Result<Vec<u8>> {
+    let has_text = output.blocks.iter().any(|block| matches!(block, Block::Text(_)));
+    let mut content = Vec::with_capacity(output.blocks.len() + 1);
+    if let (Some(structured), false) = (&output.structured, has_text) {
+        content.push(json!({"type": "text", "text": structured.to_string()}));
+    }
+    content.extend(output.blocks.iter().map(|given| block(given, revision)));
+    let structured = output.structured.as_ref().filter(|_| revision.has_structured_results());
+    let reply = Reply::to(id, 1_024)
+        .field("content", &content)?
+        .optional("structuredContent", structured)?
+        .field("isError", &output.is_error)?;
+    // One of the systems behind the schemes says its code in a result's `_meta`; its clients look there.
+    let code = error.and_then(|error| error.get_fact("errorCode")).map(Value::to_string);
+    let entry = code.as_deref().map(|code| ("errorCode", code));
+    Ok(reply.end_with(&endpoint.hub, revision, None, entry))
+}
