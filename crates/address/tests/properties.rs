@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use quad_address::{Address, Grammar, RouteSpec, Router, Template, Variables, nearest, nearest_few};
@@ -200,30 +199,26 @@ proptest! {
     }
 }
 
-/// Hostile input is answered at once. The bound is generous, for a busy machine; the fastest of
-/// several tries is what counts.
+/// Hostile input gets an error, whatever it is made of. That it gets it at once follows from the length limit and the
+/// single pass; how fast that is, a benchmark says and not a test.
 #[test]
-fn hostile_input_is_cheap() {
+fn hostile_input_is_refused() {
     let router = router();
     for uri in [
         "/".repeat(200_000),
-        format!("wiki://{}", "/".repeat(8000)),
-        format!("ids://{}", "/".repeat(8000)),
-        format!("ids://{}", "one/".repeat(2000)),
-        format!("open://x?{}", "a&".repeat(4000)),
-        format!("open://x?{}", (0..1000).map(|n| format!("k{n}=&")).collect::<String>()),
-        format!("ids://{}", "%".repeat(8000)),
-        format!("text://tail/{}", "%2F".repeat(2500)),
-        format!("{}://x", "a".repeat(8000)),
-        format!("ids://one/x?{}", "k".repeat(8000)),
+        format!("ids://{}", "/".repeat(8_000)),
+        format!("ids://{}", "one/".repeat(2_000)),
+        format!("open://x?{}", "a&".repeat(4_000)),
+        format!("open://x?{}", (0..1_000).map(|n| format!("k{n}=&")).collect::<String>()),
+        format!("ids://{}", "%".repeat(8_000)),
+        format!("ids://one/{}", "%2F".repeat(2_500)),
+        format!("{}://x", "a".repeat(8_000)),
+        format!("ids://one/x?{}", "k".repeat(8_000)),
+        "ids://one/%ff".to_owned(),
+        "ids://one/a\0b".to_owned(),
     ] {
-        let fastest = (0..20)
-            .map(|_| {
-                let start = Instant::now();
-                let _ = std::hint::black_box(router.route(&uri));
-                start.elapsed()
-            })
-            .min();
-        assert!(fastest < Some(Duration::from_millis(1)), "{fastest:?} for {}…", &uri[..20]);
+        let error = router.route(&uri).unwrap_err();
+        let message = error.to_string();
+        assert!(message.len() < 400 && !message.contains(char::is_control), "{message}");
     }
 }

@@ -75,7 +75,8 @@ impl Cache {
                 return None;
             }
             Some(entry) => {
-                let too_old = now.0 - entry.kept_since.0 >= limits::CACHE_ENTRY_AGE_MS && !entry.sealed.immutable;
+                let too_old =
+                    now.0 - entry.kept_since.0 >= limits::CACHE_ENTRY_AGE_MS && !entry.sealed.immutable;
                 too_old || entry.sealed.basis.valid_until.is_some_and(|until| until <= now)
             }
         };

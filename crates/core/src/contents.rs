@@ -71,9 +71,13 @@ impl Reading {
     pub fn seal(self) -> Result<Sealed> {
         let bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
         if bytes > limits::CONTENTS_BYTES {
-            return Err(Error::new(Kind::Limit, "CONTENTS_TOO_LARGE", "The contents are too large for one read")
-                .hint("Read a narrower address, or page through it")
-                .fact("limit_bytes", limits::CONTENTS_BYTES));
+            return Err(Error::new(
+                Kind::Limit,
+                "CONTENTS_TOO_LARGE",
+                "The contents are too large for one read",
+            )
+            .hint("Read a narrower address, or page through it")
+            .fact("limit_bytes", limits::CONTENTS_BYTES));
         }
         let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
         for content in &self.contents {
@@ -171,7 +175,8 @@ mod tests {
 
     #[test]
     fn bytes_travel_as_padded_base64() {
-        let content = Content { mime_type: "image/png".into(), body: Body::Blob(Bytes::from_static(&[0, 255])) };
+        let content =
+            Content { mime_type: "image/png".into(), body: Body::Blob(Bytes::from_static(&[0, 255])) };
         let sealed = Reading::new(content, Basis::default()).seal().unwrap();
         let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://y")).unwrap();
         assert_eq!(parsed[0]["blob"], "AP8=");

@@ -44,7 +44,9 @@ mod tests {
     fn a_cursor_returns_to_its_own_list_only() {
         let cursor = encode("resources", "bkend\norg_1");
         assert_eq!(decode("resources", &cursor).unwrap(), "bkend\norg_1");
-        for (list, cursor) in [("tools", cursor.as_str()), ("resources", "garbage"), ("resources", ""), ("resources", "é")] {
+        for (list, cursor) in
+            [("tools", cursor.as_str()), ("resources", "garbage"), ("resources", ""), ("resources", "é")]
+        {
             assert_eq!(decode(list, cursor).unwrap_err().code(), "INVALID_CURSOR");
         }
     }

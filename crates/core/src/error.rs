@@ -165,7 +165,8 @@ impl Error {
     /// The cause chain as one line, for the log.
     pub fn causes(&self) -> String {
         let mut line = String::new();
-        let mut next: Option<&(dyn std::error::Error + 'static)> = self.0.cause.as_deref().map(|cause| cause as _);
+        let mut next: Option<&(dyn std::error::Error + 'static)> =
+            self.0.cause.as_deref().map(|cause| cause as _);
         while let Some(cause) = next {
             if !line.is_empty() {
                 line.push_str(": ");

@@ -49,13 +49,16 @@ macro_rules! typed_id {
 
 /// Whether `text` fits `[A-Za-z0-9_-]{1,64}`, the grammar of every id.
 pub fn is_id(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// A ULID: 48 bits of milliseconds, 80 of chance, 26 upper-case characters of Crockford's base 32.
 pub fn ulid() -> Result<String> {
     let mut chance = [0u8; 10];
-    SystemRandom::new().fill(&mut chance).map_err(|_| Error::internal("the system has no randomness to give"))?;
+    SystemRandom::new()
+        .fill(&mut chance)
+        .map_err(|_| Error::internal("the system has no randomness to give"))?;
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Error::internal)?.as_millis();
     let chance = chance.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
     Ok(encode(now_ms << 80 | chance))
@@ -91,6 +94,7 @@ mod tests {
         assert!(first < second);
         assert_eq!(ThingId::parse(first.as_str()), Some(first.clone()));
         assert!(first.as_str().starts_with("thing_") && first.as_str().len() == 32);
+        assert_eq!(ThingId::stored(first.as_str()), first);
         assert_eq!(ThingId::parse("a/b"), None);
         assert_eq!(ThingId::parse(""), None);
     }

@@ -15,8 +15,8 @@ use crate::prompt::{Message, Prompt};
 use crate::scheme::{CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
 use crate::{
-    Address, Basis, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt, Result, Route,
-    Scheme, Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest, resource_tools,
+    Address, Basis, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt, Result,
+    Route, Scheme, Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest, resource_tools,
 };
 
 /// The name under which page cursors of `resources/list` are sealed.
@@ -100,7 +100,11 @@ pub struct Completed {
 impl Resolver {
     /// Mounts schemes, in the order in which lists show them. Fails when two schemes claim the same tool or when a
     /// template or schema is malformed: a programming error, found at start.
-    pub fn new(schemes: Vec<Arc<dyn Scheme>>, journal: Arc<dyn Journal>, feed: Arc<dyn Feed>) -> Result<Resolver> {
+    pub fn new(
+        schemes: Vec<Arc<dyn Scheme>>,
+        journal: Arc<dyn Journal>,
+        feed: Arc<dyn Feed>,
+    ) -> Result<Resolver> {
         let mut router = Router::new();
         let mut tools = HashMap::new();
         let mut mounted = Vec::with_capacity(schemes.len());
@@ -124,7 +128,15 @@ impl Resolver {
         for (index, entry) in own_tools.iter().enumerate() {
             tools.insert(entry.tool.name, Place::Own(index));
         }
-        Ok(Resolver { schemes: mounted, router, tools, own_tools, cache: Cache::new(limits::CACHE_BYTES), journal, feed })
+        Ok(Resolver {
+            schemes: mounted,
+            router,
+            tools,
+            own_tools,
+            cache: Cache::new(limits::CACHE_BYTES),
+            journal,
+            feed,
+        })
     }
 
     /// The view of one scheme, by name.
@@ -161,14 +173,23 @@ impl Resolver {
     }
 
     /// The tools that the caller may call; the core profile unless `all`.
-    pub fn tools<'a>(&'a self, caller: &'a Principal, view: View, all: bool) -> impl Iterator<Item = &'a Tool> {
+    pub fn tools<'a>(
+        &'a self,
+        caller: &'a Principal,
+        view: View,
+        all: bool,
+    ) -> impl Iterator<Item = &'a Tool> {
         let own = self.own_tools.iter().map(|entry| &entry.tool);
         let theirs = self.mounted(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| &entry.tool);
         theirs.chain(own).filter(move |tool| (all || tool.core) && tool.need.is_met_by(&caller.scopes))
     }
 
     /// The prompts that the caller may use.
-    pub fn prompts<'a>(&'a self, caller: &'a Principal, view: View) -> impl Iterator<Item = &'static Prompt> + 'a {
+    pub fn prompts<'a>(
+        &'a self,
+        caller: &'a Principal,
+        view: View,
+    ) -> impl Iterator<Item = &'static Prompt> + 'a {
         self.mounted(view)
             .flat_map(|(_, mounted)| mounted.scheme.prompts())
             .filter(|prompt| prompt.need.is_met_by(&caller.scopes))
@@ -191,18 +212,31 @@ impl Resolver {
 
     /// Reads an address.
     pub async fn read(&self, caller: &Principal, view: View, uri: &str) -> Result<Answer> {
-        self.read_as(caller, view, uri, EventDraft::call(caller, "resources/read").input("uri", shorten(uri))).await
+        self.read_as(caller, view, uri, EventDraft::call(caller, "resources/read").input("uri", shorten(uri)))
+            .await
     }
 
     /// Reads an address on behalf of `event`: a `resources/read`, or a tool that does the same.
-    pub(crate) async fn read_as(&self, caller: &Principal, view: View, uri: &str, event: EventDraft) -> Result<Answer> {
+    pub(crate) async fn read_as(
+        &self,
+        caller: &Principal,
+        view: View,
+        uri: &str,
+        event: EventDraft,
+    ) -> Result<Answer> {
         match self.try_read(caller, view, uri, &event).await {
             Err(error) => Err(self.refuse(caller, event, error).await),
             answer => answer,
         }
     }
 
-    async fn try_read(&self, caller: &Principal, view: View, uri: &str, event: &EventDraft) -> Result<Answer> {
+    async fn try_read(
+        &self,
+        caller: &Principal,
+        view: View,
+        uri: &str,
+        event: &EventDraft,
+    ) -> Result<Answer> {
         let (address, target) = self.locate(caller, view, uri)?;
         let scheme = &self.schemes[target.scheme].scheme;
         let key = Key {
@@ -214,7 +248,8 @@ impl Resolver {
             let sealed = match self.cache.get(&key, Timestamp::now()) {
                 Some(sealed) => sealed,
                 None => {
-                    let sealed = scheme.read(caller, target.route, &address).await.map_err(|e| at(e, uri))?.seal()?;
+                    let sealed =
+                        scheme.read(caller, target.route, &address).await.map_err(|e| at(e, uri))?.seal()?;
                     self.cache.put(key.clone(), &sealed, Timestamp::now());
                     sealed
                 }
@@ -242,9 +277,13 @@ impl Resolver {
     fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<(Address, Target)> {
         let (address, target) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
         if view != View::All && view != View::Only(target.scheme) {
-            return Err(Error::new(Kind::BadInput, "INVALID_URI", "This endpoint does not serve that scheme")
-                .hint("Use the endpoint of all schemes, /mcp")
-                .at(uri));
+            return Err(Error::new(
+                Kind::BadInput,
+                "INVALID_URI",
+                "This endpoint does not serve that scheme",
+            )
+            .hint("Use the endpoint of all schemes, /mcp")
+            .at(uri));
         }
         let need = self.schemes[target.scheme].routes[target.route].need;
         require(need, caller).map_err(|error| error.at(uri))?;
@@ -334,8 +373,14 @@ impl Resolver {
     }
 
     /// Completes a variable of a template or an argument of a prompt.
-    pub async fn complete(&self, caller: &Principal, view: View, query: CompletionQuery<'_>) -> Result<Completed> {
-        let event = EventDraft::call(caller, "completion/complete").input("argument", shorten(query.variable));
+    pub async fn complete(
+        &self,
+        caller: &Principal,
+        view: View,
+        query: CompletionQuery<'_>,
+    ) -> Result<Completed> {
+        let event =
+            EventDraft::call(caller, "completion/complete").input("argument", shorten(query.variable));
         self.complete_as(caller, view, query, event).await
     }
 
@@ -444,7 +489,13 @@ impl Resolver {
             return output.map_err(Failed::Recorded);
         };
         for _ in 0..limits::READ_ATTEMPTS {
-            let call = Call { caller, tool: &entry.tool, arguments: arguments.clone(), event: event.clone(), progress };
+            let call = Call {
+                caller,
+                tool: &entry.tool,
+                arguments: arguments.clone(),
+                event: event.clone(),
+                progress,
+            };
             let called = mounted.scheme.call(call).await?;
             match called.audit {
                 Audit::Written(_) => return Ok(called.output),
@@ -467,7 +518,8 @@ impl Resolver {
                 Ok((Some(mounted), &mounted.tools[*tool]))
             }
             _ => {
-                let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", format!("Unknown tool: {}", shorten(name)));
+                let unknown =
+                    Error::new(Kind::BadInput, "UNKNOWN_TOOL", format!("Unknown tool: {}", shorten(name)));
                 Err(match nearest(name, self.tools.keys().copied()) {
                     Some(near) => unknown.hint(format!("The nearest is {near}")),
                     None => unknown.hint("tools/list has the tools"),
@@ -517,9 +569,11 @@ impl Resolver {
     }
 
     fn find_prompt(&self, view: View, name: &str) -> Result<(&Mounted, &'static Prompt)> {
-        let all = || self.mounted(view).flat_map(|(_, m)| m.scheme.prompts().iter().map(move |prompt| (m, prompt)));
+        let all =
+            || self.mounted(view).flat_map(|(_, m)| m.scheme.prompts().iter().map(move |prompt| (m, prompt)));
         all().find(|(_, prompt)| prompt.name == name).ok_or_else(|| {
-            let unknown = Error::new(Kind::BadInput, "UNKNOWN_PROMPT", format!("Unknown prompt: {}", shorten(name)));
+            let unknown =
+                Error::new(Kind::BadInput, "UNKNOWN_PROMPT", format!("Unknown prompt: {}", shorten(name)));
             match nearest(name, all().map(|(_, prompt)| prompt.name)) {
                 Some(near) => unknown.hint(format!("The nearest is {near}")),
                 None => unknown.hint("prompts/list has the prompts"),
@@ -535,16 +589,23 @@ impl Resolver {
     }
 
     /// Makes the event durable. `None` means that the answer has become stale and must be computed again.
-    async fn commit(&self, caller: &Principal, event: EventDraft, bases: Vec<Arc<Basis>>) -> Result<Option<Receipt>> {
+    async fn commit(
+        &self,
+        caller: &Principal,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+    ) -> Result<Option<Receipt>> {
         let mut bases = bases;
         let answers = bases.len();
         bases.extend(caller.proof.clone().map(Arc::new));
         match self.journal.record(&caller.tenant, event, bases).await {
             Ok(receipt) => Ok(Some(receipt)),
             Err(NotRecorded::Stale(index)) if index < answers => Ok(None),
-            Err(NotRecorded::Stale(_)) => {
-                Err(Error::new(Kind::Credential, "CREDENTIAL_CHANGED", "The credential was withdrawn or changed"))
-            }
+            Err(NotRecorded::Stale(_)) => Err(Error::new(
+                Kind::Credential,
+                "CREDENTIAL_CHANGED",
+                "The credential was withdrawn or changed",
+            )),
             Err(NotRecorded::Failed(error)) => Err(error),
         }
     }

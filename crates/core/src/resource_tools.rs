@@ -89,7 +89,8 @@ pub(crate) async fn call(
         "resource_read" => {
             let uri = text("uri").unwrap_or_default();
             let answer = resolver.read_as(caller, view, uri, event.input("uri", uri)).await?;
-            let contents: Value = serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
+            let contents: Value =
+                serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
             Ok(ToolOutput::structured(json!({"contents": contents})))
         }
         "resource_complete" => {

@@ -196,6 +196,8 @@ pub trait Scheme: Send + Sync {
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
         let _ = (caller, arguments);
-        Box::pin(async move { Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name))) })
+        Box::pin(async move {
+            Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name)))
+        })
     }
 }

@@ -68,7 +68,8 @@ fn covers(grant: &str, needed: &str) -> bool {
     if needed == NEVER_BY_WILDCARD {
         return false;
     }
-    let (Some((grant_layer, grant_verb)), Some((layer, verb))) = (grant.rsplit_once(':'), needed.rsplit_once(':'))
+    let (Some((grant_layer, grant_verb)), Some((layer, verb))) =
+        (grant.rsplit_once(':'), needed.rsplit_once(':'))
     else {
         return false;
     };
@@ -113,7 +114,9 @@ mod tests {
 
     #[test]
     fn knows_what_a_scope_looks_like() {
-        for good in ["table:read", "table:data:read", "*:*", "*:read", "access-token:read", "payment_intent:approve"] {
+        for good in
+            ["table:read", "table:data:read", "*:*", "*:read", "access-token:read", "payment_intent:approve"]
+        {
             assert!(is_scope(good), "{good}");
         }
         for bad in ["", "table", ":", "table:", ":read", "Table:read", "table::read", "a b:c"] {

@@ -1,14 +1,14 @@
 //! Where the signing key lives: a 0600 file beside SQLite, an encrypted row on PostgreSQL.
 //!
-//! Beside PostgreSQL every node must sign and check alike, so the key is in the database; and a copy of the database must
-//! not be enough to sign, so the row is sealed under a secret that is not: `QUAD_KEY`.
+//! Beside PostgreSQL every node must sign and check alike, so the key is in the database; and a copy of the database
+//! must not be enough to sign, so the row is sealed under a secret that is not: `QUAD_KEY`.
 
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use quad_core::{Error, Kind, Result, TenantId};
-use quad_store::{Backend, Sql, Store, params};
+use quad_store::{Backend, Sql, Store, Tx, params};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use crate::key::{self, Seed, SigningKey};
@@ -58,20 +58,7 @@ impl KeyHome {
                 let seed: Seed = key::random()?;
                 let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
                 let fresh = SealedRow { sealed: sealer.seal(&kid, &seed)?, kid };
-                // Another node may be doing the same: the first one's key stands, and everybody uses that.
-                store
-                    .jot(&system, move |tx| {
-                        tx.lock("gate:key")?;
-                        if let Some(first) = find(tx)? {
-                            return Ok(first);
-                        }
-                        tx.execute(
-                            "INSERT INTO gate_key (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)",
-                            params![tx.tenant().as_str(), fresh.kid.as_str(), fresh.sealed.clone(), tx.now()],
-                        )?;
-                        Ok(fresh.clone())
-                    })
-                    .await?
+                store.jot(&system, move |tx| keep_first(tx, &fresh)).await?
             }
         };
         sealer.open(&row)
@@ -97,8 +84,7 @@ impl KeyHome {
         })
         .await?;
         let Some(secret) = secret else {
-            return Err(Error::new(Kind::BadInput, "QUAD_KEY_MISSING", "The database's signing key is sealed and QUAD_KEY is not set")
-                .hint("Set QUAD_KEY to the value that the other nodes have, or to the line in the first node's quad.key"));
+            return Err(sealed_elsewhere("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set"));
         };
         tracing::warn!(
             file = %path.display(),
@@ -133,6 +119,19 @@ fn find(sql: &mut impl Sql) -> Result<Option<SealedRow>> {
     }
 }
 
+/// Keeps the row, unless another node was quicker: the first one's key stands, and everybody uses that.
+fn keep_first(tx: &mut Tx<'_>, fresh: &SealedRow) -> Result<SealedRow> {
+    tx.lock("gate:key")?;
+    if let Some(first) = find(tx)? {
+        return Ok(first);
+    }
+    tx.execute(
+        "INSERT INTO gate_key (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)",
+        params![tx.tenant().as_str(), fresh.kid.as_str(), fresh.sealed.clone(), tx.now()],
+    )?;
+    Ok(fresh.clone())
+}
+
 /// Seals a seed with AES-256-GCM under a key derived from a secret text. The nonce stands before the sealed bytes, and
 /// the key's name is bound to them.
 struct Sealer(LessSafeKey);
@@ -159,10 +158,7 @@ impl Sealer {
     }
 
     fn open(&self, row: &SealedRow) -> Result<Seed> {
-        self.try_open(row).ok_or_else(|| {
-            Error::new(Kind::BadInput, "QUAD_KEY_WRONG", "The database's signing key is sealed under another QUAD_KEY")
-                .hint("Set QUAD_KEY to the value that the other nodes have, or to the line in the first node's quad.key")
-        })
+        self.try_open(row).ok_or_else(|| sealed_elsewhere("QUAD_KEY_WRONG", "sealed under another QUAD_KEY"))
     }
 
     fn try_open(&self, row: &SealedRow) -> Option<Seed> {
@@ -171,5 +167,108 @@ impl Sealer {
         let mut body = body.to_vec();
         let seed = self.0.open_in_place(nonce, Aad::from(row.kid.as_bytes()), &mut body).ok()?;
         Seed::try_from(&*seed).ok()
+    }
+}
+
+fn sealed_elsewhere(code: &'static str, how: &str) -> Error {
+    Error::new(Kind::BadInput, code, format!("The signing key in the database is {how}"))
+        .hint("Set QUAD_KEY to what the other nodes have, or to the line in the first node's quad.key")
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_store::testing;
+
+    use super::*;
+    use crate::COMPONENT;
+
+    #[test]
+    fn a_sealed_seed_opens_under_its_secret_and_name_only() {
+        let sealer = Sealer::new("one secret").unwrap();
+        let row = SealedRow { kid: "k1".into(), sealed: sealer.seal("k1", &[7; 32]).unwrap() };
+        assert_eq!(sealer.open(&row).unwrap(), [7; 32]);
+        assert!(!row.sealed.windows(8).any(|window| window == [7; 8]));
+        assert_ne!(sealer.seal("k1", &[7; 32]).unwrap(), row.sealed, "a nonce was used twice");
+        let other_name = SealedRow { kid: "k2".into(), ..row.clone() };
+        let cut = SealedRow { sealed: row.sealed[..10].to_vec(), ..row.clone() };
+        for (sealer, row) in
+            [(&Sealer::new("another").unwrap(), &row), (&sealer, &other_name), (&sealer, &cut)]
+        {
+            assert_eq!(sealer.open(row).unwrap_err().code(), "QUAD_KEY_WRONG");
+        }
+    }
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        let shown = format!("{:?}", KeyHome::new("data", Some("hush".into())));
+        assert_eq!(shown, r#"KeyHome { data_dir: "data", quad_key: "set" }"#);
+        assert!(format!("{:?}", KeyHome::new("data", Some(" \n".into()))).contains("not set"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn beside_sqlite_the_key_is_a_file_and_quad_key_means_nothing() {
+        let place = testing::sqlite(&[COMPONENT]).await.unwrap();
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = KeyHome::new(folder.path(), None).open(&place.store).await.unwrap();
+        let again = KeyHome::new(folder.path(), Some("x".into())).open(&place.store).await.unwrap();
+        let other = KeyHome::new(elsewhere.path(), None).open(&place.store).await.unwrap();
+        assert_eq!(first.kid(), again.kid());
+        assert_ne!(first.kid(), other.kid());
+        assert!(folder.path().join("signing.key").exists() && !folder.path().join("quad.key").exists());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_first_key_stands() {
+        for place in testing::stores(&[COMPONENT]).await.unwrap() {
+            for kid in ["b", "a", "c"] {
+                let fresh = SealedRow { kid: kid.to_owned(), sealed: kid.as_bytes().to_vec() };
+                let kept =
+                    place.store.jot(&TenantId::system(), move |tx| keep_first(tx, &fresh)).await.unwrap();
+                assert_eq!((kept.kid.as_str(), kept.sealed.as_slice()), ("b", &b"b"[..]));
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nodes_that_start_at_once_with_one_quad_key_agree() {
+        let Some(place) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+            return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
+        };
+        let nodes: Vec<_> = (0..8)
+            .map(|_| {
+                let store = place.store.clone();
+                let folder = tempfile::tempdir().unwrap();
+                tokio::spawn(
+                    async move { KeyHome::new(folder.path(), Some("q".repeat(32))).open(&store).await },
+                )
+            })
+            .collect();
+        let mut kids = Vec::new();
+        for node in nodes {
+            kids.push(node.await.unwrap().unwrap().kid().to_owned());
+        }
+        assert!(kids.iter().all(|kid| *kid == kids[0]), "{kids:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let wrong = KeyHome::new(folder.path(), Some("w".repeat(32))).open(&place.store).await.unwrap_err();
+        assert_eq!(wrong.code(), "QUAD_KEY_WRONG");
+        let missing = KeyHome::new(folder.path(), None).open(&place.store).await.unwrap_err();
+        assert_eq!(missing.code(), "QUAD_KEY_MISSING");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "a new quad.key could only be wrong"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn without_quad_key_the_first_node_keeps_a_file_whose_line_serves_the_others() {
+        let Some(place) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+            return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
+        };
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kid = KeyHome::new(first.path(), None).open(&place.store).await.unwrap().kid().to_owned();
+        assert_eq!(KeyHome::new(first.path(), None).open(&place.store).await.unwrap().kid(), kid);
+        let line = std::fs::read_to_string(first.path().join("quad.key")).unwrap();
+        assert_eq!(KeyHome::new(second.path(), Some(line)).open(&place.store).await.unwrap().kid(), kid);
     }
 }

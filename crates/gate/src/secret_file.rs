@@ -40,8 +40,10 @@ pub fn read(path: &Path) -> Result<Option<[u8; 32]>> {
         length.ok().and_then(|_| BASE64.decode(line.trim()).ok()).and_then(|bytes| bytes.try_into().ok());
     match secret {
         Some(secret) => Ok(Some(secret)),
-        None => Err(Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
-            .hint("Put it back from a backup. Removing it makes a new key, and every token made so far becomes invalid")),
+        None => {
+            Err(Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
+                .hint("Put it back from a backup: without it, no token made so far can be checked any more"))
+        }
     }
 }
 

@@ -247,3 +247,173 @@ fn keep_row(tx: &mut Tx<'_>, opened: &Opened) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quad_core::TenantId;
+
+    use super::*;
+    use crate::gate::tests::{TestGate, gates};
+
+    fn caller(test: &TestGate, subject: &str) -> Principal {
+        let agent = Principal::local_agent(test.place.tenant.clone(), []);
+        Principal { subject: Arc::from(subject), ..agent }
+    }
+
+    async fn is_not_found(gate: &Gate, caller: &Principal, id: &str) -> bool {
+        matches!(gate.check_session(caller, id).await, Err(SessionRefusal::NotFound))
+    }
+
+    async fn rows(test: &TestGate, table: &'static str) -> i64 {
+        let count = test.place.store.read(&test.place.tenant, move |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let row = snapshot
+                .query_opt(&format!("SELECT COUNT(*) FROM {table} WHERE tenant_id = $1"), params![tenant])?;
+            Ok(row.map(|row| row.int(0)).transpose()?)
+        });
+        count.await.unwrap().unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_id_opens_for_its_principal_in_every_process_and_for_nobody_else() {
+        for test in gates().await {
+            let me = caller(&test, "me");
+            let id = test.gate.open_session(&me, "2025-06-18").unwrap();
+            assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
+            assert_ne!(id, test.gate.open_session(&me, "2025-06-18").unwrap());
+            let other_process = test.another_process().await;
+            for gate in [&test.gate, &other_process] {
+                assert_eq!(gate.check_session(&me, &id).await.unwrap().revision, "2025-06-18");
+            }
+            assert!(is_not_found(&test.gate, &caller(&test, "you"), &id).await);
+            let abroad = Principal { tenant: TenantId::new("tnt_other"), ..me.clone() };
+            assert!(is_not_found(&test.gate, &abroad, &id).await);
+            assert_eq!(rows(&test, "gate_session").await, 0, "an open session needs no row");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn forged_and_expired_ids_are_not_found() {
+        let test = &gates().await[0];
+        let me = caller(test, "me");
+        let id = test.gate.open_session(&me, "2025-06-18").unwrap();
+        let (payload, tag) = id.split_once('.').unwrap();
+        let expired = test.gate.seal_session(&me, "2025-06-18", Timestamp::now()).unwrap();
+        let other_purpose = test.gate.key.seal("cursor", &BASE64.decode(payload).unwrap());
+        let forged = format!("{}.{tag}", BASE64.encode(br#"{"t":"t","s":"me","r":"x","x":9999999999999}"#));
+        for bad in ["", ".", payload, &expired, &other_purpose, &forged, &"x".repeat(2_000)] {
+            assert!(is_not_found(&test.gate, &me, bad).await, "{bad}");
+            assert_eq!(test.gate.subscriptions(&me, bad).await.unwrap_err().kind(), Kind::NotFound);
+            assert_eq!(test.gate.subscribe(&me, bad, "x://y").await.unwrap_err().kind(), Kind::NotFound);
+            assert_eq!(test.gate.end_session(&me, bad).await.unwrap_err().kind(), Kind::NotFound);
+        }
+        assert_eq!(test.gate.open_session(&me, &"2".repeat(33)).unwrap_err().kind(), Kind::BadInput);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_longest_names_fit_into_an_id() {
+        let test = &gates().await[0];
+        let tenant = TenantId::new("t".repeat(64));
+        let me = Principal { tenant, ..caller(test, &"s".repeat(limits::SUBJECT_BYTES)) };
+        let revision = "r".repeat(limits::REVISION_BYTES);
+        let id = test.gate.open_session(&me, &revision).unwrap();
+        assert_eq!(test.gate.check_session(&me, &id).await.unwrap().revision, revision);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_end_holds_in_every_process_and_takes_the_subscriptions_along() {
+        for test in gates().await {
+            let (me, other_process) = (caller(&test, "me"), test.another_process().await);
+            let id = test.gate.open_session(&me, "2025-03-26").unwrap();
+            test.gate.subscribe(&me, &id, "x://a").await.unwrap();
+            other_process.check_session(&me, &id).await.unwrap();
+            test.gate.end_session(&me, &id).await.unwrap();
+            for gate in [&test.gate, &other_process] {
+                assert!(is_not_found(gate, &me, &id).await);
+                assert_eq!(gate.subscribe(&me, &id, "x://b").await.unwrap_err().code(), NOT_FOUND);
+                assert_eq!(gate.unsubscribe(&me, &id, "x://a").await.unwrap_err().code(), NOT_FOUND);
+                assert_eq!(gate.subscriptions(&me, &id).await.unwrap_err().code(), NOT_FOUND);
+                assert_eq!(gate.end_session(&me, &id).await.unwrap_err().code(), NOT_FOUND);
+            }
+            assert_eq!((rows(&test, "gate_session").await, rows(&test, "gate_subscription").await), (1, 0));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn subscriptions_come_and_go_and_advance_no_version() {
+        for test in gates().await {
+            let me = caller(&test, "me");
+            let version =
+                async || test.place.store.read(&me.tenant, |snapshot| Ok(snapshot.version())).await.unwrap();
+            let before = version().await;
+            let (id, other_id) = (
+                test.gate.open_session(&me, "2025-06-18").unwrap(),
+                test.gate.open_session(&me, "2025-06-18").unwrap(),
+            );
+            assert!(test.gate.subscriptions(&me, &id).await.unwrap().is_empty());
+            for uri in ["x://b", "x://b"] {
+                test.gate.subscribe(&me, &id, uri).await.unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            test.gate.subscribe(&me, &id, "x://a").await.unwrap();
+            test.gate.subscribe(&me, &other_id, "x://c").await.unwrap();
+            assert_eq!(test.gate.subscriptions(&me, &id).await.unwrap(), ["x://b", "x://a"]);
+            for uri in ["x://b", "x://never"] {
+                test.gate.unsubscribe(&me, &id, uri).await.unwrap();
+            }
+            assert_eq!(test.gate.subscriptions(&me, &id).await.unwrap(), ["x://a"]);
+            assert_eq!(test.gate.subscriptions(&me, &other_id).await.unwrap(), ["x://c"]);
+            let long = format!("x://{}", "a".repeat(limits::SUBSCRIPTION_URI_BYTES));
+            assert_eq!(test.gate.subscribe(&me, &id, &long).await.unwrap_err().kind(), Kind::BadInput);
+            assert_eq!(version().await, before);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_session_subscribes_to_so_many_addresses_and_no_more() {
+        for test in gates().await {
+            let me = caller(&test, "me");
+            let id = test.gate.open_session(&me, "2025-06-18").unwrap();
+            test.gate.subscribe(&me, &id, "x://first").await.unwrap();
+            let id_hash = canonical::sha256_hex(id.as_bytes());
+            let fill = test.place.store.jot(&me.tenant, move |tx| {
+                for number in 1..SUBSCRIPTION_URIS {
+                    let tenant = tx.tenant().as_str().to_owned();
+                    tx.execute(
+                        "INSERT INTO gate_subscription (tenant_id, id_hash, uri, created_at) VALUES ($1, $2, $3, 0)",
+                        params![tenant, id_hash.as_str(), format!("x://{number}")],
+                    )?;
+                }
+                Ok(())
+            });
+            fill.await.unwrap();
+            let error = test.gate.subscribe(&me, &id, "x://last").await.unwrap_err();
+            assert_eq!((error.kind(), error.code()), (Kind::Limit, "SUBSCRIPTION_LIMIT"));
+            test.gate.subscribe(&me, &id, "x://first").await.unwrap();
+            assert_eq!(test.gate.subscriptions(&me, &id).await.unwrap().len(), SUBSCRIPTION_URIS);
+            test.gate.unsubscribe(&me, &id, "x://first").await.unwrap();
+            test.gate.subscribe(&me, &id, "x://last").await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_new_row_clears_an_old_session_away() {
+        for test in gates().await {
+            let me = caller(&test, "me");
+            let old = test.gate.open_session(&me, "2025-06-18").unwrap();
+            test.gate.subscribe(&me, &old, "x://old").await.unwrap();
+            let age = test.place.store.jot(&me.tenant, |tx| {
+                let tenant = tx.tenant().as_str().to_owned();
+                tx.execute("UPDATE gate_session SET expires_at = 1 WHERE tenant_id = $1", params![tenant])?;
+                Ok(())
+            });
+            age.await.unwrap();
+            let new = test.gate.open_session(&me, "2025-06-18").unwrap();
+            test.gate.subscribe(&me, &new, "x://new").await.unwrap();
+            assert_eq!((rows(&test, "gate_session").await, rows(&test, "gate_subscription").await), (1, 1));
+            assert_eq!(test.gate.subscriptions(&me, &new).await.unwrap(), ["x://new"]);
+        }
+    }
+}

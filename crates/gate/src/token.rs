@@ -133,7 +133,8 @@ pub(crate) enum Standing {
 pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str) -> Result<(Standing, Version)> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
-        "SELECT t.revoked_at FROM gate_token t JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
+        "SELECT t.revoked_at FROM gate_token t \
+         JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
          WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3 AND a.state = 'active'",
         params![tenant, id, subject],
     )?;
@@ -272,7 +273,8 @@ fn take_back(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
     let now = tx.now();
     // The first revocation's time stays.
     let update = format!(
-        "UPDATE gate_token SET revoked_at = COALESCE(revoked_at, $3) WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
+        "UPDATE gate_token SET revoked_at = COALESCE(revoked_at, $3) \
+         WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
     );
     let row = tx.query_opt(&update, params![tenant.as_str(), id.as_str(), now])?;
     let row = row.ok_or_else(|| no_such_token(id.as_str()))?;
@@ -284,4 +286,143 @@ fn no_such_token(id: &str) -> Error {
     let shown: String = id.chars().take(64).collect();
     Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {shown} in this tenant"))
         .hint("`quad token list` shows the tokens; an id begins with tok_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::tests::{KNOWN, TestGate, gates};
+
+    /// Everything that the audit says about the tenant.
+    async fn audit(test: &TestGate) -> String {
+        let bodies = test.place.store.read(&test.place.tenant, |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let rows =
+                snapshot.query("SELECT body FROM audit_block WHERE tenant_id = $1", params![tenant])?;
+            rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<Vec<_>>>()
+        });
+        bodies.await.unwrap().join("\n")
+    }
+
+    async fn registered_scopes(test: &TestGate, subject: &'static str) -> String {
+        let scopes = test.place.store.read(&test.place.tenant, move |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let query =
+                "SELECT scopes FROM gate_agent WHERE tenant_id = $1 AND subject = $2 AND state = 'active'";
+            let row = snapshot.query_opt(query, params![tenant, subject])?;
+            Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+        });
+        scopes.await.unwrap().unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn lists_what_was_minted_newest_first() {
+        for test in gates().await {
+            let tenant = &test.place.tenant;
+            let first = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let short = MintRequest { ttl_ms: Some(60_000), ..test.request("b", "project:create") };
+            let second = test.gate.mint(short, &KNOWN).await.unwrap();
+            assert_eq!(
+                test.gate.tokens(tenant).await.unwrap(),
+                [second.record.clone(), first.record.clone()]
+            );
+            assert_eq!(first.record.expires_at.0 - first.record.created_at.0, limits::TOKEN_TTL_MS);
+            assert_eq!(second.record.expires_at.0 - second.record.created_at.0, 60_000);
+            assert!(first.record.id.starts_with("tok_"));
+            assert_eq!(first.record.entry()["scopes"], json!(["table:read"]));
+            assert!(test.gate.tokens(&TenantId::system()).await.unwrap().is_empty());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_audit_tells_of_tokens_but_not_their_text() {
+        for test in gates().await {
+            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+            test.gate.revoke(&test.place.tenant, &minted.record.id, "operator").await.unwrap();
+            let audit = audit(&test).await;
+            for told in ["token.minted", "token.revoked", "operator", &minted.record.id] {
+                assert!(audit.contains(told), "{told}: {audit}");
+            }
+            let signature = minted.token.rsplit('.').next().unwrap();
+            assert!(!audit.contains(signature));
+            assert!(!format!("{minted:?}").contains(signature));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_registration_is_the_union_of_what_was_granted() {
+        for test in gates().await {
+            let scopes = ["table:read", "table:data:*", "project:create", "table:*"];
+            // At once, so that a union that was computed from an old row would lose one.
+            let minting = scopes.map(|scope| {
+                let (gate, request) = (test.gate.clone(), test.request("a", scope));
+                tokio::spawn(async move { gate.mint(request, &KNOWN).await })
+            });
+            for minted in minting {
+                minted.await.unwrap().unwrap();
+            }
+            let registered = registered_scopes(&test, "a").await;
+            assert_eq!(registered, "project:create table:* table:data:* table:read");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_subject_is_a_program_or_a_person_and_not_both() {
+        for test in gates().await {
+            test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+            let person =
+                MintRequest { kind: PrincipalKind::User, ..test.request("a", "payment_intent:approve") };
+            let error = test.gate.mint(person, &KNOWN).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::Conflict);
+            assert_eq!(error.message(), "a is registered as agent, not as user");
+            assert_eq!(test.gate.tokens(&test.place.tenant).await.unwrap().len(), 1);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn refuses_what_cannot_be_granted() {
+        let test = &gates().await[0];
+        let good = || test.request("a", "table:read");
+        let refused = [
+            ("subject", MintRequest { subject: "a b".into(), ..good() }),
+            ("scopes", MintRequest { scopes: "tabel:read".into(), ..good() }),
+            ("scopes", MintRequest { scopes: "payment_intent:approve".into(), ..good() }),
+            ("ttl", MintRequest { ttl_ms: Some(0), ..good() }),
+            ("tenant", MintRequest { tenant: TenantId::new("a/b"), ..good() }),
+        ];
+        for (field, request) in refused {
+            let error = test.gate.mint(request, &KNOWN).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::BadInput);
+            assert_eq!(error.get_fact("field").unwrap(), field);
+        }
+        let letters =
+            || "abcdefghij".chars().flat_map(|a| "abcdefghij".chars().map(move |b| format!("{a}{b}")));
+        let many: Vec<String> = letters().map(|pair| format!("{}:read", pair.repeat(20))).collect();
+        let known: Vec<&str> = many.iter().map(String::as_str).collect();
+        let error =
+            test.gate.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
+        assert_eq!(error.message(), "So many scopes do not fit into a token");
+        assert!(test.gate.tokens(&test.place.tenant).await.unwrap().is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn revoking_twice_keeps_the_first_time_and_nothing_is_nothing() {
+        for test in gates().await {
+            let tenant = &test.place.tenant;
+            let id = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap().record.id;
+            let first = test.gate.revoke(tenant, &id, "operator").await.unwrap();
+            assert!(first.revoked_at.is_some());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert_eq!(test.gate.revoke(tenant, &id, "operator").await.unwrap(), first);
+            assert_eq!(test.gate.tokens(tenant).await.unwrap(), [first]);
+            for nothing in ["tok_none", "", "a/b"] {
+                let error = test.gate.revoke(tenant, nothing, "operator").await.unwrap_err();
+                assert_eq!(error.kind(), Kind::NotFound, "{nothing}");
+                assert!(error.next_step().unwrap().contains("quad token list"));
+            }
+            let elsewhere = test.gate.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
+            assert_eq!(elsewhere.kind(), Kind::NotFound);
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! What this process remembers of the tokens that it has checked.
 //!
-//! Bounded in number and in age, keyed by the token's SHA-256 so that no token lies in memory, and allowed to be wrong: a
-//! remembered principal carries the basis of its proof, which the store compares with the changes at every audit commit.
+//! Bounded in number and in age, keyed by the token's SHA-256 so that no token lies in memory, and allowed to be wrong:
+//! a remembered principal carries the basis of its proof, which the store compares with the changes at every audit
+//! commit.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

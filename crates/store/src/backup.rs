@@ -24,7 +24,8 @@ impl Store {
             })?;
             let source = sqlite::Conn::open(&file)?;
             let mut target = rusqlite::Connection::open(&to).map_err(Error::internal)?;
-            let backup = rusqlite::backup::Backup::new(&source.inner, &mut target).map_err(Error::internal)?;
+            let backup =
+                rusqlite::backup::Backup::new(&source.inner, &mut target).map_err(Error::internal)?;
             loop {
                 let step = backup.step(limits::BACKUP_STEP_PAGES).map_err(Error::internal)?;
                 let figures = backup.progress();

@@ -33,7 +33,12 @@ pub fn hash_of(record: &str) -> String {
 }
 
 /// Links an event to the head, which moves on.
-pub(crate) fn link(head: &mut Head, tenant: &TenantId, draft: &EventDraft, now: Timestamp) -> Result<AuditEvent> {
+pub(crate) fn link(
+    head: &mut Head,
+    tenant: &TenantId,
+    draft: &EventDraft,
+    now: Timestamp,
+) -> Result<AuditEvent> {
     let id = format!("evt_{}", id::ulid()?);
     let record = record(tenant, &id, draft, now, head.hash.as_deref());
     let hash = hash_of(&record);
@@ -93,13 +98,18 @@ mod tests {
     #[test]
     fn hashes_as_the_published_vectors_do() {
         let tenant = TenantId::new("tnt_01HQ7K3BBBBBBBBBBBBBBBBBBB");
-        let mut draft = EventDraft::system("agent", quad_core::event::MCP_CALL, "agent_01HQ7K3CCCCCCCCCCCCCCCCCCC");
-        draft = draft.input("tool", "ledger.accounts.list").output("ok", true).output("result_kind", "tool_result");
+        let mut draft =
+            EventDraft::system("agent", quad_core::event::MCP_CALL, "agent_01HQ7K3CCCCCCCCCCCCCCCCCCC");
+        draft = draft
+            .input("tool", "ledger.accounts.list")
+            .output("ok", true)
+            .output("result_kind", "tool_result");
         let start = Timestamp::parse("2025-09-01").unwrap();
         let first = record(&tenant, "evt_01HQ7K3AAAAAAAAAAAAAAAAAAA", &draft, start, None);
         let first = hash_of(&first);
         assert_eq!(first, "d1781541c67f7b6de9b34c69f6a432306381cfe547d14aaba6983ba54dccfd52");
-        let second = record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first));
+        let second =
+            record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first));
         assert_eq!(hash_of(&second), "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be");
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn insert(
 }
 
 /// The changes after `after`, oldest first, at most as many as a process remembers; the newest when there are more.
-pub(crate) fn since(connection: &mut Connection, tenant: &TenantId, after: Version) -> Result<Vec<Arc<Change>>> {
+pub(crate) fn since(
+    connection: &mut Connection,
+    tenant: &TenantId,
+    after: Version,
+) -> Result<Vec<Arc<Change>>> {
     let rows = connection.query(
         "SELECT version, tags FROM change WHERE tenant_id = $1 AND version > $2 ORDER BY version DESC LIMIT $3",
         params![tenant.as_str(), after.0, limits::CHANGES_REMEMBERED as i64],

@@ -24,7 +24,7 @@ use crate::{Backend, chain, change, head, limits};
 /// Something to be done in a commit.
 pub(crate) enum Job {
     Work(Box<dyn Work>),
-    Record(Record),
+    Record(Box<Record>),
 }
 
 /// A closure that writes.
@@ -64,7 +64,9 @@ impl Job {
             Job::Record(record) => {
                 let outcome = match verdict {
                     Verdict::Done(Some(receipt)) => Ok(receipt),
-                    Verdict::Done(None) => Err(NotRecorded::Failed(Error::internal("a record without a receipt"))),
+                    Verdict::Done(None) => {
+                        Err(NotRecorded::Failed(Error::internal("a record without a receipt")))
+                    }
                     Verdict::Refused(error) => Err(NotRecorded::Failed(error)),
                     Verdict::Stale(index) => Err(NotRecorded::Stale(index)),
                 };
@@ -130,7 +132,11 @@ fn fail(jobs: Vec<Job>, error: Error) {
 
 type Announced = Vec<(TenantId, Version, Vec<Arc<Change>>)>;
 
-fn transaction(connection: &mut Connection, mirror: &Mirror, jobs: &mut [Job]) -> Result<(Vec<Verdict>, Announced)> {
+fn transaction(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: &mut [Job],
+) -> Result<(Vec<Verdict>, Announced)> {
     let now = Timestamp::now();
     connection.begin_write()?;
     let ran = work(connection, mirror, jobs, now)?;
@@ -166,7 +172,8 @@ fn work(
             break;
         }
         let tenant = work.tenant().clone();
-        let version = head::version(connection, &tenant)?;
+        let known = head::version(connection, &tenant)?;
+        let version = known.unwrap_or(Version(0));
         let earlier = touched.get(&tenant).map_or(&[] as &[_], Vec::as_slice);
         if let Some(proof) = work.proof()
             && !still_holds(connection, mirror, &tenant, proof, version, earlier, now)?
@@ -177,11 +184,24 @@ fn work(
         if savepoints {
             connection.batch("SAVEPOINT job")?;
         }
-        let mut tx =
-            Tx { connection: &mut *connection, tenant: &tenant, version, now, tags: Vec::new(), outputs: Map::new() };
+        let mut tx = Tx {
+            connection: &mut *connection,
+            tenant: &tenant,
+            version,
+            now,
+            tags: Vec::new(),
+            outputs: Map::new(),
+        };
         let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("a job panicked inside its transaction")));
         let Tx { tags, outputs, .. } = tx;
+        // Only the job that makes a tenant may begin without its head, and then it has made one.
+        let outcome = match outcome {
+            Ok(()) if known.is_none() && head::version(connection, &tenant)?.is_none() => {
+                Err(head::unknown_tenant())
+            }
+            outcome => outcome,
+        };
         match outcome {
             Ok(()) => {
                 if savepoints {
@@ -239,7 +259,14 @@ fn settle(
     let mut announced = Vec::new();
     let tenants: BTreeSet<&TenantId> = jobs.iter().filter(|job| has_event(job)).map(Job::tenant).collect();
     for tenant in tenants {
-        let locked = head::lock(connection, tenant)?;
+        let Some(locked) = head::lock(connection, tenant)? else {
+            // Only records can be left: work for an unknown tenant was refused when it ran.
+            for (index, _) in jobs.iter().enumerate().filter(|(_, job)| job.tenant() == tenant) {
+                left[index] = None;
+                verdicts[index].get_or_insert_with(|| Verdict::Refused(head::unknown_tenant()));
+            }
+            continue;
+        };
         let mut head = locked.clone();
         let mut events = Vec::new();
         let mut changes: Vec<Arc<Change>> = Vec::new();

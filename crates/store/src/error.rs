@@ -37,9 +37,11 @@ impl DbError {
 impl From<DbError> for quad_core::Error {
     fn from(error: DbError) -> quad_core::Error {
         match error {
-            DbError::Unstorable(_) => quad_core::Error::bad_input("The text holds a character that cannot be stored")
-                .hint("Remove NUL characters (\\u0000)")
-                .because(error),
+            DbError::Unstorable(_) => {
+                quad_core::Error::bad_input("The text holds a character that cannot be stored")
+                    .hint("Remove NUL characters (\\u0000)")
+                    .because(error)
+            }
             DbError::Busy(_) => quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
                 .hint("Try again in a moment")
                 .because(error),

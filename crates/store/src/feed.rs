@@ -39,7 +39,10 @@ impl Mirror {
             if tenants.len() >= limits::TENANTS_REMEMBERED {
                 tenants.retain(|_, recent| recent.is_heard());
             }
-            tenants.insert(tenant.clone(), Recent { changes: VecDeque::new(), complete_to: head, listeners: None });
+            tenants.insert(
+                tenant.clone(),
+                Recent { changes: VecDeque::new(), complete_to: head, listeners: None },
+            );
             // Nothing is known of what lies before; the mirror of a newly met tenant starts here.
             return;
         }
@@ -156,7 +159,8 @@ mod tests {
         let now = Timestamp(0);
         mirror.extend(&tenant, Version(5), &[]);
         mirror.extend(&tenant, Version(7), &[change(6, "a"), change(7, "b")]);
-        let holds = |basis: &Basis, pending: &[Arc<Change>]| mirror.holds(&tenant, basis, Version(7), pending, now);
+        let holds =
+            |basis: &Basis, pending: &[Arc<Change>]| mirror.holds(&tenant, basis, Version(7), pending, now);
         assert!(holds(&basis(7, "b"), &[]));
         assert!(!holds(&basis(6, "b"), &[]));
         assert!(holds(&basis(6, "a"), &[]));

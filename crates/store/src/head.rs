@@ -15,24 +15,35 @@ pub(crate) struct Head {
     pub(crate) hash: Option<String>,
 }
 
-/// The version alone, without a lock: the first statement of a snapshot.
-pub(crate) fn version(connection: &mut Connection, tenant: &TenantId) -> Result<Version> {
-    let row = connection.query_opt("SELECT version FROM head WHERE tenant_id = $1", params![tenant.as_str()])?;
-    // A tenant without a head is one that is being made in this very transaction, or one that does not exist; the
-    // latter has no rows to show and cannot commit.
-    row.map_or(Ok(Version(0)), |row| Ok(Version(row.int(0)?)))
+/// The version alone, without a lock: the first statement of a snapshot. `None` for a tenant that does not exist, or that
+/// is being made in this very transaction.
+pub(crate) fn version(connection: &mut Connection, tenant: &TenantId) -> Result<Option<Version>, DbError> {
+    let row =
+        connection.query_opt("SELECT version FROM head WHERE tenant_id = $1", params![tenant.as_str()])?;
+    row.map(|row| row.int(0).map(Version)).transpose()
 }
 
 /// Locks the head until the end of the transaction.
-pub(crate) fn lock(connection: &mut Connection, tenant: &TenantId) -> Result<Head> {
+pub(crate) fn lock(connection: &mut Connection, tenant: &TenantId) -> Result<Option<Head>, DbError> {
     let sql = match connection.backend() {
         // The transaction is immediate, so it holds the only write lock there is.
         Backend::Sqlite => "SELECT version, sequence, hash FROM head WHERE tenant_id = $1",
         Backend::Postgres => "SELECT version, sequence, hash FROM head WHERE tenant_id = $1 FOR UPDATE",
     };
     let row = connection.query_opt(sql, params![tenant.as_str()])?;
-    let row = row.ok_or_else(|| Error::new(Kind::NotFound, "UNKNOWN_TENANT", "There is no such tenant"))?;
-    Ok(Head { version: Version(row.int(0)?), sequence: row.int(1)?, hash: row.opt_text(2)?.map(str::to_owned) })
+    row.map(|row| {
+        Ok(Head {
+            version: Version(row.int(0)?),
+            sequence: row.int(1)?,
+            hash: row.opt_text(2)?.map(str::to_owned),
+        })
+    })
+    .transpose()
+}
+
+/// The answer to whoever names a tenant without a head.
+pub(crate) fn unknown_tenant() -> Error {
+    Error::new(Kind::NotFound, "UNKNOWN_TENANT", "There is no such tenant")
 }
 
 /// Writes the advanced head.

@@ -87,9 +87,9 @@ fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
     }
     // Asked again under the lock: another process may have been faster.
     for (component, number, script) in pending(connection, components)? {
-        connection.batch(&dialect(connection.backend(), script)).map_err(|error| {
-            Error::internal(format!("migration {number} of {component} failed: {error}"))
-        })?;
+        connection
+            .batch(&dialect(connection.backend(), script))
+            .map_err(|error| Error::internal(format!("migration {number} of {component} failed: {error}")))?;
         connection.execute(
             "INSERT INTO migration (component, number, applied_at) VALUES ($1, $2, $3)",
             params![component, number, Timestamp::now()],
@@ -121,7 +121,8 @@ fn pending(connection: &mut Connection, components: &[Component]) -> Result<Vec<
         }
     }
     for component in components {
-        let newest = applied.iter().find(|(name, _)| *name == component.name).map_or(0, |(_, newest)| *newest);
+        let newest =
+            applied.iter().find(|(name, _)| *name == component.name).map_or(0, |(_, newest)| *newest);
         for (index, script) in component.migrations.iter().enumerate() {
             let number = index as i64 + 1;
             if number > newest {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    Basis, BoxFuture, Change, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt, Result, TenantId,
+    Basis, BoxFuture, Change, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt, Result,
+    TenantId, Version,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
@@ -100,7 +101,11 @@ impl Store {
                     connection.take_was_busy();
                     let outcome = snapshot(connection, &tenant, &mut work);
                     match outcome {
-                        Err(_) if connection.take_was_busy() && attempt < limits::ATTEMPTS && connection.is_alive() => {
+                        Err(_)
+                            if connection.take_was_busy()
+                                && attempt < limits::ATTEMPTS
+                                && connection.is_alive() =>
+                        {
                             std::thread::sleep(Duration::from_millis(1 << attempt));
                         }
                         outcome => return outcome,
@@ -176,7 +181,7 @@ impl Journal for Store {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let record = Record { tenant: tenant.clone(), event, bases, reply };
-            self.inner.queue.push(Job::Record(record)).await.map_err(NotRecorded::Failed)?;
+            self.inner.queue.push(Job::Record(Box::new(record))).await.map_err(NotRecorded::Failed)?;
             let dropped = |_| NotRecorded::Failed(Error::internal("the database writer dropped an event"));
             answer.await.map_err(dropped)?
         })
@@ -237,7 +242,9 @@ fn snapshot<T>(
     work: &mut impl FnMut(&mut Snapshot<'_>) -> Result<T>,
 ) -> Result<T> {
     connection.begin_read()?;
-    let outcome = head::version(connection, tenant).and_then(|version| {
+    let outcome = head::version(connection, tenant).map_err(Error::from).and_then(|version| {
+        // A tenant that does not exist has no rows to show.
+        let version = version.unwrap_or(Version(0));
         let mut snapshot = Snapshot { connection: &mut *connection, tenant, version };
         work(&mut snapshot)
     });
@@ -253,15 +260,28 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
         move || -> Result<Connection> {
             Ok(match &location {
                 Location::Sqlite(file) => Connection::Sqlite(sqlite::Conn::open(file).map_err(|error| {
-                    Error::new(quad_core::Kind::Internal, "DATABASE_UNAVAILABLE", "The database file cannot be opened")
-                        .hint(format!("Check that {} is a quad database and that you may write to it", file.display()))
-                        .because(error)
+                    Error::new(
+                        quad_core::Kind::Internal,
+                        "DATABASE_UNAVAILABLE",
+                        "The database file cannot be opened",
+                    )
+                    .hint(format!(
+                        "Check that {} is a quad database and that you may write to it",
+                        file.display()
+                    ))
+                    .because(error)
                 })?),
-                Location::Postgres(url) => Connection::Postgres(postgres::Conn::open(url, &runtime).map_err(|error| {
-                    Error::new(quad_core::Kind::Internal, "DATABASE_UNAVAILABLE", format!("PostgreSQL: {error}"))
+                Location::Postgres(url) => {
+                    Connection::Postgres(postgres::Conn::open(url, &runtime).map_err(|error| {
+                        Error::new(
+                            quad_core::Kind::Internal,
+                            "DATABASE_UNAVAILABLE",
+                            format!("PostgreSQL: {error}"),
+                        )
                         .hint("Check --database-url and that the server runs; it needs version 15 or newer")
                         .because(error)
-                })?),
+                    })?)
+                }
             })
         }
     };
@@ -313,7 +333,9 @@ fn start_checkpointer(
                 connection = connect().ok();
             }
             // A passive checkpoint never waits for readers or writers; what it cannot do now it does the next time.
-            if let Some(Err(error)) = connection.as_mut().map(|c: &mut Connection| c.batch("PRAGMA wal_checkpoint(PASSIVE)")) {
+            if let Some(Err(error)) =
+                connection.as_mut().map(|c: &mut Connection| c.batch("PRAGMA wal_checkpoint(PASSIVE)"))
+            {
                 tracing::debug!(%error, "a checkpoint failed");
             }
         }
@@ -342,7 +364,7 @@ async fn poll(store: Weak<Inner>) {
                 }
             }
             for (tenant, known) in heard {
-                let head = head::version(connection, &tenant)?;
+                let Some(head) = head::version(connection, &tenant)? else { continue };
                 if head > known {
                     let changes = change::since(connection, &tenant, known)?;
                     // The newest change may be younger than the head that was read; it belongs to the next look.

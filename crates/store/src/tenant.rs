@@ -53,8 +53,10 @@ pub async fn find(store: &Store, name: &str) -> Result<Option<Tenant>> {
     let name = name.to_owned();
     store
         .read(&TenantId::system(), move |snapshot| {
-            let row = snapshot
-                .query_opt("SELECT id, name, created_at FROM tenant WHERE name = $1", params![name.as_str()])?;
+            let row = snapshot.query_opt(
+                "SELECT id, name, created_at FROM tenant WHERE name = $1",
+                params![name.as_str()],
+            )?;
             row.map(|row| tenant(&row)).transpose()
         })
         .await
@@ -66,9 +68,9 @@ pub async fn ensure(store: &Store, name: &str) -> Result<Tenant> {
         return Ok(tenant);
     }
     match create(store, name).await {
-        Err(error) if error.kind() == Kind::Conflict => {
-            find(store, name).await?.ok_or_else(|| Error::internal("a tenant vanished while it was being made"))
-        }
+        Err(error) if error.kind() == Kind::Conflict => find(store, name)
+            .await?
+            .ok_or_else(|| Error::internal("a tenant vanished while it was being made")),
         created => created,
     }
 }
@@ -98,7 +100,9 @@ fn check_name(name: &str) -> Result<()> {
     if fits {
         return Ok(());
     }
-    Err(Error::bad_input("A tenant's name is 1 to 64 lower-case letters, digits and hyphens, and not \"system\""))
+    Err(Error::bad_input(
+        "A tenant's name is 1 to 64 lower-case letters, digits and hyphens, and not \"system\"",
+    ))
 }
 
 fn taken(name: &str) -> Error {

@@ -37,7 +37,8 @@ async fn notes(store: &Store, tenant: &TenantId) -> Vec<(i64, String)> {
     store
         .read(tenant, |snapshot| {
             let tenant = snapshot.tenant().as_str().to_owned();
-            let rows = snapshot.query("SELECT id, text FROM note WHERE tenant_id = $1 ORDER BY id", params![tenant])?;
+            let rows = snapshot
+                .query("SELECT id, text FROM note WHERE tenant_id = $1 ORDER BY id", params![tenant])?;
             rows.iter().map(|row| Ok((row.int(0)?, row.text(1)?.to_owned()))).collect()
         })
         .await
@@ -139,7 +140,8 @@ async fn a_record_is_refused_once_its_basis_is_touched() {
 async fn a_withdrawn_credential_cannot_write() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let writer = Writer { tenant: tenant.clone(), proof: Some(Basis::at(version).on(Tag::new("note:2"))) };
+        let writer =
+            Writer { tenant: tenant.clone(), proof: Some(Basis::at(version).on(Tag::new("note:2"))) };
         store.write(&writer, event("allowed"), |_| Ok(())).await.unwrap();
         add_note(store, tenant, 2, "this touches the proof").await.unwrap();
         let refused = store.write(&writer, event("refused"), |_| Ok(())).await.unwrap_err();
@@ -166,13 +168,30 @@ async fn another_process_hears_of_a_change_and_refuses_what_it_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_tenant_fails_alone() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let nobody = TenantId::new("tnt_nobody");
+        let (theirs, read, ours) = tokio::join!(
+            add_note(store, &nobody, 1, "theirs"),
+            store.record(&nobody, event("note.read"), Vec::new()),
+            add_note(store, tenant, 1, "ours"),
+        );
+        assert_eq!(theirs.unwrap_err().code(), "UNKNOWN_TENANT");
+        assert!(matches!(read, Err(NotRecorded::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
+        ours.unwrap();
+        assert!(notes(store, &nobody).await.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_jot_advances_nothing() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let events = checked_chain(store, tenant).await.len();
         let version = store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap();
         let jotted = store.jot(tenant, |tx| {
             let tenant = tx.tenant().as_str().to_owned();
-            Ok(tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
+            Ok(tx
+                .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
         });
         assert_eq!(jotted.await.unwrap(), 1);
         assert_eq!(notes(store, tenant).await.len(), 1);
@@ -187,7 +206,10 @@ async fn a_panic_in_a_job_fails_that_job_alone() {
         let refused = store
             .write(&Writer::from(tenant), event("bad"), |tx| -> quad_core::Result<()> {
                 let tenant = tx.tenant().as_str().to_owned();
-                tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 1, $2)", params![tenant, "x"])?;
+                tx.execute(
+                    "INSERT INTO note (tenant_id, id, text) VALUES ($1, 1, $2)",
+                    params![tenant, "x"],
+                )?;
                 panic!("on purpose")
             })
             .await
@@ -220,7 +242,10 @@ async fn values_come_back_as_they_went_in() {
             Ok(())
         });
         write.await.unwrap();
-        let rows = store.read(tenant, |s| Ok(s.query("SELECT i, d, t, b FROM cell ORDER BY id", &[])?)).await.unwrap();
+        let rows = store
+            .read(tenant, |s| Ok(s.query("SELECT i, d, t, b FROM cell ORDER BY id", &[])?))
+            .await
+            .unwrap();
         for (index, cell) in cells.iter().enumerate() {
             assert_eq!(rows[0].value(index), cell);
             assert_eq!(rows[1].value(index), &Value::Null);
@@ -230,8 +255,10 @@ async fn values_come_back_as_they_went_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn newer_data_is_refused_with_a_reason() {
-    const NEWER: Component =
-        Component { name: "notes", migrations: &[NOTES.migrations[0], "CREATE TABLE extra (id BIGINT PRIMARY KEY)"] };
+    const NEWER: Component = Component {
+        name: "notes",
+        migrations: &[NOTES.migrations[0], "CREATE TABLE extra (id BIGINT PRIMARY KEY)"],
+    };
     for TestStore { store, location, .. } in stores(&[NEWER]).await.unwrap() {
         drop(store);
         let refused = Store::open(location, &[NOTES]).await.err().unwrap();

@@ -25,8 +25,10 @@ pub(crate) struct Conn {
 impl Conn {
     /// Connects. Must not be called on a runtime's own worker thread.
     pub(crate) fn open(url: &str, runtime: &Handle) -> Result<Conn, DbError> {
-        let config: tokio_postgres::Config = url.parse().map_err(|error| DbError::other(format!("the URL: {error}")))?;
-        let (client, connection) = runtime.block_on(config.connect(NoTls)).map_err(|error| classify(&error))?;
+        let config: tokio_postgres::Config =
+            url.parse().map_err(|error| DbError::other(format!("the URL: {error}")))?;
+        let (client, connection) =
+            runtime.block_on(config.connect(NoTls)).map_err(|error| classify(&error))?;
         runtime.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
@@ -172,7 +174,8 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
     };
     match *code {
         SqlState::UNIQUE_VIOLATION => {
-            let constraint = error.as_db_error().and_then(|db| db.constraint()).unwrap_or_default().to_owned();
+            let constraint =
+                error.as_db_error().and_then(|db| db.constraint()).unwrap_or_default().to_owned();
             DbError::Unique { constraint }
         }
         SqlState::T_R_SERIALIZATION_FAILURE
@@ -181,7 +184,9 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         | SqlState::FEATURE_NOT_SUPPORTED
         | SqlState::ADMIN_SHUTDOWN
         | SqlState::TOO_MANY_CONNECTIONS => DbError::Busy(text),
-        SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => DbError::Unstorable(text),
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
+            DbError::Unstorable(text)
+        }
         _ => DbError::other(text),
     }
 }

@@ -68,7 +68,8 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
     let mut rows = statement.raw_query();
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let cells = (0..columns).map(|index| row.get_ref(index).map(from_sqlite)).collect::<rusqlite::Result<_>>()?;
+        let cells =
+            (0..columns).map(|index| row.get_ref(index).map(from_sqlite)).collect::<rusqlite::Result<_>>()?;
         found.push(Row(cells));
     }
     Ok(found)
@@ -129,7 +130,9 @@ fn classify(error: &rusqlite::Error) -> DbError {
         {
             let constraint = message.as_deref().unwrap_or_default();
             let constraint = constraint.strip_prefix("UNIQUE constraint failed: ").unwrap_or(constraint);
-            DbError::Unique { constraint: constraint.trim_start_matches("index ").trim_matches('\'').to_owned() }
+            DbError::Unique {
+                constraint: constraint.trim_start_matches("index ").trim_matches('\'').to_owned(),
+            }
         }
         _ => DbError::other(error.to_string()),
     }
