@@ -288,32 +288,28 @@ fn duplicates(index: &Index, examples: Vec<Value>) -> Error {
 }
 
 fn refuse_long_texts(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
-    let texts: Vec<String> = index
-        .fields
-        .iter()
-        .filter(|(name, _)| kind_of(&table.fields, name).is_text())
-        .map(|(name, _)| format!("COALESCE(octet_length({}), 0)", quote(name)))
-        .collect();
+    let (texts, budget) = text_budget(&table.fields, index);
     if texts.is_empty() {
         return Ok(());
     }
-    let longest = tx.query_opt(
-        &format!(
-            "SELECT 1 FROM {} WHERE {} > {} LIMIT 1",
-            qualified(table),
-            texts.join(" + "),
-            limits::INDEXED_TEXT_BYTES
-        ),
-        &[],
-    )?;
-    match longest {
+    let too_long: Vec<String> = texts.iter().map(|name| format!("octet_length({}) > {budget}", quote(name))).collect();
+    let found =
+        tx.query_opt(&format!("SELECT 1 FROM {} WHERE {} LIMIT 1", qualified(table), too_long.join(" OR ")), &[])?;
+    match found {
         None => Ok(()),
         Some(_) => Err(refusal::conflict(format!(
-            "{} cannot be indexed: some records hold more than {} bytes there",
-            index.name,
-            limits::INDEXED_TEXT_BYTES
+            "{} cannot be indexed: some records hold more than {budget} bytes there",
+            texts.join(", ")
         ))),
     }
+}
+
+/// The text fields of an index, and how many bytes each may hold.
+pub(crate) fn text_budget<'i>(fields: &[Field], index: &'i Index) -> (Vec<&'i str>, usize) {
+    let texts: Vec<&str> =
+        index.fields.iter().map(|(name, _)| name.as_str()).filter(|name| kind_of(fields, name).is_text()).collect();
+    let budget = limits::INDEXED_TEXT_BYTES / texts.len().max(1);
+    (texts, budget)
 }
 
 /// The type of a field, system fields included.

@@ -1,2 +1,28 @@
-//! The `quad` binary.
-fn main() {}
+//! `quad`: a resource server for AI agents, and the command line on the same code path.
+#![forbid(unsafe_code)]
+
+mod app;
+mod cli;
+mod client_snippet;
+mod commands;
+mod config;
+mod local_token;
+mod outcome;
+
+use clap::Parser as _;
+
+fn main() -> std::process::ExitCode {
+    let cli = cli::Cli::parse();
+    let json = cli.common.json;
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(quad_core::Error::internal)
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(commands::run(cli));
+            // Reading standard input cannot be cancelled; nobody waits for a line that will not come.
+            runtime.shutdown_background();
+            outcome
+        });
+    outcome::exit(outcome, json)
+}

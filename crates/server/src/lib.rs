@@ -1,1 +1,24 @@
-//! (module documentation follows with the first code)
+//! The doors: HTTP and stdio, and the figures about them.
+//!
+//! [`http::serve`] answers a socket, [`stdio::serve`] a pair of pipes. What a message means is decided in
+//! [`quad_wire`]; this crate knows connections, headers, statuses and streams, and is the only one that does.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod door;
+mod guard;
+mod health;
+pub mod http;
+mod limits;
+mod lines;
+mod mcp;
+mod metadata;
+mod metrics;
+mod problem;
+mod range;
+mod request_id;
+mod sse;
+pub mod stdio;
+mod twin;
+
+pub use door::{Denial, Door, Keeper};

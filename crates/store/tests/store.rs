@@ -1,5 +1,8 @@
 //! The store's promises, on every backend that this machine offers.
 
+// A failed expectation in a helper is a failed test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn every_block_has_the_protocol_s_shape() {
-        let check = |given: Block, revision: Revision, expect: Value| assert_eq!(block(&given, revision), expect);
+        let check =
+            |given: Block, revision: Revision, expect: Value| assert_eq!(block(&given, revision), expect);
         let newest = Revision::V2026_07_28;
         let picture = Block::Image { data: "AA==".into(), mime_type: "image/png".into() };
         check(picture, newest, json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
@@ -59,7 +60,8 @@ mod tests {
         check(link(), newest, json!({"type": "resource_link", "uri": "x://y", "name": "why"}));
         check(link(), Revision::V2025_03_26, json!({"type": "text", "text": "why: x://y"}));
         let inside = Block::Embedded { uri: "x://y".into(), content: Content::text("text/plain", "a") };
-        let expect = json!({"type": "resource", "resource": {"uri": "x://y", "mimeType": "text/plain", "text": "a"}});
+        let expect =
+            json!({"type": "resource", "resource": {"uri": "x://y", "mimeType": "text/plain", "text": "a"}});
         check(inside, newest, expect);
     }
 }

@@ -33,8 +33,7 @@ pub(crate) async fn answer(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
 }
 
 fn member<'a>(object: &'a Map<String, Value>, place: &str, name: &str) -> Result<&'a str> {
-    object
-        .get(name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| Error::bad_input(format!("params.{place}.{name} must be a string")).fact("field", name))
+    object.get(name).and_then(Value::as_str).ok_or_else(|| {
+        Error::bad_input(format!("params.{place}.{name} must be a string")).fact("field", name)
+    })
 }

@@ -27,7 +27,11 @@ impl Exchange<'_> {
     }
 
     /// The same, telling `progress` how far it is.
-    pub(crate) async fn answer_with(&self, method: Method, progress: &dyn Progress) -> Result<Vec<u8>, Fault> {
+    pub(crate) async fn answer_with(
+        &self,
+        method: Method,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, Fault> {
         let answered = match method {
             Method::Ping | Method::Initialized => Ok(self.nothing()),
             Method::Discover => discover::answer(self),

@@ -79,10 +79,13 @@ pub fn read(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable> {
     let refuse = |fault| Err(Unreadable { fault, id: None });
     match serde_json::from_str::<Vec<&RawValue>>(text) {
         Err(_) => refuse(Fault::not_json()),
-        Ok(messages) if messages.is_empty() => refuse(Fault::invalid_request("A batch must hold at least one message")),
-        Ok(messages) if messages.len() > limits::BATCH_MESSAGES => {
-            refuse(Fault::invalid_request(format!("A batch may hold at most {} messages", limits::BATCH_MESSAGES)))
+        Ok(messages) if messages.is_empty() => {
+            refuse(Fault::invalid_request("A batch must hold at least one message"))
         }
+        Ok(messages) if messages.len() > limits::BATCH_MESSAGES => refuse(Fault::invalid_request(format!(
+            "A batch may hold at most {} messages",
+            limits::BATCH_MESSAGES
+        ))),
         Ok(messages) => Ok(Incoming::Batch(messages)),
     }
 }

@@ -85,21 +85,25 @@ impl Fault {
             .map(|revision| revision.as_str().into())
             .collect();
         let requested: String = requested.chars().take(64).collect();
-        let error = Error::new(Kind::BadInput, "UNSUPPORTED_PROTOCOL_VERSION", "Unsupported protocol version")
-            .hint("Use one of data.supported")
-            .fact("supported", supported)
-            .fact("requested", requested);
+        let error =
+            Error::new(Kind::BadInput, "UNSUPPORTED_PROTOCOL_VERSION", "Unsupported protocol version")
+                .hint("Use one of data.supported")
+                .fact("supported", supported)
+                .fact("requested", requested);
         Fault { code: UNSUPPORTED_VERSION, status: 400, error }
     }
 
     /// The era has no such method.
     pub(crate) fn unknown_method(method: &str, era: Era) -> Fault {
         let shown: String = method.chars().take(64).collect();
-        let mut error = Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found").fact("method", shown);
+        let mut error =
+            Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found").fact("method", shown);
         let known = Method::ALL.into_iter().filter(|method| method.is_in(era)).map(Method::as_str);
         if Method::ALL.into_iter().any(|other| other.as_str() == method) {
             error = error.hint(match era {
-                Era::Modern => "The method belongs to revisions before 2026-07-28; leave params._meta's version out",
+                Era::Modern => {
+                    "The method belongs to revisions before 2026-07-28; leave params._meta's version out"
+                }
                 Era::Legacy => "The method belongs to 2026-07-28; name that version in params._meta",
             });
         } else if let Some(near) = nearest(method, known) {
@@ -111,8 +115,9 @@ impl Fault {
 
     /// The request needs a session and names none.
     pub fn session_missing() -> Fault {
-        let error = Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
-            .hint("Send initialize first, then its Mcp-Session-Id with every request");
+        let error =
+            Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
+                .hint("Send initialize first, then its Mcp-Session-Id with every request");
         Fault { code: INVALID_REQUEST, status: 400, error }
     }
 
@@ -145,11 +150,14 @@ impl Fault {
             out.extend_from_slice(id.get().as_bytes());
             out.push(b',');
         }
-        let error = serde_json::json!({
-            "code": self.code,
-            "message": self.error.message(),
-            "data": self.error.envelope(),
+        // Where nobody can authenticate anew for the caller, it learns only that it must try again.
+        let again = self.asks_for_credential().then(|| {
+            Error::new(Kind::Conflict, "CREDENTIAL_CHANGED", "The credential changed during the call")
+                .hint("Send the request again")
         });
+        let shown = again.as_ref().unwrap_or(&self.error);
+        let error =
+            serde_json::json!({"code": self.code, "message": shown.message(), "data": shown.envelope()});
         out.extend_from_slice(br#""error":"#);
         out.extend_from_slice(error.to_string().as_bytes());
         out.push(b'}');
@@ -178,17 +186,21 @@ mod tests {
     #[test]
     fn the_response_repeats_the_id_as_it_was_written() {
         let id = RawValue::from_string("\"\\u0041\"".to_owned()).unwrap();
-        let text = String::from_utf8(Fault::of(Error::not_found("x://y"), Era::Modern).message(Some(&id))).unwrap();
+        let text =
+            String::from_utf8(Fault::of(Error::not_found("x://y"), Era::Modern).message(Some(&id))).unwrap();
         assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"#), "{text}");
         let parsed: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(parsed["error"]["data"]["uri"], "x://y");
+        let withdrawn = Fault::of(Error::new(Kind::Credential, "X", "x"), Era::Modern).message(None);
+        assert!(String::from_utf8(withdrawn).unwrap().contains(r#""kind":"conflict""#));
         let without: Value = serde_json::from_slice(&Fault::not_json().message(None)).unwrap();
         assert!(without.get("id").is_none());
     }
 
     #[test]
     fn a_legacy_revision_inside_meta_is_told_to_use_the_modern_one() {
-        let supported = |requested| Fault::unsupported_version(requested).error.get_fact("supported").cloned();
+        let supported =
+            |requested| Fault::unsupported_version(requested).error.get_fact("supported").cloned();
         assert_eq!(supported("2025-11-25"), Some(serde_json::json!(["2026-07-28"])));
         assert_eq!(supported("1900-01-01").unwrap().as_array().unwrap().len(), 5);
     }

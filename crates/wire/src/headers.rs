@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use crate::envelope::text_of;
 use crate::params::Params;
-use crate::{Fault, Method};
+use crate::{Fault, Method, revision};
 
 /// The revision that a request speaks.
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -19,6 +19,11 @@ pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
+
+/// Whether a version header names the modern form.
+pub(crate) fn names_modern(header: &HeaderValue) -> bool {
+    header.to_str().is_ok_and(revision::names_modern)
+}
 
 /// The decoded value of a header that must stand at most once.
 pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<Cow<'a, str>>, Fault> {
@@ -52,7 +57,9 @@ pub(crate) fn agree_on_name(headers: &HeaderMap, method: Method, params: &Params
 
 fn agree(headers: &HeaderMap, header: &str, value: &str, place: &str) -> Result<(), Fault> {
     match single(headers, header)? {
-        None => Err(Fault::header_mismatch(format!("The header {header} is missing; it must repeat {place}"))),
+        None => {
+            Err(Fault::header_mismatch(format!("The header {header} is missing; it must repeat {place}")))
+        }
         Some(sent) if sent == value => Ok(()),
         Some(_) => Err(Fault::header_mismatch(format!("The header {header} differs from {place}"))),
     }
@@ -70,7 +77,6 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
@@ -95,7 +101,8 @@ mod tests {
     #[test]
     fn a_header_must_stand_once_and_agree() {
         let check = |pairs: &[(&'static str, &str)], method: &str, agrees: bool| {
-            let verdict = agree_on_method(&headers(pairs), method).map_err(|fault| (fault.code, fault.status));
+            let verdict =
+                agree_on_method(&headers(pairs), method).map_err(|fault| (fault.code, fault.status));
             assert_eq!(verdict, if agrees { Ok(()) } else { Err((-32020, 400)) }, "{pairs:?}");
         };
         check(&[("mcp-method", "ping")], "ping", true);
@@ -108,9 +115,11 @@ mod tests {
 
     #[test]
     fn a_name_is_compared_with_the_string_in_the_body() {
-        let body = serde_json::value::RawValue::from_string(r#"{"uri":"x:\/\/a","name":"b"}"#.to_owned()).unwrap();
+        let body =
+            serde_json::value::RawValue::from_string(r#"{"uri":"x:\/\/a","name":"b"}"#.to_owned()).unwrap();
         let params = Params::read(Some(&body)).unwrap();
-        let verdict = |name: &str, method| agree_on_name(&headers(&[("mcp-name", name)]), method, &params).is_ok();
+        let verdict =
+            |name: &str, method| agree_on_name(&headers(&[("mcp-name", name)]), method, &params).is_ok();
         assert!(verdict("x://a", Method::ResourcesRead));
         assert!(!verdict("x://A", Method::ResourcesRead));
         assert!(verdict("b", Method::ToolsCall));

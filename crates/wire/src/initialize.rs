@@ -38,7 +38,9 @@ mod tests {
     #[test]
     fn echoes_what_we_speak_and_offers_the_newest_legacy_otherwise() {
         let check = |proposed: &str, expect: &str| {
-            let raw = serde_json::value::RawValue::from_string(format!(r#"{{"protocolVersion":{proposed}}}"#)).unwrap();
+            let raw =
+                serde_json::value::RawValue::from_string(format!(r#"{{"protocolVersion":{proposed}}}"#))
+                    .unwrap();
             let params = Params::read(Some(&raw)).unwrap();
             assert_eq!(negotiate(&params).as_str(), expect, "{proposed}");
         };

@@ -23,8 +23,9 @@ impl<'a> Meta<'a> {
         let Some(version) = self.protocol_version else {
             return Err(Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion is missing"));
         };
-        let version = text_of(version)
-            .ok_or_else(|| Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion must be a string"))?;
+        let version = text_of(version).ok_or_else(|| {
+            Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion must be a string")
+        })?;
         match self.client_capabilities {
             None => Err(Fault::incomplete_meta("io.modelcontextprotocol/clientCapabilities is missing")),
             Some(raw) if !raw.get().starts_with('{') => {
@@ -36,7 +37,9 @@ impl<'a> Meta<'a> {
 
     /// The modern revision behind a version.
     pub(crate) fn revision(version: &str) -> Result<Revision, Fault> {
-        Revision::parse(version).filter(|revision| revision.is_modern()).ok_or_else(|| Fault::unsupported_version(version))
+        Revision::parse(version)
+            .filter(|revision| revision.is_modern())
+            .ok_or_else(|| Fault::unsupported_version(version))
     }
 
     /// What progress messages must repeat. A token of another type is one that we cannot repeat.
@@ -61,7 +64,10 @@ mod tests {
         check(&format!("{{{version},{able}}}"), Ok("2026-07-28"));
         check(&format!("{{{version}}}"), Err(-32602));
         check(&format!("{{{able}}}"), Err(-32602));
-        check(r#"{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}"#, Err(-32602));
+        check(
+            r#"{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}"#,
+            Err(-32602),
+        );
         check(&format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[]}}"#), Err(-32602));
     }
 

@@ -86,9 +86,11 @@ impl Method {
     /// Whether the era has it.
     pub fn is_in(self, era: Era) -> bool {
         match self {
-            Method::Initialize | Method::Initialized | Method::Ping | Method::Subscribe | Method::Unsubscribe => {
-                era == Era::Legacy
-            }
+            Method::Initialize
+            | Method::Initialized
+            | Method::Ping
+            | Method::Subscribe
+            | Method::Unsubscribe => era == Era::Legacy,
             Method::Discover | Method::Listen => era == Era::Modern,
             _ => true,
         }

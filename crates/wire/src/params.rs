@@ -65,7 +65,8 @@ impl<'a> Params<'a> {
 
 /// A string that must be there.
 pub(crate) fn text<'a>(slot: Option<&'a RawValue>, name: &str) -> Result<Cow<'a, str>> {
-    optional_text(slot, name)?.ok_or_else(|| Error::bad_input(format!("params.{name} is missing")).fact("field", name))
+    optional_text(slot, name)?
+        .ok_or_else(|| Error::bad_input(format!("params.{name} is missing")).fact("field", name))
 }
 
 /// A string that may be there.
@@ -127,7 +128,10 @@ mod tests {
         check("{}", "params.uri is missing");
         check(r#"{"uri":null}"#, "params.uri is missing");
         check(r#"{"uri":5}"#, "params.uri must be a string");
-        assert_eq!(object(Some(&raw("[]")), "arguments").unwrap_err().message(), "params.arguments must be an object");
+        assert_eq!(
+            object(Some(&raw("[]")), "arguments").unwrap_err().message(),
+            "params.arguments must be an object"
+        );
         assert_eq!(no_cursor(Some(&raw("\"x\""))).unwrap_err().code(), "INVALID_CURSOR");
     }
 }

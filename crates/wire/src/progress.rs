@@ -69,10 +69,14 @@ mod tests {
         progress.report(0.0, None, "again");
         progress.report(f64::NAN, None, "");
         progress.report(1.5, None, "half");
-        let mut next = || receiver.try_recv().ok().map(|text| serde_json::from_slice::<Value>(&text).unwrap());
+        let mut next =
+            || receiver.try_recv().ok().map(|text| serde_json::from_slice::<Value>(&text).unwrap());
         let first = next().unwrap();
         assert_eq!(first["params"], json!({"progressToken": "t", "progress": 0, "total": 2}));
-        assert_eq!(next().unwrap()["params"], json!({"progressToken": "t", "progress": 1.5, "message": "half"}));
+        assert_eq!(
+            next().unwrap()["params"],
+            json!({"progressToken": "t", "progress": 1.5, "message": "half"})
+        );
         assert!(next().is_none());
     }
 }

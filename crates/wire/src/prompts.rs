@@ -25,10 +25,12 @@ pub(crate) async fn get(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
     let name = params::text(exchange.params.name, "name")?;
     let arguments = params::object(exchange.params.arguments, "arguments")?;
     if let Some((argument, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
-        return Err(Error::bad_input(format!("The argument {argument} must be a string")).fact("field", argument.as_str()));
+        return Err(Error::bad_input(format!("The argument {argument} must be a string"))
+            .fact("field", argument.as_str()));
     }
     let endpoint = exchange.endpoint;
-    let (prompt, messages) = endpoint.resolver().prompt(exchange.caller, endpoint.view, &name, &arguments).await?;
+    let (prompt, messages) =
+        endpoint.resolver().prompt(exchange.caller, endpoint.view, &name, &arguments).await?;
     let messages: Vec<Value> = messages
         .iter()
         .map(|message| {

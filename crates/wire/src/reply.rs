@@ -159,9 +159,15 @@ mod tests {
         let mut reply = Reply::to(&raw("\"\\u0041\""), 0).contents(&raw("\"x:\\/\\/y\""), &sealed);
         reply.out.extend_from_slice(b"}}");
         let text = String::from_utf8(reply.out).unwrap();
-        assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":"\u0041","result":{"contents":[{"uri":"x:\/\/y","#), "{text}");
+        assert!(
+            text.starts_with(r#"{"jsonrpc":"2.0","id":"\u0041","result":{"contents":[{"uri":"x:\/\/y","#),
+            "{text}"
+        );
         let parsed: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(parsed["result"]["contents"][1], json!({"uri": "x://y", "mimeType": "text/plain", "text": "b"}));
+        assert_eq!(
+            parsed["result"]["contents"][1],
+            json!({"uri": "x://y", "mimeType": "text/plain", "text": "b"})
+        );
     }
 
     #[test]
@@ -169,7 +175,8 @@ mod tests {
         let sealed = Reading::new(Content::text("text/plain", "a"), Basis::at(Version(4))).seal().unwrap();
         let written = Receipt { version: Version(6), sequence: 9, event_id: "evt_\"1".into() };
         let parsed: Value = serde_json::from_str(&receipt(&sealed, &written)).unwrap();
-        let expect = json!({"contentHash": sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
+        let expect =
+            json!({"contentHash": sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
         assert_eq!(parsed, expect);
     }
 }

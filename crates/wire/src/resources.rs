@@ -23,8 +23,12 @@ pub(crate) async fn list(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
 pub(crate) async fn templates(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
     params::no_cursor(exchange.params.cursor)?;
     let endpoint = exchange.endpoint;
-    endpoint.resolver().note(exchange.caller, EventDraft::call(exchange.caller, "resources/templates/list")).await?;
-    let entries: Vec<Value> = endpoint.resolver().templates(endpoint.view).map(|route| route.entry()).collect();
+    endpoint
+        .resolver()
+        .note(exchange.caller, EventDraft::call(exchange.caller, "resources/templates/list"))
+        .await?;
+    let entries: Vec<Value> =
+        endpoint.resolver().templates(endpoint.view).map(|route| route.entry()).collect();
     let reply = Reply::to(exchange.id, 300 * entries.len()).field("resourceTemplates", &entries)?;
     Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::TEMPLATES)))
 }
@@ -36,7 +40,9 @@ pub(crate) async fn read(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
     let answer = endpoint.resolver().read(exchange.caller, endpoint.view, &uri).await?;
     let sealed = &answer.sealed;
     // `text` has found a string there, so the raw form is there too.
-    let Some(raw_uri) = exchange.params.uri else { return Err(quad_core::Error::bad_input("params.uri is missing")) };
+    let Some(raw_uri) = exchange.params.uri else {
+        return Err(quad_core::Error::bad_input("params.uri is missing"));
+    };
     let room = sealed.tails.iter().map(|tail| tail.len() + raw_uri.get().len() + 8).sum();
     let hint = if sealed.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
     let receipt = reply::receipt(sealed, &answer.receipt);

@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn features_came_and_went() {
         assert!(Revision::V2025_03_26.has_batches() && !Revision::V2025_06_18.has_batches());
-        assert!(!Revision::V2025_03_26.has_structured_results() && Revision::V2025_06_18.has_structured_results());
+        assert!(
+            !Revision::V2025_03_26.has_structured_results() && Revision::V2025_06_18.has_structured_results()
+        );
         assert!(!Revision::V2024_11_05.has_audio());
     }
 }

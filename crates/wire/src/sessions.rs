@@ -1,6 +1,7 @@
-//! Legacy sessions, as the protocol needs them. Who keeps them, and where, is not known here.
+//! Legacy sessions, as the protocol needs them. The gate keeps them; how, and where, is not known here.
 
 use quad_core::{BoxFuture, Error, Principal, Result};
+use quad_gate::{Gate, SessionRefusal};
 
 /// Keeps the sessions of legacy HTTP clients. A session id is never a credential: each call also names the caller, and a
 /// session of somebody else is an unknown one.
@@ -9,16 +10,23 @@ pub trait Sessions: Send + Sync {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String>;
 
     /// The revision of a session that is the caller's and has not ended.
-    fn check<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<String, SessionFault>>;
+    fn check<'a>(&'a self, caller: &'a Principal, id: &'a str)
+    -> BoxFuture<'a, Result<String, SessionFault>>;
 
     /// Ends a session.
     fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Adds an address to what a session wants to hear of.
-    fn subscribe<'a>(&'a self, caller: &'a Principal, id: &'a str, uri: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn subscribe<'a>(&'a self, caller: &'a Principal, id: &'a str, uri: &'a str)
+    -> BoxFuture<'a, Result<()>>;
 
     /// Takes one away.
-    fn unsubscribe<'a>(&'a self, caller: &'a Principal, id: &'a str, uri: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn unsubscribe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        id: &'a str,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<()>>;
 
     /// What a session wants to hear of.
     fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
@@ -31,4 +39,50 @@ pub enum SessionFault {
     Unknown,
     /// Our fault.
     Failed(Error),
+}
+
+impl Sessions for Gate {
+    fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
+        self.open_session(caller, revision)
+    }
+
+    fn check<'a>(
+        &'a self,
+        caller: &'a Principal,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<String, SessionFault>> {
+        Box::pin(async move {
+            match self.check_session(caller, id).await {
+                Ok(session) => Ok(session.revision),
+                Err(SessionRefusal::NotFound) => Err(SessionFault::Unknown),
+                Err(SessionRefusal::Failed(error)) => Err(SessionFault::Failed(error)),
+            }
+        })
+    }
+
+    fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.end_session(caller, id))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        id: &'a str,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(Gate::subscribe(self, caller, id, uri))
+    }
+
+    fn unsubscribe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        id: &'a str,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(Gate::unsubscribe(self, caller, id, uri))
+    }
+
+    fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(Gate::subscriptions(self, caller, id))
+    }
 }

@@ -24,7 +24,8 @@ pub(crate) async fn list(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
         .map(|tool| {
             let mut entry = tool.entry();
             // A client that was promised a structure would look for one.
-            if let (false, Some(entry)) = (exchange.revision.has_structured_results(), entry.as_object_mut()) {
+            if let (false, Some(entry)) = (exchange.revision.has_structured_results(), entry.as_object_mut())
+            {
                 entry.remove("outputSchema");
             }
             entry
@@ -63,7 +64,8 @@ impl ToolCall {
     /// Runs it, and gives the whole response.
     pub(crate) async fn run(self, progress: &dyn Progress) -> Result<Vec<u8>, Fault> {
         let resolver = self.endpoint.resolver();
-        let called = resolver.call(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
+        let called =
+            resolver.call(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
         let written = match called {
             Ok(output) => write(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),

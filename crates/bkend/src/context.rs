@@ -1,0 +1,158 @@
+//! The context: where an agent is, in one document.
+
+use quad_core::{Basis, Principal, Result};
+use quad_store::{Sql, params};
+use serde_json::{Value, json};
+
+use crate::{limits, organization, routes, tags};
+
+/// Which levels the caller may see. Two callers share a cached context only if this is equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub projects: bool,
+    pub environments: bool,
+}
+
+impl View {
+    pub(crate) fn of(caller: &Principal) -> View {
+        View {
+            projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
+            environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
+        }
+    }
+
+    /// As a word, for the cache's key.
+    pub(crate) fn facts(self) -> String {
+        format!("projects={} environments={}", self.projects, self.environments)
+    }
+}
+
+/// Reads the context.
+pub(crate) fn read(sql: &mut dyn Sql, view: View) -> Result<(Value, Basis)> {
+    let mut basis = Basis::at(sql.version()).on(tags::organizations());
+    let mut warnings = Vec::new();
+    let organizations = organization::all(sql)?;
+    if organizations.is_empty() {
+        warnings.push("There is no organization yet; `quad bkend org add` makes one".to_owned());
+    }
+    let mut projects = Vec::new();
+    if view.projects {
+        basis = basis.on(tags::any_projects());
+        projects = read_projects(sql, &mut warnings)?;
+        if view.environments {
+            basis = basis.on(tags::any_environments());
+            fill_environments(sql, &mut projects, &mut warnings)?;
+        } else {
+            warnings.push("Environments are not shown: this needs the scope environment:read".to_owned());
+        }
+    } else {
+        warnings.push("Projects are not shown: this needs the scope project:read".to_owned());
+    }
+    let named = |organization: &organization::Organization| {
+        json!({"id": organization.id.as_str(), "name": organization.name})
+    };
+    let all: Vec<Value> = organizations.iter().take(limits::CONTEXT_PROJECTS).map(named).collect();
+    let context = json!({
+        "organization": organizations.first().map(named),
+        "organizations": all,
+        "projects": projects,
+        "apiEndpoint": null,
+        "warnings": warnings,
+    });
+    Ok((context, basis))
+}
+
+fn read_projects(sql: &mut dyn Sql, warnings: &mut Vec<String>) -> Result<Vec<Value>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT id, name, organization_id FROM bkend_project WHERE tenant_id = $1 ORDER BY organization_id, id LIMIT $2",
+        params![tenant.as_str(), limits::CONTEXT_PROJECTS as i64 + 1],
+    )?;
+    if rows.len() > limits::CONTEXT_PROJECTS {
+        warnings.push(format!(
+            "Only the first {} projects are shown; page through bkend://projects for the rest",
+            limits::CONTEXT_PROJECTS
+        ));
+    }
+    rows.iter()
+        .take(limits::CONTEXT_PROJECTS)
+        .map(|row| {
+            Ok(json!({
+                "id": row.text(0)?,
+                "name": row.text(1)?,
+                "organizationId": row.text(2)?,
+                "environments": [],
+            }))
+        })
+        .collect()
+}
+
+fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut Vec<String>) -> Result<()> {
+    let Some(last) = projects.last() else { return Ok(()) };
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT id, name, status, project_id, organization_id FROM bkend_environment
+         WHERE tenant_id = $1 AND (organization_id, project_id) <= ($2, $3)
+         ORDER BY organization_id, project_id, id LIMIT $4",
+        params![
+            tenant.as_str(),
+            last["organizationId"].as_str().unwrap_or_default(),
+            last["id"].as_str().unwrap_or_default(),
+            limits::CONTEXT_ENVIRONMENTS as i64 + 1,
+        ],
+    )?;
+    if rows.len() > limits::CONTEXT_ENVIRONMENTS {
+        warnings.push(format!(
+            "Only the first {} environments are shown; page through bkend://environments for the rest",
+            limits::CONTEXT_ENVIRONMENTS
+        ));
+    }
+    // Both lists are in the same order, so one walk joins them.
+    let mut place = 0;
+    for row in rows.iter().take(limits::CONTEXT_ENVIRONMENTS) {
+        let owner = row.text(3)?;
+        while projects.get(place).is_some_and(|project| project["id"] != owner) {
+            place += 1;
+        }
+        let Some(Value::Array(environments)) = projects.get_mut(place).map(|project| &mut project["environments"]) else {
+            break;
+        };
+        let (id, project, organization) = (row.text(0)?, owner, row.text(4)?);
+        environments.push(json!({
+            "id": id,
+            "name": row.text(1)?,
+            "status": row.text(2)?,
+            "tablesUri": routes::tables(organization, project, id),
+        }));
+    }
+    Ok(())
+}
+
+/// The same for people.
+pub(crate) fn markdown(context: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut page = match context["organization"].as_object() {
+        Some(_) => format!(
+            "# {}\n\nOrganization `{}`.\n",
+            text(&context["organization"]["name"]),
+            text(&context["organization"]["id"])
+        ),
+        None => "# No organization\n".to_owned(),
+    };
+    for project in context["projects"].as_array().into_iter().flatten() {
+        page.push_str(&format!("\n- project **{}** `{}`\n", text(&project["name"]), text(&project["id"])));
+        for environment in project["environments"].as_array().into_iter().flatten() {
+            page.push_str(&format!(
+                "  - environment {} `{}` ({}): tables at {}\n",
+                text(&environment["name"]),
+                text(&environment["id"]),
+                text(&environment["status"]),
+                text(&environment["tablesUri"])
+            ));
+        }
+    }
+    for warning in context["warnings"].as_array().into_iter().flatten() {
+        page.push_str(&format!("\n> {}\n", text(warning)));
+    }
+    page
+}

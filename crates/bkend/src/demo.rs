@@ -1,0 +1,96 @@
+//! The demonstration: a first organization, so that a new server is not an empty room.
+
+use quad_core::{EventDraft, Result, TenantId};
+use quad_store::{Sql, Store, Writer, params};
+use serde_json::{Value, json};
+
+use crate::organization::{self, NewOrganization};
+use crate::project::{self, NewProject};
+use crate::record::{self, NewRecord};
+use crate::table::{self, NewTable};
+use crate::{field, refusal};
+
+/// Who made what a demonstration shows.
+const ACTOR: &str = "quad_demo";
+
+/// Makes a demo organization with a project, its `dev` environment, a table `tasks` and a few rows, if the tenant has no
+/// organization. Returns whether it did. Two processes that start at once make one.
+pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
+    if store.read(tenant, |sql| has_organization(sql)).await? {
+        return Ok(false);
+    }
+    let event = EventDraft::system("backend", "demo_created", ACTOR).succeeded();
+    let made = store
+        .write(&Writer::from(tenant), event, |tx| {
+            tx.lock("bkend:orgs")?;
+            // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
+            if has_organization(tx)? {
+                return Err(refusal::conflict("The tenant has an organization").with_code(ALREADY_THERE));
+            }
+            fill(tx)
+        })
+        .await;
+    match made {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == ALREADY_THERE => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+const ALREADY_THERE: &str = "DEMO_NOT_NEEDED";
+
+fn has_organization(sql: &mut dyn Sql) -> Result<bool> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt("SELECT 1 FROM bkend_organization WHERE tenant_id = $1 LIMIT 1", params![tenant.as_str()])?;
+    Ok(row.is_some())
+}
+
+fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
+    let organization = organization::insert(
+        tx,
+        &NewOrganization { name: "Demo".to_owned(), description: Some("Made at the first start.".to_owned()), ..Default::default() },
+    )?;
+    let (_, dev) = project::insert(
+        tx,
+        &NewProject {
+            id: None,
+            organization_id: organization.id.as_str().to_owned(),
+            name: "my-app".to_owned(),
+            slug: None,
+            description: Some("A project to try things in.".to_owned()),
+            primary_cloud: None,
+            primary_region: None,
+            with_dev: true,
+        },
+    )?;
+    let Some(dev) = dev else { return Ok(()) };
+    let fields = json!([
+        {"name": "title", "type": "string", "required": true, "maxLength": 200},
+        {"name": "status", "type": "string", "enum": ["open", "done"], "defaultValue": "open"},
+        {"name": "priority", "type": "int", "minimum": 1, "maximum": 5},
+        {"name": "due", "type": "date"},
+    ]);
+    let table = table::insert(
+        tx,
+        &NewTable {
+            id: None,
+            environment_id: dev.id.as_str().to_owned(),
+            name: "tasks".to_owned(),
+            display_name: Some("Tasks".to_owned()),
+            description: Some("What is to be done.".to_owned()),
+            fields: field::definitions(&fields)?,
+            indexes: Vec::new(),
+            created_by: ACTOR.to_owned(),
+        },
+    )?;
+    for row in [
+        json!({"title": "Read bkend://context", "status": "done", "priority": 1}),
+        json!({"title": "Create a table of your own", "priority": 2}),
+        json!({"title": "Delete this project when you no longer need it", "priority": 5}),
+    ] {
+        let Value::Object(data) = row else { continue };
+        let new = NewRecord { id: None, data, created_by: ACTOR.to_owned(), created_at: None, updated_at: None };
+        record::insert(tx, &table, &new)?;
+    }
+    Ok(())
+}

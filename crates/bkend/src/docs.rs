@@ -1,0 +1,176 @@
+//! The documentation that `search_docs` finds: a few pages of this backend's own, ranked by BM25.
+
+use serde_json::{Value, json};
+
+use crate::limits;
+
+/// One page.
+struct Page {
+    id: &'static str,
+    title: &'static str,
+    content: &'static str,
+}
+
+const PAGES: [Page; 6] = [
+    Page {
+        id: "1_concepts",
+        title: "Concepts: organizations, projects, environments, tables",
+        content: "An organization owns projects. A project has environments such as dev, staging and prod; a new project \
+            comes with dev. An environment is the unit of isolation: its tables, indexes and rows belong to it alone. A table \
+            has fields, and every row (record) has the system fields id, createdBy, createdAt and updatedAt besides.\n\n\
+            Read with addresses, change with tools. bkend://orgs lists organizations, bkend://orgs/{orgId}/projects projects, \
+            …/environments environments, …/environments/{envId}/tables tables with their schemas, …/tables/{tableId}/rows \
+            rows. Reads are always fresh: what a tool has just written is in the next read. Ids are opaque; a table's id is \
+            enough for every table and data tool, and ids above it are checked if you send them. An environment may be \
+            named by its name together with projectId, a table by its name together with environmentId.\n\n\
+            Scopes: organization:read, project:*, environment:*, table:* for definitions, table:data:* for rows. table:* does \
+            not cover table:data.",
+    },
+    Page {
+        id: "2_tutorial",
+        title: "Tutorial: from nothing to the first row",
+        content: "1. Call get_context: it shows your organization, its projects and their environments.\n\
+            2. backend_project_create {\"organizationId\":\"org_…\",\"name\":\"Shop\"} makes a project with an environment dev.\n\
+            3. backend_table_create {\"environmentId\":\"env_…\",\"name\":\"products\",\"fields\":[{\"name\":\"title\",\
+            \"type\":\"string\",\"required\":true},{\"name\":\"price\",\"type\":\"number\",\"minimum\":0}]} makes a table.\n\
+            4. backend_data_create {\"tableId\":\"tbl_…\",\"data\":{\"title\":\"Tea\",\"price\":4.5}} adds a row and returns it \
+            with its id.\n\
+            5. backend_data_list {\"tableId\":\"tbl_…\",\"sortBy\":\"price\",\"sortDirection\":\"asc\"} lists rows in pages.\n\
+            6. backend_field_manage adds a field later; each change writes a new schema version, which \
+            backend_schema_version_list shows.",
+    },
+    Page {
+        id: "3_howto_implement_auth",
+        title: "How to implement authentication and authorization",
+        content: "Who may use this server is decided by access tokens with scopes. `quad token mint --scope` makes one; \
+            bkend://access-tokens lists them with masked keys, never a secret. Give an agent only the scopes that it needs: \
+            *:read to look around, table:data:create to add rows. A refused call names the missing scope.\n\n\
+            Sign-up, login and sessions of your application's own users are not part of this server: keep a users table, \
+            store only a hash of each password, or trust an external identity provider and store its subject. A table's \
+            permissions (admin, user, guest, self; create, read, update, delete, list) are stored with \
+            backend_table_update and replace the old ones as a whole. createdBy tells which subject made a row.",
+    },
+    Page {
+        id: "4_howto_implement_data_crud",
+        title: "How to implement data CRUD: create, read, update, delete, sorting and paging",
+        content: "Create: backend_data_create. System fields in data are ignored, text such as \"41\" or \"true\" is converted to \
+            the field's type, dates become UTC instants, defaults fill in what is missing; then required, type, enum, length, \
+            range and pattern are checked, and unique last. A refusal has the code data/validation-error with details \
+            [{field, reason}], or data/duplicate-value.\n\n\
+            Read: backend_data_get by recordId; backend_data_list with page (from 1), limit (1 to 100, 20 by default), sortBy \
+            and sortDirection (desc by default; createdAt unless you choose). The answer has items and pagination {total, page, \
+            limit, totalPages, hasNext, hasPrev}. Filtering is not available: narrow by sorting and paging. \
+            …/rows?page=1&limit=20 is the same as a resource.\n\n\
+            Update: backend_data_update sends only what changes; null clears a field; ifUpdatedAt makes it conditional \
+            (CONFLICT if somebody was faster). Delete: backend_data_delete.\n\n\
+            Types: string, number (double), int and long (64 bits), boolean, date, object, array, reference (ref names the \
+            table), mixed. A unique field allows one missing value, unless the index is sparse.",
+    },
+    Page {
+        id: "6_code_examples_auth",
+        title: "Code examples: tokens and scopes",
+        content: "A read-only agent: `quad token mint --scope organization:read --scope project:read --scope environment:read \
+            --scope table:read --scope table:data:read`. Over HTTP send `Authorization: Bearer <token>`; over stdio the operating \
+            system's user is trusted.\n\n\
+            A users table for your own login:\n\
+            backend_table_create {\"environmentId\":\"env_…\",\"name\":\"users\",\"fields\":[{\"name\":\"email\",\"type\":\"string\",\
+            \"required\":true,\"unique\":true,\"pattern\":\"^[^@\\\\s]+@[^@\\\\s]+$\"},{\"name\":\"passwordHash\",\"type\":\"string\",\
+            \"required\":true},{\"name\":\"role\",\"type\":\"string\",\"enum\":[\"admin\",\"user\"],\"defaultValue\":\"user\"}]}",
+    },
+    Page {
+        id: "7_code_examples_data",
+        title: "Code examples: tables, fields, indexes and rows",
+        content: "Create a row: backend_data_create {\"tableId\":\"tbl_…\",\"data\":{\"name\":\"Ada\",\"email\":\"ada@example.org\"}}\n\
+            Change it: backend_data_update {\"tableId\":\"tbl_…\",\"recordId\":\"rec_…\",\"data\":{\"role\":\"admin\"}}\n\
+            Second page, cheapest first: backend_data_list {\"tableId\":\"tbl_…\",\"page\":2,\"limit\":50,\"sortBy\":\"price\",\
+            \"sortDirection\":\"asc\"}\n\
+            Add a field: backend_field_manage {\"tableId\":\"tbl_…\",\"action\":\"add\",\"field\":{\"name\":\"phone\",\"type\":\
+            \"string\"}}\n\
+            Several changes at once: backend_field_manage {\"tableId\":\"tbl_…\",\"body\":{\"fieldsToAddOrUpdate\":{\"phone\":\
+            {\"bsonType\":\"string\"}},\"requiredFieldsToAdd\":[\"phone\"],\"fieldsToRemove\":[\"fax\"]}}; rowsMissing tells how \
+            many rows lack a newly required field.\n\
+            Add an index: backend_index_manage {\"tableId\":\"tbl_…\",\"action\":\"add\",\"index\":{\"fields\":[\"email\"],\
+            \"unique\":true}}",
+    },
+];
+
+/// The best pages for a query, with a relevance from 0 to 1. A page's id finds that page.
+pub(crate) fn search(query: &str) -> Vec<Value> {
+    if let Some(page) = PAGES.iter().find(|page| page.id == query.trim()) {
+        return vec![entry(page, 1.0)];
+    }
+    let words = words(query);
+    let documents: Vec<Vec<String>> = PAGES
+        .iter()
+        // The title says what a page is about, so it counts thrice.
+        .map(|page| self::words(&format!("{0} {0} {0} {1}", page.title, page.content)))
+        .collect();
+    let mean = documents.iter().map(Vec::len).sum::<usize>() as f64 / documents.len() as f64;
+    let mut ranked: Vec<(f64, &Page)> =
+        PAGES.iter().zip(&documents).map(|(page, document)| (score(&words, document, &documents, mean), page)).collect();
+    ranked.retain(|(score, _)| *score > 0.0);
+    ranked.sort_by(|(left, a), (right, b)| right.total_cmp(left).then(a.id.cmp(b.id)));
+    let best = ranked.first().map_or(1.0, |(score, _)| *score);
+    // Against the best that this query could reach if every word were everywhere in one page.
+    let reachable: f64 = words.iter().map(|word| rarity(word, &documents) * (SATURATION + 1.0)).sum();
+    let scale = reachable.max(best);
+    ranked.into_iter().take(limits::DOCS_RESULTS).map(|(score, page)| entry(page, score / scale)).collect()
+}
+
+fn entry(page: &Page, relevance: f64) -> Value {
+    let relevance = (relevance.clamp(0.0, 1.0) * 1_000.0).round() / 1_000.0;
+    json!({"id": page.id, "title": page.title, "content": page.content, "relevance": relevance})
+}
+
+/// BM25's usual constants: how soon repetition stops to count, and how much long pages pay for their length.
+const SATURATION: f64 = 1.2;
+const LENGTH: f64 = 0.75;
+
+fn score(query: &[String], document: &[String], documents: &[Vec<String>], mean: f64) -> f64 {
+    query
+        .iter()
+        .map(|word| {
+            let count = document.iter().filter(|other| *other == word).count() as f64;
+            let length = 1.0 - LENGTH + LENGTH * document.len() as f64 / mean;
+            rarity(word, documents) * count * (SATURATION + 1.0) / (count + SATURATION * length)
+        })
+        .sum()
+}
+
+fn rarity(word: &String, documents: &[Vec<String>]) -> f64 {
+    let holding = documents.iter().filter(|document| document.contains(word)).count() as f64;
+    (1.0 + (documents.len() as f64 - holding + 0.5) / (holding + 0.5)).ln()
+}
+
+/// Lower-case words, with the endings of plurals and of gerunds cut off so that `filters` finds `filtering`.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 1)
+        .map(|word| {
+            let word = word.to_lowercase();
+            let stem = ["ing", "ers", "er", "ed", "es", "s"]
+                .iter()
+                .find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.chars().count() > 2));
+            stem.map_or(word.clone(), str::to_owned)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_page_about_rows() {
+        let results = search("CRUD filtering");
+        assert!(!results.is_empty() && results.len() <= limits::DOCS_RESULTS);
+        assert_eq!(results[0]["id"], "4_howto_implement_data_crud");
+        for result in &results {
+            assert!(result["title"].is_string() && result["content"].is_string());
+            assert!((0.0..=1.0).contains(&result["relevance"].as_f64().unwrap()));
+        }
+        assert_eq!(search("2_tutorial")[0]["id"], "2_tutorial");
+        assert!(search("zyzzyva").is_empty());
+        assert!(search("").is_empty());
+    }
+}

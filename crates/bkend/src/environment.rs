@@ -1,0 +1,313 @@
+//! Environments: where a project's tables live. Each is an isolated set of tables.
+
+use quad_core::{Result, Timestamp, typed_id};
+use quad_store::{DbError, Row, Sql, Tx, params};
+use serde_json::{Value, json};
+
+use crate::organization::OrganizationId;
+use crate::page::Page;
+use crate::project::{self, ProjectId};
+use crate::refusal::{self, invalid};
+use crate::table::{self, Table};
+use crate::{limits, physical, routes, tags};
+
+typed_id!(
+    /// The id of an environment.
+    EnvironmentId,
+    "env_"
+);
+
+/// The kinds of environment.
+pub(crate) const KINDS: [&str; 4] = ["dev", "staging", "prod", "custom"];
+
+/// An environment.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Its id.
+    pub id: EnvironmentId,
+    /// Whose project's it is.
+    pub organization_id: OrganizationId,
+    /// Whose it is.
+    pub project_id: ProjectId,
+    /// Unique in the project, whatever the case.
+    pub name: String,
+    /// `dev`, `staging`, `prod` or `custom`.
+    pub kind: String,
+    /// `active`.
+    pub status: String,
+    /// Taken over from the project.
+    pub cloud: String,
+    /// Taken over from the project.
+    pub region: String,
+    /// Its name in the database.
+    pub physical: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// How many tables it has.
+    pub table_count: i64,
+}
+
+/// What a new environment is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct NewEnvironment {
+    pub id: Option<EnvironmentId>,
+    pub project_id: String,
+    pub name: String,
+    /// One of [`KINDS`]; follows from the name if there is none.
+    pub kind: Option<String>,
+}
+
+const COLUMNS: &str = "e.id, e.organization_id, e.project_id, e.name, e.type, e.status, e.cloud, e.region, e.physical, \
+     e.created_at, e.updated_at, \
+     (SELECT COUNT(*) FROM bkend_table t WHERE t.tenant_id = e.tenant_id AND t.environment_id = e.id)";
+
+impl Environment {
+    fn from_row(row: &Row) -> Result<Environment, DbError> {
+        Ok(Environment {
+            id: EnvironmentId::stored(row.text(0)?),
+            organization_id: OrganizationId::stored(row.text(1)?),
+            project_id: ProjectId::stored(row.text(2)?),
+            name: row.text(3)?.to_owned(),
+            kind: row.text(4)?.to_owned(),
+            status: row.text(5)?.to_owned(),
+            cloud: row.text(6)?.to_owned(),
+            region: row.text(7)?.to_owned(),
+            physical: row.text(8)?.to_owned(),
+            created_at: Timestamp(row.int(9)?),
+            updated_at: Timestamp(row.int(10)?),
+            table_count: row.int(11)?,
+        })
+    }
+
+    /// Its element in a list.
+    pub(crate) fn summary(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "type": self.kind,
+            "status": self.status,
+            "tableCount": self.table_count,
+            "uri": self.uri(),
+        })
+    }
+
+    /// All of it.
+    pub(crate) fn detail(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "organizationId": self.organization_id.as_str(),
+            "projectId": self.project_id.as_str(),
+            "name": self.name,
+            "type": self.kind,
+            "status": self.status,
+            "cloud": self.cloud,
+            "region": self.region,
+            "tableCount": self.table_count,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+            "uri": self.uri(),
+            "tablesUri": self.tables_uri(),
+        })
+    }
+
+    /// Its address.
+    pub(crate) fn uri(&self) -> String {
+        routes::environment(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
+    }
+
+    /// The address of its tables.
+    pub(crate) fn tables_uri(&self) -> String {
+        routes::tables(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
+    }
+}
+
+/// Makes an environment. Nothing is made in the database itself until the first table.
+pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environment> {
+    tx.lock(&format!("bkend:project:{}", new.project_id))?;
+    let owner = project::find(tx, &new.project_id)?;
+    let name = check_name(&new.name)?;
+    let kind = match &new.kind {
+        Some(kind) if KINDS.contains(&kind.as_str()) => kind.clone(),
+        Some(_) => return Err(invalid("environmentType", format!("must be one of {}", KINDS.join(", ")))),
+        None => match name.to_ascii_lowercase().as_str() {
+            "dev" | "development" => "dev",
+            "staging" => "staging",
+            "prod" | "production" => "prod",
+            _ => "custom",
+        }
+        .to_owned(),
+    };
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => EnvironmentId::generate()?,
+    };
+    let created = Environment {
+        physical: physical::environment_name(tx, id.as_str())?,
+        id,
+        organization_id: owner.organization_id,
+        project_id: owner.id,
+        name,
+        kind,
+        status: "active".to_owned(),
+        cloud: owner.primary_cloud,
+        region: owner.primary_region,
+        created_at: tx.now(),
+        updated_at: tx.now(),
+        table_count: 0,
+    };
+    let tenant = tx.tenant().clone();
+    let inserted = tx.execute(
+        "INSERT INTO bkend_environment (tenant_id, id, organization_id, project_id, name, name_key, type, status,
+            cloud, region, physical, physical_key, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+        params![
+            tenant.as_str(),
+            created.id.as_str(),
+            created.organization_id.as_str(),
+            created.project_id.as_str(),
+            created.name.as_str(),
+            created.name.to_ascii_lowercase(),
+            created.kind.as_str(),
+            created.status.as_str(),
+            created.cloud.as_str(),
+            created.region.as_str(),
+            created.physical.as_str(),
+            created.physical.to_ascii_lowercase(),
+            created.created_at,
+        ],
+    );
+    match inserted {
+        Err(DbError::Unique { .. }) => {
+            return Err(refusal::conflict(format!("The project has an environment {} already", created.name))
+                .hint("Names differ by more than case; choose another"));
+        }
+        done => done?,
+    };
+    tx.output("environment_id", created.id.as_str());
+    for tag in tags::of_environment_change(&created) {
+        tx.touch(tag);
+    }
+    Ok(created)
+}
+
+fn check_name(name: &str) -> Result<String> {
+    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if !letters || !starts || name.len() > limits::IDENTIFIER_BYTES {
+        let rule = format!(
+            "begins with a letter or digit and has letters, digits, _ and -, at most {} in all",
+            limits::IDENTIFIER_BYTES
+        );
+        return Err(invalid("name", rule));
+    }
+    Ok(name.to_owned())
+}
+
+/// Deletes an environment with all its tables.
+pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Environment> {
+    // The project's lock comes first, as in every deletion: two that meet must not wait for each other.
+    let project = find(tx, id)?.project_id;
+    tx.lock(&format!("bkend:project:{project}"))?;
+    let environment = find(tx, id)?;
+    remove(tx, std::slice::from_ref(&environment))?;
+    tx.output("environment_id", id);
+    Ok(environment)
+}
+
+/// Removes environments and everything in them. Tables go first, since a writer holds a table before its catalogue row.
+pub(crate) fn remove(tx: &mut Tx<'_>, environments: &[Environment]) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    for environment in environments {
+        tx.lock(&table::lock_name(environment.id.as_str()))?;
+    }
+    let mut tables: Vec<Table> = Vec::new();
+    for environment in environments {
+        tables.extend(table::of_environment(tx, environment.id.as_str())?);
+        if tables.len() > limits::CASCADE_TABLES {
+            return Err(project::too_large(format!("There are more than {} tables", limits::CASCADE_TABLES)));
+        }
+    }
+    for table in &tables {
+        physical::drop(tx, table)?;
+    }
+    for table in &tables {
+        table::forget(tx, table)?;
+    }
+    for environment in environments {
+        physical::drop_environment(tx, &environment.physical)?;
+        tx.execute(
+            "DELETE FROM bkend_environment WHERE tenant_id = $1 AND id = $2",
+            params![tenant.as_str(), environment.id.as_str()],
+        )?;
+        tx.touch(tags::tables(environment.id.as_str()));
+        for tag in tags::of_environment_change(environment) {
+            tx.touch(tag);
+        }
+    }
+    Ok(())
+}
+
+/// The environments of a project, sorted by id.
+pub(crate) fn of_project(sql: &mut dyn Sql, organization: &str, project: &str) -> Result<Vec<Environment>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_environment e
+             WHERE e.tenant_id = $1 AND e.organization_id = $2 AND e.project_id = $3 ORDER BY e.id"
+        ),
+        params![tenant.as_str(), organization, project],
+    )?;
+    rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect()
+}
+
+/// A page of the environments of one project or of all, and how many there are.
+pub(crate) fn page(sql: &mut dyn Sql, project: Option<&str>, page: Page) -> Result<(Vec<Environment>, i64)> {
+    let tenant = sql.tenant().clone();
+    let filter = if project.is_some() { "e.project_id = $2" } else { "$2 = ''" };
+    let project = project.unwrap_or_default();
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}
+             ORDER BY e.id LIMIT $3 OFFSET $4"
+        ),
+        params![tenant.as_str(), project, page.size(), page.offset()],
+    )?;
+    let found = rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect::<Result<_>>()?;
+    let total = sql.query_opt(
+        &format!("SELECT COUNT(*) FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}"),
+        params![tenant.as_str(), project],
+    )?;
+    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+}
+
+/// One environment, wherever it is.
+pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.id = $2"),
+        params![tenant.as_str(), id],
+    )?;
+    Ok(Environment::from_row(&row.ok_or_else(|| refusal::not_found("Environment"))?)?)
+}
+
+/// One environment of this very project and organization.
+pub(crate) fn find_in(sql: &mut dyn Sql, organization: &str, project: &str, id: &str) -> Result<Environment> {
+    let environment = find(sql, id)?;
+    if environment.organization_id.as_str() == organization && environment.project_id.as_str() == project {
+        Ok(environment)
+    } else {
+        Err(refusal::not_found("Environment"))
+    }
+}
+
+/// One environment by its name in a project.
+pub(crate) fn find_named(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),
+        params![tenant.as_str(), project, name.to_ascii_lowercase()],
+    )?;
+    Ok(Environment::from_row(&row.ok_or_else(|| refusal::not_found("Environment"))?)?)
+}

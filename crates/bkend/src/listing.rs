@@ -1,0 +1,164 @@
+//! What `resources/list` shows: the tree, depth first, sorted by id at every level.
+//!
+//! An entry's key is its path of ids: none for the organizations, one for an organization's projects, two for a project's
+//! environments, three for an environment's tables. A path sorts right before everything below it, so the depth-first
+//! order is the order of paths, and a page is the merge of three sorted queries that start after the last path. However
+//! large the tree is, a page costs three queries of a page's length.
+
+use quad_core::scheme::{Listed, Listing};
+use quad_core::{Basis, Error, Principal, Result, id};
+use quad_store::{Sql, params};
+
+use crate::{routes, tags};
+
+/// Which levels the caller may see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Levels {
+    organizations: bool,
+    projects: bool,
+    environments: bool,
+    tables: bool,
+}
+
+impl Levels {
+    pub(crate) fn of(caller: &Principal) -> Levels {
+        Levels {
+            organizations: routes::ORGANIZATION_READ.is_met_by(&caller.scopes),
+            projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
+            environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
+            tables: routes::TABLE_READ.is_met_by(&caller.scopes),
+        }
+    }
+}
+
+/// The key of the organizations, whose path is empty.
+const ROOT: &str = ".";
+
+/// One page.
+pub(crate) fn page(sql: &mut dyn Sql, levels: Levels, after: Option<&str>, limit: usize) -> Result<Listing> {
+    let basis = Basis::at(sql.version()).on(tags::listing());
+    let after: Option<Vec<String>> = after.map(parse).transpose()?;
+    // One more than asked for: it tells whether there is a next page.
+    let wanted = limit as i64 + 1;
+    let mut found: Vec<(Vec<String>, Listed)> = Vec::new();
+    if after.is_none() && levels.organizations {
+        found.push((Vec::new(), organizations_entry()));
+    }
+    let start = after.unwrap_or_default();
+    if levels.projects {
+        found.extend(projects(sql, &start, wanted)?);
+    }
+    if levels.environments {
+        found.extend(environments(sql, &start, wanted)?);
+    }
+    if levels.tables {
+        found.extend(tables(sql, &start, wanted)?);
+    }
+    found.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let next = (found.len() > limit).then(|| found.get(limit.wrapping_sub(1)).map(|(path, _)| key(path))).flatten();
+    found.truncate(limit);
+    Ok(Listing { entries: found.into_iter().map(|(_, entry)| entry).collect(), next, basis })
+}
+
+fn key(path: &[String]) -> String {
+    if path.is_empty() { ROOT.to_owned() } else { path.join("/") }
+}
+
+fn parse(key: &str) -> Result<Vec<String>> {
+    if key == ROOT {
+        return Ok(Vec::new());
+    }
+    let path: Vec<String> = key.split('/').map(str::to_owned).collect();
+    if path.len() <= 3 && path.iter().all(|part| id::is_id(part)) {
+        return Ok(path);
+    }
+    Err(Error::bad_input("The cursor is not one that this list gave out")
+        .with_code("INVALID_CURSOR")
+        .hint("Start again without a cursor"))
+}
+
+fn part(path: &[String], index: usize) -> &str {
+    path.get(index).map_or("", String::as_str)
+}
+
+fn organizations_entry() -> Listed {
+    Listed {
+        uri: "bkend://orgs".to_owned(),
+        name: "Organizations".into(),
+        title: Some("Organizations".to_owned()),
+        description: Some("The organizations that you can see.".to_owned()),
+        mime_type: "application/json".into(),
+        priority: Some(0.3),
+    }
+}
+
+fn projects(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT id, name FROM bkend_organization WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+        params![tenant.as_str(), part(start, 0), wanted],
+    )?;
+    rows.iter()
+        .map(|row| {
+            let (organization, name) = (row.text(0)?, row.text(1)?);
+            let entry = Listed {
+                uri: routes::projects(organization),
+                name: "Projects".into(),
+                title: Some(format!("Projects in {name}")),
+                description: Some(format!("The projects of the organization {name}.")),
+                mime_type: "application/json".into(),
+                priority: Some(0.4),
+            };
+            Ok((vec![organization.to_owned()], entry))
+        })
+        .collect()
+}
+
+fn environments(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT organization_id, id, name FROM bkend_project
+         WHERE tenant_id = $1 AND (organization_id, id) > ($2, $3) ORDER BY organization_id, id LIMIT $4",
+        params![tenant.as_str(), part(start, 0), part(start, 1), wanted],
+    )?;
+    rows.iter()
+        .map(|row| {
+            let (organization, project, name) = (row.text(0)?, row.text(1)?, row.text(2)?);
+            let entry = Listed {
+                uri: routes::environments(organization, project),
+                name: "Environments".into(),
+                title: Some(format!("Environments in {name}")),
+                description: Some(format!("The environments of the project {name}.")),
+                mime_type: "application/json".into(),
+                priority: Some(0.5),
+            };
+            Ok((vec![organization.to_owned(), project.to_owned()], entry))
+        })
+        .collect()
+}
+
+fn tables(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT e.organization_id, e.project_id, e.id, e.name, p.name FROM bkend_environment e
+         JOIN bkend_project p ON p.tenant_id = e.tenant_id AND p.id = e.project_id
+         WHERE e.tenant_id = $1 AND (e.organization_id, e.project_id, e.id) > ($2, $3, $4)
+         ORDER BY e.organization_id, e.project_id, e.id LIMIT $5",
+        params![tenant.as_str(), part(start, 0), part(start, 1), part(start, 2), wanted],
+    )?;
+    rows.iter()
+        .map(|row| {
+            let (organization, project, environment) = (row.text(0)?, row.text(1)?, row.text(2)?);
+            let (name, project_name) = (row.text(3)?, row.text(4)?);
+            let entry = Listed {
+                uri: routes::tables(organization, project, environment),
+                name: "Tables".into(),
+                title: Some(format!("Tables in {project_name} / {name}")),
+                description: Some(format!("The tables, with schemas, of the environment {name} of {project_name}.")),
+                mime_type: "application/json".into(),
+                priority: Some(0.9),
+            };
+            Ok((vec![organization.to_owned(), project.to_owned(), environment.to_owned()], entry))
+        })
+        .collect()
+}

@@ -1,0 +1,239 @@
+//! Loading: JSON lines that keep the ids they bring. Doing it twice is doing it once.
+//!
+//! ```text
+//! {"kind":"organization","id":"org_abc123","name":"My Organization"}
+//! {"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"my-app"}
+//! {"kind":"environment","id":"env_dev001","projectId":"proj_xyz789","name":"dev"}
+//! {"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":[…],"indexes":[…]}
+//! {"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{…}}
+//! ```
+//!
+//! A loaded project gets no environment of its own accord: the file says which it has. A line whose id exists is skipped,
+//! so an interrupted load is simply run again.
+
+use quad_core::{Error, EventDraft, Kind, Result, Timestamp, id};
+use quad_store::{Store, Tx, Writer};
+use serde_json::{Map, Value};
+
+use crate::environment::{self, EnvironmentId, NewEnvironment};
+use crate::organization::{self, NewOrganization, OrganizationId};
+use crate::project::{self, NewProject, ProjectId};
+use crate::record::{self, NewRecord, RecordId};
+use crate::refusal::{self, invalid};
+use crate::table::{self, NewTable, Table, TableId};
+use crate::{field, limits};
+
+/// What a load did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Lines that made something.
+    pub created: usize,
+    /// Lines whose id was there already.
+    pub skipped: usize,
+}
+
+/// Loads lines in transactions of at most [`limits::LOAD_LINES`]. A line that cannot be loaded ends it with an error that
+/// names the line; the transactions before it stay.
+pub async fn load(
+    store: &Store,
+    writer: &Writer,
+    lines: impl IntoIterator<Item = std::io::Result<String>>,
+) -> Result<Loaded> {
+    let mut lines = lines.into_iter().zip(1usize..);
+    let mut total = Loaded::default();
+    loop {
+        let mut batch: Vec<(usize, Map<String, Value>)> = Vec::new();
+        for (line, number) in lines.by_ref() {
+            let line = line.map_err(|error| at_line(number, invalid("line", format!("cannot be read: {error}"))))?;
+            if !line.trim().is_empty() {
+                batch.push((number, parse(&line).map_err(|error| at_line(number, error))?));
+            }
+            if batch.len() == limits::LOAD_LINES {
+                break;
+            }
+        }
+        let (Some((first, _)), Some((last, _))) = (batch.first(), batch.last()) else { return Ok(total) };
+        let event = EventDraft::system("backend", "backend_loaded", "quad_load")
+            .input("first_line", *first)
+            .input("last_line", *last)
+            .succeeded();
+        let (loaded, _) = store.write(writer, event, move |tx| load_batch(tx, &batch)).await?;
+        total.created += loaded.created;
+        total.skipped += loaded.skipped;
+    }
+}
+
+fn parse(line: &str) -> Result<Map<String, Value>> {
+    if line.len() > limits::LOAD_LINE_BYTES {
+        return Err(invalid("line", format!("has more than {} bytes", limits::LOAD_LINE_BYTES)));
+    }
+    match serde_json::from_str(line) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(invalid("line", "must be a JSON object")),
+        Err(error) => Err(invalid("line", format!("is not JSON: {error}"))),
+    }
+}
+
+fn at_line(number: usize, error: Error) -> Error {
+    if error.kind() == Kind::Internal || error.code() == "BUSY" {
+        return error;
+    }
+    let refused = Error::new(error.kind(), error.code().to_owned(), format!("line {number}: {}", error.message()));
+    let refused = refused.fact("line", number);
+    match error.next_step() {
+        Some(hint) => refused.hint(hint),
+        None => refused,
+    }
+}
+
+fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<Loaded> {
+    let mut loaded = Loaded::default();
+    // Rows come in runs of one table; reading its definition once a run is enough, since no line changes one.
+    let mut last_table: Option<Table> = None;
+    for (number, line) in batch {
+        let made = load_line(tx, line, &mut last_table).map_err(|error| at_line(*number, error))?;
+        if made {
+            loaded.created += 1;
+        } else {
+            loaded.skipped += 1;
+        }
+    }
+    tx.output("created", loaded.created);
+    tx.output("skipped", loaded.skipped);
+    Ok(loaded)
+}
+
+/// Loads one line; false if its id is there already.
+fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option<Table>) -> Result<bool> {
+    let id = required(line, "id")?;
+    if !id::is_id(&id) {
+        return Err(invalid("id", "has 1 to 64 characters of A-Z, a-z, 0-9, _ and -"));
+    }
+    match required(line, "kind")?.as_str() {
+        "organization" => {
+            if is_there(organization::find(tx, &id))? {
+                return Ok(false);
+            }
+            let new = NewOrganization {
+                id: OrganizationId::parse(&id),
+                name: required(line, "name")?,
+                slug: optional(line, "slug")?,
+                display_name: optional(line, "displayName")?,
+                description: optional(line, "description")?,
+                plan: optional(line, "plan")?,
+            };
+            organization::insert(tx, &new)?;
+        }
+        "project" => {
+            if is_there(project::find(tx, &id))? {
+                return Ok(false);
+            }
+            let new = NewProject {
+                id: ProjectId::parse(&id),
+                organization_id: required(line, "organizationId")?,
+                name: required(line, "name")?,
+                slug: optional(line, "slug")?,
+                description: optional(line, "description")?,
+                primary_cloud: optional(line, "primaryCloud")?,
+                primary_region: optional(line, "primaryRegion")?,
+                with_dev: false,
+            };
+            project::insert(tx, &new)?;
+        }
+        "environment" => {
+            if is_there(environment::find(tx, &id))? {
+                return Ok(false);
+            }
+            let new = NewEnvironment {
+                id: EnvironmentId::parse(&id),
+                project_id: required(line, "projectId")?,
+                name: required(line, "name")?,
+                kind: optional(line, "type")?,
+            };
+            environment::insert(tx, &new)?;
+        }
+        "table" => {
+            if is_there(table::find(tx, &id))? {
+                return Ok(false);
+            }
+            load_table(tx, &id, line)?;
+        }
+        "record" => {
+            let wanted = required(line, "tableId")?;
+            let table = match last_table.take() {
+                Some(table) if table.id.as_str() == wanted => table,
+                _ => table::find(tx, &wanted)?,
+            };
+            let made = load_record(tx, &table, &id, line);
+            *last_table = Some(table);
+            return made;
+        }
+        other => {
+            const KINDS: [&str; 5] = ["organization", "project", "environment", "table", "record"];
+            return Err(refusal::unknown("kind of line named", other, KINDS));
+        }
+    }
+    Ok(true)
+}
+
+fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()> {
+    let definition = line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| refusal::missing("fields"))?;
+    let new = NewTable {
+        id: TableId::parse(id),
+        environment_id: required(line, "environmentId")?,
+        name: required(line, "name")?,
+        display_name: optional(line, "displayName")?,
+        description: optional(line, "description")?,
+        fields: field::definitions(definition)?,
+        indexes: match line.get("indexes") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(indexes)) => indexes.clone(),
+            Some(_) => return Err(invalid("indexes", "must be a list")),
+        },
+        created_by: optional(line, "createdBy")?.unwrap_or_default(),
+    };
+    table::insert(tx, &new).map(|_| ())
+}
+
+fn load_record(tx: &mut Tx<'_>, table: &Table, id: &str, line: &Map<String, Value>) -> Result<bool> {
+    if record::exists(tx, table, id)? {
+        return Ok(false);
+    }
+    let data = match line.get("data") {
+        Some(Value::Object(data)) => data.clone(),
+        _ => return Err(invalid("data", "must be an object")),
+    };
+    let time = |name: &str| match optional(line, name)? {
+        None => Ok(None),
+        Some(text) => Timestamp::parse(&text).map(Some).ok_or_else(|| invalid(name, "must be an instant")),
+    };
+    let new = NewRecord {
+        id: RecordId::parse(id),
+        data,
+        created_by: optional(line, "createdBy")?.unwrap_or_default(),
+        created_at: time("createdAt")?,
+        updated_at: time("updatedAt")?,
+    };
+    record::insert(tx, table, &new)?;
+    Ok(true)
+}
+
+fn is_there<T>(found: Result<T>) -> Result<bool> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == Kind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn required(line: &Map<String, Value>, name: &str) -> Result<String> {
+    optional(line, name)?.ok_or_else(|| refusal::missing(name))
+}
+
+fn optional(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+    match line.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(invalid(name, "must be text")),
+    }
+}

@@ -1,0 +1,213 @@
+//! Organizations: the top of the tree. Made by the command line, read by everybody.
+
+use quad_core::{EventDraft, Result, TenantId, Timestamp, typed_id};
+use quad_store::{DbError, Row, Sql, Store, Tx, Writer, params};
+use serde_json::{Value, json};
+
+use crate::page::Page;
+use crate::{refusal, routes, slug, tags};
+
+typed_id!(
+    /// The id of an organization.
+    OrganizationId,
+    "org_"
+);
+
+/// The owner of projects.
+#[derive(Clone, Debug)]
+pub struct Organization {
+    /// Its id.
+    pub id: OrganizationId,
+    /// Its name.
+    pub name: String,
+    /// Its name in addresses of other systems; never changes.
+    pub slug: String,
+    /// A name for people.
+    pub display_name: Option<String>,
+    /// A paragraph.
+    pub description: Option<String>,
+    /// What it pays for; free-form.
+    pub plan: String,
+    /// `active`, `suspended` or `deleted`.
+    pub status: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a new organization is made of.
+#[derive(Clone, Debug, Default)]
+pub struct NewOrganization {
+    /// Its id, where an import brings one.
+    pub id: Option<OrganizationId>,
+    /// Its name.
+    pub name: String,
+    /// Its slug; derived from the name if there is none.
+    pub slug: Option<String>,
+    /// A name for people.
+    pub display_name: Option<String>,
+    /// A paragraph.
+    pub description: Option<String>,
+    /// Its plan; `self-hosted` if there is none.
+    pub plan: Option<String>,
+}
+
+const COLUMNS: &str = "id, name, slug, display_name, description, plan, status, created_at, updated_at";
+
+impl Organization {
+    fn from_row(row: &Row) -> Result<Organization, DbError> {
+        Ok(Organization {
+            id: OrganizationId::stored(row.text(0)?),
+            name: row.text(1)?.to_owned(),
+            slug: row.text(2)?.to_owned(),
+            display_name: row.opt_text(3)?.map(str::to_owned),
+            description: row.opt_text(4)?.map(str::to_owned),
+            plan: row.text(5)?.to_owned(),
+            status: row.text(6)?.to_owned(),
+            created_at: Timestamp(row.int(7)?),
+            updated_at: Timestamp(row.int(8)?),
+        })
+    }
+
+    /// Its element in a list.
+    pub(crate) fn summary(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "slug": self.slug,
+            "plan": self.plan,
+            "status": self.status,
+            "uri": routes::organization(self.id.as_str()),
+        })
+    }
+
+    /// All of it.
+    pub fn detail(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "slug": self.slug,
+            "displayName": self.display_name,
+            "description": self.description,
+            "plan": self.plan,
+            "status": self.status,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+            "uri": routes::organization(self.id.as_str()),
+            "projectsUri": routes::projects(self.id.as_str()),
+        })
+    }
+}
+
+/// Makes an organization, in a transaction of its own, on behalf of `actor`.
+pub async fn create(store: &Store, writer: &Writer, actor: &str, new: NewOrganization) -> Result<Organization> {
+    let event = EventDraft::system("backend", "organization_created", actor)
+        .input("name", new.name.as_str())
+        .succeeded();
+    let (created, _) = store.write(writer, event, move |tx| insert(tx, &new)).await?;
+    Ok(created)
+}
+
+/// All organizations of a tenant, sorted by id.
+pub async fn list(store: &Store, tenant: &TenantId) -> Result<Vec<Organization>> {
+    store.read(tenant, |sql| all(sql)).await
+}
+
+/// Makes an organization inside a transaction.
+pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organization> {
+    tx.lock("bkend:orgs")?;
+    let tenant = tx.tenant().clone();
+    let name = slug::check_name("name", &new.name)?;
+    let mut is_taken = |slug: &str| -> Result<bool> {
+        let found = tx.query_opt(
+            "SELECT 1 FROM bkend_organization WHERE tenant_id = $1 AND slug = $2",
+            params![tenant.as_str(), slug],
+        )?;
+        Ok(found.is_some())
+    };
+    let slug = match &new.slug {
+        Some(chosen) => {
+            let chosen = slug::check(chosen)?;
+            if is_taken(&chosen)? {
+                return Err(refusal::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug"));
+            }
+            chosen
+        }
+        None => slug::derive(&name, "organization", is_taken)?,
+    };
+    let created = Organization {
+        id: match &new.id {
+            Some(id) => id.clone(),
+            None => OrganizationId::generate()?,
+        },
+        name,
+        slug,
+        display_name: new.display_name.as_deref().map(|text| slug::check_name("displayName", text)).transpose()?,
+        description: new.description.as_deref().map(slug::check_description).transpose()?,
+        plan: slug::check_name("plan", new.plan.as_deref().unwrap_or("self-hosted"))?,
+        status: "active".to_owned(),
+        created_at: tx.now(),
+        updated_at: tx.now(),
+    };
+    let inserted = tx.execute(
+        "INSERT INTO bkend_organization
+            (tenant_id, id, name, slug, display_name, description, plan, status, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)",
+        params![
+            tenant.as_str(),
+            created.id.as_str(),
+            created.name.as_str(),
+            created.slug.as_str(),
+            created.display_name.clone(),
+            created.description.clone(),
+            created.plan.as_str(),
+            created.status.as_str(),
+            created.created_at,
+        ],
+    );
+    match inserted {
+        Err(DbError::Unique { .. }) => return Err(refusal::conflict("The organization exists already")),
+        done => done?,
+    };
+    tx.output("organization_id", created.id.as_str());
+    for tag in tags::of_organization_change(created.id.as_str()) {
+        tx.touch(tag);
+    }
+    Ok(created)
+}
+
+/// All organizations, sorted by id.
+pub(crate) fn all(sql: &mut dyn Sql) -> Result<Vec<Organization>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 ORDER BY id"),
+        params![tenant.as_str()],
+    )?;
+    rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect()
+}
+
+/// A page of organizations, and how many there are.
+pub(crate) fn page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, i64)> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3"),
+        params![tenant.as_str(), page.size(), page.offset()],
+    )?;
+    let found = rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect::<Result<_>>()?;
+    let total = sql.query_opt(
+        "SELECT COUNT(*) FROM bkend_organization WHERE tenant_id = $1",
+        params![tenant.as_str()],
+    )?;
+    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+}
+
+/// One organization.
+pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Organization> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 AND id = $2"),
+        params![tenant.as_str(), id],
+    )?;
+    Ok(Organization::from_row(&row.ok_or_else(|| refusal::not_found("Organization"))?)?)
+}

@@ -1,0 +1,324 @@
+//! Records: the rows of a table.
+//!
+//! A write reads the table's definition inside its own transaction and says at its end which schema it assumed; if that
+//! has changed meanwhile, nothing is written and the caller starts again (see [`is_outdated`]).
+
+use quad_core::{Error, Kind, Result, Timestamp, typed_id};
+use quad_store::{Backend, DbError, Row, Sql, Tx, Value as SqlValue, params};
+use serde_json::{Map, Value, json};
+
+use crate::field::{FieldType, SYSTEM_FIELDS};
+use crate::page::Page;
+use crate::physical::{self, qualified, quote};
+use crate::refusal::{self, Fault, invalid};
+use crate::table::Table;
+use crate::validate::{self, Cell, Purpose};
+use crate::{limits, tags};
+
+typed_id!(
+    /// The id of a record.
+    RecordId,
+    "rec_"
+);
+
+/// The code of a write that met another schema than it had read.
+const OUTDATED: &str = "SCHEMA_CHANGED";
+
+/// What a new record is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct NewRecord {
+    pub id: Option<RecordId>,
+    pub data: Map<String, Value>,
+    pub created_by: String,
+    /// When it was made, where an import says so.
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed, where an import says so.
+    pub updated_at: Option<Timestamp>,
+}
+
+/// The order of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sort {
+    column: String,
+    descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Sort {
+        Sort { column: "createdAt".to_owned(), descending: true }
+    }
+}
+
+impl Sort {
+    /// Reads `sortBy` and `sortDirection`.
+    pub(crate) fn read(table: &Table, by: Option<&str>, direction: Option<&str>) -> Result<Sort> {
+        let descending = match direction.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("desc") => true,
+            Some("asc") => false,
+            Some(_) => return Err(invalid("sortDirection", "must be asc or desc")),
+        };
+        let column = by.unwrap_or("createdAt");
+        let field = table.fields.iter().find(|field| field.name == column);
+        if field.is_none() && !SYSTEM_FIELDS.contains(&column) {
+            let names = table.fields.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
+            return Err(refusal::unknown("field to sort by named", column, names));
+        }
+        if field.is_some_and(|field| field.kind.is_json()) {
+            return Err(invalid("sortBy", format!("{column} holds objects or lists, which have no order")));
+        }
+        Ok(Sort { column: column.to_owned(), descending })
+    }
+
+    /// Missing values sort below all others, on both backends. The id makes the order total, so that pages are stable.
+    fn clause(&self) -> String {
+        let direction = if self.descending { "DESC" } else { "ASC" };
+        let nulls = match (SYSTEM_FIELDS.contains(&self.column.as_str()), self.descending) {
+            (true, _) => "",
+            (false, true) => " NULLS LAST",
+            (false, false) => " NULLS FIRST",
+        };
+        format!("{} {direction}{nulls}, \"id\" {direction}", quote(&self.column))
+    }
+}
+
+/// One page of records. The table says how many there are in all.
+pub(crate) fn page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) -> Result<Vec<Value>> {
+    if page.offset() >= table.row_count {
+        return Ok(Vec::new());
+    }
+    let rows = sql.query(
+        &format!(
+            "SELECT {} FROM {} ORDER BY {} LIMIT $1 OFFSET $2",
+            columns(table),
+            qualified(table),
+            sort.clause()
+        ),
+        params![page.size(), page.offset()],
+    )?;
+    rows.iter().map(|row| from_row(table, row).map(Value::Object)).collect()
+}
+
+/// One record.
+pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<String, Value>> {
+    let row = sql.query_opt(
+        &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified(table)),
+        params![id],
+    )?;
+    from_row(table, &row.ok_or_else(|| refusal::not_found("Record"))?)
+}
+
+/// Whether a record is there.
+pub(crate) fn exists(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<bool> {
+    let row = sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified(table)), params![id])?;
+    Ok(row.is_some())
+}
+
+/// Makes a record.
+pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<Map<String, Value>> {
+    let cells = validate::record(&table.fields, &new.data, Purpose::Create)?;
+    refuse_long_keys(table, &cells)?;
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => RecordId::generate()?,
+    };
+    let created_at = new.created_at.unwrap_or(tx.now());
+    let updated_at = new.updated_at.unwrap_or(created_at);
+    let mut names = String::from("\"id\", \"createdBy\", \"createdAt\", \"updatedAt\"");
+    let mut places = String::from("$1, $2, $3, $4");
+    let mut values = vec![
+        SqlValue::from(id.as_str()),
+        SqlValue::from(new.created_by.as_str()),
+        SqlValue::from(created_at.to_string()),
+        SqlValue::from(updated_at.to_string()),
+    ];
+    let mut record = Map::from_iter([("id".to_owned(), Value::from(id.as_str()))]);
+    for (field, value) in cells {
+        values.push(physical::to_sql(field.kind, &value));
+        names.push_str(&format!(", {}", quote(&field.name)));
+        places.push_str(&format!(", ${}", values.len()));
+        if !value.is_null() {
+            record.insert(field.name.clone(), value);
+        }
+    }
+    record.insert("createdBy".into(), new.created_by.as_str().into());
+    record.insert("createdAt".into(), created_at.to_string().into());
+    record.insert("updatedAt".into(), updated_at.to_string().into());
+    refuse_large(&record)?;
+    let inserted = tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({places})", qualified(table)), &values);
+    match inserted {
+        Err(DbError::Unique { constraint }) => return Err(duplicate(table, &constraint)),
+        done => done?,
+    };
+    tx.output("record_id", id.as_str());
+    touch(tx, table);
+    count(tx, table, 1)?;
+    Ok(record)
+}
+
+/// Changes a record: only the fields that are sent.
+pub(crate) fn update(
+    tx: &mut Tx<'_>,
+    table: &Table,
+    id: &str,
+    data: &Map<String, Value>,
+    if_updated_at: Option<Timestamp>,
+) -> Result<Map<String, Value>> {
+    let cells = validate::record(&table.fields, data, Purpose::Update)?;
+    if cells.is_empty() {
+        let message = "data holds no field that can change".to_owned();
+        return Err(refusal::record_invalid(&[Fault { field: "data".to_owned(), reason: "empty", message }]));
+    }
+    refuse_long_keys(table, &cells)?;
+    let before = find(tx, table, id)?;
+    let last = before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
+    let outdated = || {
+        refusal::conflict("The record has changed since you read it")
+            .hint("Read it again with backend_data_get and repeat the change")
+            .fact("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
+    };
+    if if_updated_at.is_some_and(|expected| expected != last) {
+        return Err(outdated());
+    }
+    let now = tx.now().max(last.plus_ms(1));
+    let mut values = vec![SqlValue::from(id), SqlValue::from(now.to_string())];
+    let mut sets = vec![format!("\"updatedAt\" = {}", physical::bumped_time(tx.backend(), 2))];
+    for (field, value) in cells {
+        values.push(physical::to_sql(field.kind, &value));
+        sets.push(format!("{} = ${}", quote(&field.name), values.len()));
+    }
+    let mut filter = String::from("\"id\" = $1");
+    if if_updated_at.is_some() {
+        values.push(SqlValue::from(last.to_string()));
+        filter.push_str(&format!(" AND \"updatedAt\" = ${}", values.len()));
+    }
+    let statement = format!(
+        "UPDATE {} SET {} WHERE {filter} RETURNING {}",
+        qualified(table),
+        sets.join(", "),
+        columns(table)
+    );
+    let changed = match tx.query(&statement, &values) {
+        Err(DbError::Unique { constraint }) => return Err(duplicate(table, &constraint)),
+        rows => rows?,
+    };
+    let Some(row) = changed.first() else {
+        return Err(if if_updated_at.is_some() { outdated() } else { refusal::not_found("Record") });
+    };
+    let record = from_row(table, row)?;
+    refuse_large(&record)?;
+    tx.output("record_id", id);
+    touch(tx, table);
+    refuse_outdated(tx, table)?;
+    Ok(record)
+}
+
+/// Deletes a record.
+pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
+    let gone = tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified(table)), params![id])?;
+    if gone == 0 {
+        return Err(refusal::not_found("Record"));
+    }
+    tx.output("record_id", id);
+    touch(tx, table);
+    count(tx, table, -1)
+}
+
+/// Whether a write failed only because the table's schema changed under it. Doing it again helps.
+pub(crate) fn is_outdated(error: &Error) -> bool {
+    error.code() == OUTDATED
+}
+
+fn outdated() -> Error {
+    Error::new(Kind::Conflict, OUTDATED, "The table's schema changed while the record was written").hint("Try again")
+}
+
+/// On SQLite nobody else writes meanwhile.
+fn refuse_outdated(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    if tx.backend() == Backend::Sqlite {
+        return Ok(());
+    }
+    let tenant = tx.tenant().clone();
+    let row = tx.query_opt(
+        "SELECT 1 FROM bkend_table WHERE tenant_id = $1 AND id = $2 AND schema_version = $3",
+        params![tenant.as_str(), table.id.as_str(), table.schema_version],
+    )?;
+    row.map(|_| ()).ok_or_else(outdated)
+}
+
+/// The last statement of a write, so that writers of one table wait for each other as briefly as can be.
+fn count(tx: &mut Tx<'_>, table: &Table, difference: i64) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    let counted = tx.execute(
+        "UPDATE bkend_table SET row_count = row_count + $3 WHERE tenant_id = $1 AND id = $2 AND schema_version = $4",
+        params![tenant.as_str(), table.id.as_str(), difference, table.schema_version],
+    )?;
+    if counted == 1 { Ok(()) } else { Err(outdated()) }
+}
+
+fn touch(tx: &mut Tx<'_>, table: &Table) {
+    tx.touch(tags::rows(table.id.as_str()));
+}
+
+/// Every column by name, the system's first.
+fn columns(table: &Table) -> String {
+    let mut columns = String::from("\"id\", \"createdBy\", \"createdAt\", \"updatedAt\"");
+    for field in &table.fields {
+        columns.push_str(", ");
+        columns.push_str(&quote(&field.name));
+    }
+    columns
+}
+
+/// A record shows what it has; a missing value is a missing key.
+fn from_row(table: &Table, row: &Row) -> Result<Map<String, Value>> {
+    let mut record = Map::from_iter([("id".to_owned(), Value::from(row.text(0)?))]);
+    for (place, field) in table.fields.iter().enumerate() {
+        let value = physical::from_sql(field.kind, row.value(place + SYSTEM_FIELDS.len()))?;
+        if !value.is_null() {
+            record.insert(field.name.clone(), value);
+        }
+    }
+    record.insert("createdBy".into(), row.text(1)?.into());
+    record.insert("createdAt".into(), physical::from_sql(FieldType::Date, row.value(2))?);
+    record.insert("updatedAt".into(), physical::from_sql(FieldType::Date, row.value(3))?);
+    Ok(record)
+}
+
+fn duplicate(table: &Table, constraint: &str) -> Error {
+    let fields: Vec<&str> = match physical::index_of(table, constraint) {
+        Some(index) => index.fields.iter().map(|(field, _)| field.as_str()).collect(),
+        None => vec!["id"],
+    };
+    let details: Vec<Value> = fields.iter().map(|field| json!({"field": field, "reason": "unique"})).collect();
+    let message = format!("Another record has the same {}", fields.join(", "));
+    Error::new(Kind::Conflict, "data/duplicate-value", message)
+        .hint("Choose another value, or change the record that has it")
+        .fact("details", details)
+}
+
+fn refuse_large(record: &Map<String, Value>) -> Result<()> {
+    let bytes = serde_json::to_string(record).map_err(Error::internal)?.len();
+    if bytes <= limits::RECORD_BYTES {
+        return Ok(());
+    }
+    Err(refusal::limit("data/record-too-large", format!("The record has {bytes} bytes as JSON"))
+        .hint("Split it over several records")
+        .fact("limit_bytes", limits::RECORD_BYTES))
+}
+
+/// Text in an index has a limit of its own; PostgreSQL would refuse the row with less to say about it.
+fn refuse_long_keys(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
+    let mut faults = Vec::new();
+    for index in &table.indexes {
+        let (texts, budget) = physical::text_budget(&table.fields, index);
+        for (field, value) in cells {
+            let too_long = value.as_str().is_some_and(|text| text.len() > budget);
+            if too_long && texts.contains(&field.name.as_str()) {
+                let message = format!("{} has more than {budget} bytes, too many for the index {}", field.name, index.name);
+                faults.push(Fault { field: field.name.clone(), reason: "indexed", message });
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(refusal::record_invalid(&faults)) }
+}
+

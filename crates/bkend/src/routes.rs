@@ -1,0 +1,223 @@
+//! The addresses of this scheme: their templates, and how each is spelt.
+//!
+//! Two families. The nested one (`bkend://orgs/…`) is canonical and what `resources/list` shows; the flat one
+//! (`bkend://projects`, `bkend://tables/{tableId}`) serves clients that know it.
+
+use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+
+/// What an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noun {
+    Organizations,
+    Organization,
+    Projects,
+    Project,
+    Environments,
+    Environment,
+    Tables,
+    Table,
+    Schema,
+    SchemaVersions,
+    SchemaVersion,
+    Indexes,
+    Rows,
+    Context,
+    FlatOrganizations,
+    FlatOrganization,
+    FlatProjects,
+    FlatProject,
+    FlatEnvironments,
+    FlatEnvironment,
+    FlatTables,
+    FlatTable,
+    FlatSchemaVersions,
+    FlatIndexVersions,
+    AccessTokens,
+    AccessToken,
+}
+
+/// One line of the table of routes.
+struct Line {
+    noun: Noun,
+    template: &'static str,
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    need: Need,
+}
+
+pub(crate) const ORGANIZATION_READ: Need = Need(&["organization:read"]);
+pub(crate) const PROJECT_READ: Need = Need(&["project:read"]);
+pub(crate) const ENVIRONMENT_READ: Need = Need(&["environment:read"]);
+pub(crate) const TABLE_READ: Need = Need(&["table:read"]);
+pub(crate) const ROWS_READ: Need = Need(&["table:data:read"]);
+pub(crate) const TOKEN_READ: Need = Need(&["access-token:read"]);
+
+macro_rules! line {
+    ($noun:ident, $template:expr, $name:literal, $title:literal, $description:literal, $need:ident) => {
+        Line {
+            noun: Noun::$noun,
+            template: $template,
+            name: $name,
+            title: $title,
+            description: $description,
+            need: $need,
+        }
+    };
+}
+
+macro_rules! nested {
+    ($rest:literal) => {
+        concat!("bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}", $rest)
+    };
+}
+
+const LINES: [Line; 26] = [
+    line!(Organizations, "bkend://orgs", "Organizations", "Organizations", "The organizations that you can see.", ORGANIZATION_READ),
+    line!(Organization, "bkend://orgs/{orgId}", "Organization", "One organization", "An organization with its plan and status.", ORGANIZATION_READ),
+    line!(Projects, "bkend://orgs/{orgId}/projects", "Projects", "Projects of an organization", "The projects of an organization, each with the number of its environments.", PROJECT_READ),
+    line!(Project, "bkend://orgs/{orgId}/projects/{projectId}", "Project", "One project", "A project with its settings.", PROJECT_READ),
+    line!(Environments, "bkend://orgs/{orgId}/projects/{projectId}/environments", "Environments", "Environments of a project", "The environments of a project, each with the number of its tables.", ENVIRONMENT_READ),
+    line!(Environment, nested!(""), "Environment", "One environment", "An environment with its type and status.", ENVIRONMENT_READ),
+    line!(Tables, nested!("/tables"), "Tables", "Tables of an environment", "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.", TABLE_READ),
+    line!(Table, nested!("/tables/{tableId}"), "Table", "One table", "A table with its schema, fields, indexes and permissions.", TABLE_READ),
+    line!(Schema, nested!("/tables/{tableId}/schema"), "Schema", "Schema of a table", "A table's present schema, whole.", TABLE_READ),
+    line!(SchemaVersions, nested!("/tables/{tableId}/schema/versions"), "SchemaVersions", "Schema versions of a table", "Every schema that a table has had, the newest first.", TABLE_READ),
+    line!(SchemaVersion, nested!("/tables/{tableId}/schema/versions/{n}"), "SchemaVersion", "One schema version", "A schema that a table has or had, by its number.", TABLE_READ),
+    line!(Indexes, nested!("/tables/{tableId}/indexes"), "Indexes", "Indexes of a table", "A table's present indexes.", TABLE_READ),
+    line!(Rows, nested!("/tables/{tableId}/rows{?page,limit}"), "Rows", "Rows of a table", "A page of a table's rows, the newest first; at most 100 a page.", ROWS_READ),
+    line!(Context, "bkend://context", "Context", "Where you are", "The organization with its projects and environments, in one document.", ORGANIZATION_READ),
+    line!(FlatOrganizations, "bkend://organizations{?page,limit}", "Organization", "All organizations, in pages", "A page of the organizations that you can see.", ORGANIZATION_READ),
+    line!(FlatOrganization, "bkend://organizations/{organizationId}", "Organization", "One organization, by id", "The same as bkend://orgs/{orgId}.", ORGANIZATION_READ),
+    line!(FlatProjects, "bkend://projects{?page,limit}", "Project", "All projects, in pages", "A page of all projects.", PROJECT_READ),
+    line!(FlatProject, "bkend://projects/{projectId}", "Project", "One project, by id", "A project, wherever it is.", PROJECT_READ),
+    line!(FlatEnvironments, "bkend://environments{?page,limit}", "Environment", "All environments, in pages", "A page of all environments.", ENVIRONMENT_READ),
+    line!(FlatEnvironment, "bkend://environments/{environmentId}", "Environment", "One environment, by id", "An environment, wherever it is.", ENVIRONMENT_READ),
+    line!(FlatTables, "bkend://tables{?page,limit}", "Table", "All tables, in pages", "A page of all tables, with their schemas.", TABLE_READ),
+    line!(FlatTable, "bkend://tables/{tableId}", "Table", "One table, by id", "A table, wherever it is.", TABLE_READ),
+    line!(FlatSchemaVersions, "bkend://tables/{tableId}/schema/versions{?page,limit}", "SchemaVersion", "Schema versions of a table, in pages", "A page of a table's schemas, the newest first.", TABLE_READ),
+    line!(FlatIndexVersions, "bkend://tables/{tableId}/indexes/versions{?page,limit}", "IndexVersion", "Index versions of a table, in pages", "A page of a table's sets of indexes, the newest first.", TABLE_READ),
+    line!(AccessTokens, "bkend://access-tokens{?page,limit}", "AccessToken", "Access tokens, in pages", "A page of the tokens that may use this server, masked.", TOKEN_READ),
+    line!(AccessToken, "bkend://access-tokens/{accessTokenId}", "AccessToken", "One access token", "A token's name, scopes and status; never its secret.", TOKEN_READ),
+];
+
+/// All routes, in the order of [`noun`].
+pub(crate) fn all() -> Vec<Route> {
+    LINES.iter().filter_map(|line| spec(line).map(|spec| route(line, spec)).ok()).collect()
+}
+
+fn spec(line: &Line) -> Result<RouteSpec> {
+    let mut spec = RouteSpec::parse(line.template).map_err(|error| Error::internal(error.to_string()))?;
+    for variable in ["n", "page", "limit"] {
+        if spec.template.variables().any(|known| known == variable) {
+            spec = spec.with(variable, Grammar::Integer);
+        }
+    }
+    Ok(spec)
+}
+
+fn route(line: &Line, spec: RouteSpec) -> Route {
+    Route {
+        spec,
+        name: line.name,
+        title: line.title,
+        description: line.description,
+        mime_type: Some("application/json"),
+        need: line.need,
+        advertised: true,
+    }
+}
+
+/// What route number so-and-so names.
+pub(crate) fn noun(route: usize) -> Result<Noun> {
+    LINES.get(route).map(|line| line.noun).ok_or_else(|| Error::internal(format!("there is no route {route}")))
+}
+
+/// The address of an organization.
+pub(crate) fn organization(organization: &str) -> String {
+    format!("bkend://orgs/{organization}")
+}
+
+/// The address of an organization's projects.
+pub(crate) fn projects(organization: &str) -> String {
+    format!("bkend://orgs/{organization}/projects")
+}
+
+/// The address of a project.
+pub(crate) fn project(organization: &str, project: &str) -> String {
+    format!("bkend://orgs/{organization}/projects/{project}")
+}
+
+/// The address of a project's environments.
+pub(crate) fn environments(organization: &str, project: &str) -> String {
+    format!("bkend://orgs/{organization}/projects/{project}/environments")
+}
+
+/// The address of an environment.
+pub(crate) fn environment(organization: &str, project: &str, environment: &str) -> String {
+    format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}")
+}
+
+/// The address of an environment's tables.
+pub(crate) fn tables(organization: &str, project: &str, environment: &str) -> String {
+    format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}/tables")
+}
+
+/// The address of a table.
+pub(crate) fn table(organization: &str, project: &str, environment: &str, table: &str) -> String {
+    format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}/tables/{table}")
+}
+
+/// The address of a table's schema.
+pub(crate) fn schema(table: &str) -> String {
+    format!("{table}/schema")
+}
+
+/// The address of one of a table's schemas.
+pub(crate) fn schema_version(table: &str, version: i64) -> String {
+    format!("{table}/schema/versions/{version}")
+}
+
+/// The address of a table's indexes.
+pub(crate) fn indexes(table: &str) -> String {
+    format!("{table}/indexes")
+}
+
+/// The address of a table's rows.
+pub(crate) fn rows(table: &str) -> String {
+    format!("{table}/rows")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_well_formed_and_none_shadows_another() {
+        let mut router = quad_address::Router::new();
+        assert_eq!(all().len(), LINES.len());
+        for (index, route) in all().into_iter().enumerate() {
+            router.add(route.spec, index).unwrap();
+        }
+        let check = |uri: &str, expect: Noun| {
+            let (_, index) = router.route(uri).unwrap();
+            assert_eq!(noun(*index).unwrap(), expect, "{uri}");
+        };
+        check("bkend://orgs", Noun::Organizations);
+        check(&projects("org_1"), Noun::Projects);
+        check(&environments("o", "p"), Noun::Environments);
+        check(&tables("o", "p", "e"), Noun::Tables);
+        let table = table("o", "p", "e", "t");
+        check(&table, Noun::Table);
+        check(&schema(&table), Noun::Schema);
+        check(&schema_version(&table, 3), Noun::SchemaVersion);
+        check(&indexes(&table), Noun::Indexes);
+        check(&format!("{}?limit=5", rows(&table)), Noun::Rows);
+        check("bkend://tables?page=2", Noun::FlatTables);
+        check("bkend://tables/tbl_1/indexes/versions", Noun::FlatIndexVersions);
+        check("bkend://context", Noun::Context);
+        for bad in ["bkend://orgs/..%2f", "bkend://nope", "bkend://orgs?x=1", "bkend://orgs/a/projects/b/nope"] {
+            assert!(router.route(bad).is_err(), "{bad}");
+        }
+    }
+}

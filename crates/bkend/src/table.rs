@@ -1,0 +1,565 @@
+//! Tables: a definition in the catalogue, and a physical table with the rows.
+//!
+//! This file holds what a table is and how it is made, described and dropped. How its fields and indexes change is in
+//! [`crate::alter`], its rows are in [`crate::record`].
+
+use quad_core::{Basis, Error, Kind, Result, Timestamp, typed_id};
+use quad_store::{Backend, DbError, Row, Sql, Tx, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::environment::{self, EnvironmentId};
+use crate::field::{self, Defined, Field};
+use crate::index::{self, Index};
+use crate::organization::OrganizationId;
+use crate::page::Page;
+use crate::project::ProjectId;
+use crate::refusal::{self, invalid};
+use crate::{limits, physical, routes, schema_version, slug, tags};
+
+typed_id!(
+    /// The id of a table.
+    TableId,
+    "tbl_"
+);
+
+/// A field that was removed. Its column stays, so that going back to an older schema brings its values back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Removed {
+    /// What it was.
+    pub field: Field,
+    /// Where its values are.
+    pub column: String,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its id.
+    pub id: TableId,
+    /// Whose project's environment's it is.
+    pub organization_id: OrganizationId,
+    /// Whose environment's it is.
+    pub project_id: ProjectId,
+    /// Whose it is.
+    pub environment_id: EnvironmentId,
+    /// The environment's name.
+    pub environment: String,
+    /// Unique in the environment, whatever the case; never changes.
+    pub name: String,
+    /// A name for people.
+    pub display_name: Option<String>,
+    /// A paragraph.
+    pub description: Option<String>,
+    /// Its fields, without the system's.
+    pub fields: Vec<Field>,
+    /// Fields that it had.
+    pub removed: Vec<Removed>,
+    /// Its indexes, without the system's.
+    pub indexes: Vec<Index>,
+    /// Who may do what to its rows; stored as given.
+    pub permissions: Option<Value>,
+    /// The number of its present schema.
+    pub schema_version: i64,
+    /// The number of its present set of indexes.
+    pub index_version: i64,
+    /// How many rows it has, exactly.
+    pub row_count: i64,
+    /// The database schema that holds it; `main` on SQLite.
+    pub physical_schema: String,
+    /// Its name there.
+    pub physical_name: String,
+    /// Who made it.
+    pub created_by: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its definition last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a new table is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct NewTable {
+    pub id: Option<TableId>,
+    pub environment_id: String,
+    pub name: String,
+    pub display_name: Option<String>,
+    pub description: Option<String>,
+    pub fields: Vec<Defined>,
+    /// Definitions of indexes beyond those that unique fields bring.
+    pub indexes: Vec<Value>,
+    pub created_by: String,
+}
+
+const COLUMNS: &str = "t.id, t.organization_id, t.project_id, t.environment_id, e.name, t.name, t.display_name, \
+     t.description, t.fields, t.removed, t.indexes, t.permissions, t.schema_version, t.index_version, t.row_count, \
+     t.physical_schema, t.physical_name, t.created_by, t.created_at, t.updated_at";
+
+const FROM: &str =
+    "FROM bkend_table t JOIN bkend_environment e ON e.tenant_id = t.tenant_id AND e.id = t.environment_id";
+
+impl Table {
+    fn from_row(row: &Row) -> Result<Table, Error> {
+        fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Error> {
+            serde_json::from_str(text).map_err(Error::internal)
+        }
+        Ok(Table {
+            id: TableId::stored(row.text(0)?),
+            organization_id: OrganizationId::stored(row.text(1)?),
+            project_id: ProjectId::stored(row.text(2)?),
+            environment_id: EnvironmentId::stored(row.text(3)?),
+            environment: row.text(4)?.to_owned(),
+            name: row.text(5)?.to_owned(),
+            display_name: row.opt_text(6)?.map(str::to_owned),
+            description: row.opt_text(7)?.map(str::to_owned),
+            fields: parsed(row.text(8)?)?,
+            removed: parsed(row.text(9)?)?,
+            indexes: parsed(row.text(10)?)?,
+            permissions: row.opt_text(11)?.map(parsed).transpose()?,
+            schema_version: row.int(12)?,
+            index_version: row.int(13)?,
+            row_count: row.int(14)?,
+            physical_schema: row.text(15)?.to_owned(),
+            physical_name: row.text(16)?.to_owned(),
+            created_by: row.text(17)?.to_owned(),
+            created_at: Timestamp(row.int(18)?),
+            updated_at: Timestamp(row.int(19)?),
+        })
+    }
+
+    /// Its fields as callers see them.
+    pub(crate) fn field_entries(&self) -> Vec<Value> {
+        self.fields.iter().map(|field| field.entry(self.is_unique(&field.name))).collect()
+    }
+
+    /// Its indexes as callers see them.
+    pub(crate) fn index_entries(&self) -> Vec<Value> {
+        self.indexes.iter().map(Index::entry).collect()
+    }
+
+    /// Whether an index makes this field unique.
+    pub(crate) fn is_unique(&self, field: &str) -> bool {
+        self.indexes.iter().any(|index| index.makes_unique(field))
+    }
+
+    /// Its element in a list.
+    pub(crate) fn summary(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "tableName": self.name,
+            "displayName": self.display_name,
+            "description": self.description,
+            "status": "deployed",
+            "rowCount": self.row_count,
+            "schemaVersion": self.schema_version,
+            "indexVersion": self.index_version,
+            "schema": field::schema(&self.fields),
+            "fields": self.field_entries(),
+            "indexes": self.index_entries(),
+            "permissions": self.permissions,
+            "updatedAt": self.updated_at,
+            "uri": self.uri(),
+        })
+    }
+
+    /// Its element in a list that would otherwise be too long.
+    fn short_summary(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "tableName": self.name,
+            "displayName": self.display_name,
+            "description": self.description,
+            "status": "deployed",
+            "rowCount": self.row_count,
+            "schemaVersion": self.schema_version,
+            "indexVersion": self.index_version,
+            "schema": field::short_schema(&self.fields),
+            "schemaUri": routes::schema(&self.uri()),
+            "updatedAt": self.updated_at,
+            "uri": self.uri(),
+        })
+    }
+
+    /// All of it.
+    pub(crate) fn detail(&self) -> Value {
+        let uri = self.uri();
+        json!({
+            "id": self.id.as_str(),
+            "organizationId": self.organization_id.as_str(),
+            "projectId": self.project_id.as_str(),
+            "environmentId": self.environment_id.as_str(),
+            "environment": self.environment,
+            "name": self.name,
+            "tableName": self.name,
+            "displayName": self.display_name,
+            "description": self.description,
+            "schema": field::schema(&self.fields),
+            "fields": self.field_entries(),
+            "indexes": self.index_entries(),
+            "permissions": self.permissions,
+            "expressionPermissions": null,
+            "columnPermissions": null,
+            "rowFilters": null,
+            "schemaVersion": self.schema_version,
+            "indexVersion": self.index_version,
+            "deployment": {"status": "deployed"},
+            "stats": {"rowCount": self.row_count},
+            "documentCount": self.row_count,
+            "createdBy": self.created_by,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+            "uri": uri,
+            "rowsUri": routes::rows(&uri),
+        })
+    }
+
+    /// Its schema, as an address of its own.
+    pub(crate) fn schema_detail(&self) -> Value {
+        json!({
+            "tableId": self.id.as_str(),
+            "tableName": self.name,
+            "schemaVersion": self.schema_version,
+            "schema": field::schema(&self.fields),
+            "fields": self.field_entries(),
+        })
+    }
+
+    /// Its address.
+    pub(crate) fn uri(&self) -> String {
+        routes::table(
+            self.organization_id.as_str(),
+            self.project_id.as_str(),
+            self.environment_id.as_str(),
+            self.id.as_str(),
+        )
+    }
+
+    /// Adds to a basis what a payload with this table's row count rests on.
+    pub(crate) fn count_into(&self, basis: &mut Basis) {
+        basis.incidental.insert(tags::rows(self.id.as_str()));
+    }
+}
+
+/// The lock that every change of an environment's tables takes first.
+pub(crate) fn lock_name(environment: &str) -> String {
+    format!("bkend:env:{environment}")
+}
+
+/// A table list: with whole schemas, or with names and types where whole ones would be too long.
+pub(crate) fn list_payload(tables: &[Table]) -> Value {
+    let whole: Vec<Value> = tables.iter().map(Table::summary).collect();
+    let whole = Value::from(whole);
+    if whole.to_string().len() <= limits::TABLE_LIST_BYTES {
+        return whole;
+    }
+    tables.iter().map(Table::short_summary).collect()
+}
+
+/// Makes a table, its columns and its indexes.
+pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
+    check_name(&new.name)?;
+    tx.lock(&lock_name(&new.environment_id))?;
+    let environment = environment::find(tx, &new.environment_id)?;
+    let tenant = tx.tenant().clone();
+    let (physical_schema, physical_name) = physical::table_name(tx.backend(), &environment.physical, &new.name);
+    let fields: Vec<Field> = new.fields.iter().map(|defined| defined.field.clone()).collect();
+    let mut indexes = index::of_definitions(&new.name, &new.fields)?;
+    for definition in &new.indexes {
+        let index = Index::read(&new.name, &fields, definition)?;
+        if let Some(same) = indexes.iter().find(|known| known.name.eq_ignore_ascii_case(&index.name)) {
+            if *same == index {
+                continue;
+            }
+            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
+        }
+        indexes.push(index);
+    }
+    if indexes.len() > limits::INDEXES_PER_TABLE {
+        return Err(too_many_indexes());
+    }
+    let taken = tx.query_opt(
+        "SELECT name FROM bkend_table WHERE tenant_id = $1 AND environment_id = $2 AND name_key = $3",
+        params![tenant.as_str(), environment.id.as_str(), new.name.to_ascii_lowercase()],
+    )?;
+    if let Some(row) = taken {
+        let message = format!("The environment {} has a table {} already", environment.name, row.text(0)?);
+        return Err(Error::new(Kind::Conflict, "table/already-exists", message)
+            .hint("Names differ by more than case; choose another, or change the table with backend_field_manage"));
+    }
+    refuse_beyond_sqlite(tx)?;
+    let created = Table {
+        id: match &new.id {
+            Some(id) => id.clone(),
+            None => TableId::generate()?,
+        },
+        organization_id: environment.organization_id,
+        project_id: environment.project_id,
+        environment_id: environment.id,
+        environment: environment.name,
+        name: new.name.clone(),
+        display_name: new.display_name.as_deref().map(|text| slug::check_name("displayName", text)).transpose()?,
+        description: new.description.as_deref().map(slug::check_description).transpose()?,
+        fields,
+        removed: Vec::new(),
+        indexes,
+        permissions: None,
+        schema_version: 1,
+        index_version: 1,
+        row_count: 0,
+        physical_schema,
+        physical_name,
+        created_by: new.created_by.clone(),
+        created_at: tx.now(),
+        updated_at: tx.now(),
+    };
+    physical::create(tx, &created)?;
+    let inserted = tx.execute(
+        "INSERT INTO bkend_table (tenant_id, id, organization_id, project_id, environment_id, name, name_key,
+            display_name, description, fields, removed, indexes, permissions, schema_version, index_version, row_count,
+            physical_schema, physical_name, created_by, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, NULL, 1, 1, 0, $12, $13, $14, $15, $15)",
+        params![
+            tenant.as_str(),
+            created.id.as_str(),
+            created.organization_id.as_str(),
+            created.project_id.as_str(),
+            created.environment_id.as_str(),
+            created.name.as_str(),
+            created.name.to_ascii_lowercase(),
+            created.display_name.clone(),
+            created.description.clone(),
+            definition_text(&created.fields)?,
+            definition_text(&created.indexes)?,
+            created.physical_schema.as_str(),
+            created.physical_name.as_str(),
+            created.created_by.as_str(),
+            created.created_at,
+        ],
+    );
+    match inserted {
+        Err(DbError::Unique { .. }) => {
+            return Err(Error::new(Kind::Conflict, "table/already-exists", "The table exists already"));
+        }
+        done => done?,
+    };
+    schema_version::write_schema(tx, &created, &created.created_by)?;
+    schema_version::write_indexes(tx, &created, &created.created_by)?;
+    tx.output("table_id", created.id.as_str());
+    for tag in tags::of_table_set_change(&created) {
+        tx.touch(tag);
+    }
+    Ok(created)
+}
+
+/// A part of a definition as stored.
+pub(crate) fn definition_text(part: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(part).map_err(Error::internal)?;
+    if text.len() > limits::DEFINITION_BYTES {
+        return Err(refusal::limit("table/definition-too-large", "The table's definition is too large")
+            .hint("Shorten enums, patterns and descriptions, or split the table")
+            .fact("limit_bytes", limits::DEFINITION_BYTES));
+    }
+    Ok(text)
+}
+
+/// More indexes than a table may have.
+pub(crate) fn too_many_indexes() -> Error {
+    refusal::limit("table/too-many-indexes", format!("A table has at most {} indexes", limits::INDEXES_PER_TABLE))
+        .hint("Remove an index first")
+}
+
+/// A table's name: an identifier on both backends.
+fn check_name(name: &str) -> Result<()> {
+    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if !letters || !starts || name.len() > limits::IDENTIFIER_BYTES {
+        let rule = format!(
+            "a table name begins with a letter and has letters, digits, _ and -, at most {} in all",
+            limits::IDENTIFIER_BYTES
+        );
+        return Err(invalid("name", rule));
+    }
+    let folded = name.to_ascii_lowercase();
+    if folded.starts_with("sqlite_") || folded.starts_with("pg_") {
+        return Err(invalid("name", "the database keeps names that begin with sqlite_ or pg_ for itself")
+            .hint("Choose another name"));
+    }
+    Ok(())
+}
+
+fn refuse_beyond_sqlite(tx: &mut Tx<'_>) -> Result<()> {
+    if tx.backend() == Backend::Postgres {
+        return Ok(());
+    }
+    // Over all tenants: the limit is the file's.
+    let row = tx.query_opt("SELECT COUNT(*) FROM bkend_table", &[])?;
+    if row.map_or(Ok(0), |row| row.int(0))? >= limits::SQLITE_TABLES {
+        return Err(refusal::limit(
+            "table/limit-reached",
+            format!("One SQLite file holds at most {} tables", limits::SQLITE_TABLES),
+        )
+        .hint("Delete tables that nobody uses, or run on PostgreSQL"));
+    }
+    Ok(())
+}
+
+/// What can change of a table besides its fields and indexes. `None` leaves it as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableChange {
+    /// `Some(None)` clears it.
+    pub display_name: Option<Option<String>>,
+    pub description: Option<Option<String>>,
+    pub permissions: Option<Option<Value>>,
+}
+
+/// Changes what people read about a table. Also returns the permission groups that a replacement dropped.
+pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Result<(Table, Vec<String>)> {
+    tx.lock(&lock_name(table.environment_id.as_str()))?;
+    let mut table = find(tx, table.id.as_str())?;
+    if let Some(name) = &change.display_name {
+        table.display_name = name.as_deref().map(|text| slug::check_name("displayName", text)).transpose()?;
+    }
+    if let Some(description) = &change.description {
+        table.description = description.as_deref().map(slug::check_description).transpose()?;
+    }
+    let mut dropped = Vec::new();
+    if let Some(permissions) = &change.permissions {
+        let groups = permissions.as_ref().map(check_permissions).transpose()?;
+        if let Some(Value::Object(before)) = &table.permissions {
+            let kept = |group: &String| groups.is_some_and(|groups| groups.contains_key(group));
+            dropped = before.keys().filter(|group| !kept(group)).cloned().collect();
+        }
+        table.permissions = permissions.clone();
+    }
+    table.updated_at = tx.now();
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE bkend_table SET display_name = $3, description = $4, permissions = $5, updated_at = $6
+         WHERE tenant_id = $1 AND id = $2",
+        params![
+            tenant.as_str(),
+            table.id.as_str(),
+            table.display_name.clone(),
+            table.description.clone(),
+            table.permissions.as_ref().map(Value::to_string),
+            table.updated_at,
+        ],
+    )?;
+    tx.output("table_id", table.id.as_str());
+    for tag in tags::of_table_change(&table) {
+        tx.touch(tag);
+    }
+    Ok((table, dropped))
+}
+
+/// `{group: {operation: bool}}`.
+fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
+    const GROUPS: [&str; 4] = ["admin", "user", "guest", "self"];
+    const OPERATIONS: [&str; 5] = ["create", "read", "update", "delete", "list"];
+    let groups = permissions.as_object().ok_or_else(|| invalid("permissions", "must be an object"))?;
+    for (group, flags) in groups {
+        if !GROUPS.contains(&group.as_str()) {
+            return Err(refusal::unknown("permission group named", group, GROUPS));
+        }
+        let place = format!("permissions.{group}");
+        let flags = flags.as_object().ok_or_else(|| invalid(&place, "must be an object"))?;
+        for (operation, flag) in flags {
+            if !OPERATIONS.contains(&operation.as_str()) {
+                return Err(refusal::unknown("operation named", operation, OPERATIONS));
+            }
+            if !flag.is_boolean() {
+                return Err(invalid(&format!("{place}.{operation}"), "must be true or false"));
+            }
+        }
+    }
+    Ok(groups)
+}
+
+/// Drops a table with its rows and its versions.
+pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    tx.lock(&lock_name(table.environment_id.as_str()))?;
+    let table = find(tx, table.id.as_str())?;
+    physical::drop(tx, &table)?;
+    tx.output("table_id", table.id.as_str());
+    forget(tx, &table)
+}
+
+/// Removes a table from the catalogue; its physical table is gone already.
+pub(crate) fn forget(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    for statement in [
+        "DELETE FROM bkend_schema_version WHERE tenant_id = $1 AND table_id = $2",
+        "DELETE FROM bkend_index_version WHERE tenant_id = $1 AND table_id = $2",
+        "DELETE FROM bkend_table WHERE tenant_id = $1 AND id = $2",
+    ] {
+        tx.execute(statement, params![tenant.as_str(), table.id.as_str()])?;
+    }
+    for tag in tags::of_table_set_change(table) {
+        tx.touch(tag);
+    }
+    Ok(())
+}
+
+/// The tables of an environment, sorted by id.
+pub(crate) fn of_environment(sql: &mut dyn Sql, environment: &str) -> Result<Vec<Table>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 ORDER BY t.id"),
+        params![tenant.as_str(), environment],
+    )?;
+    rows.iter().map(Table::from_row).collect()
+}
+
+/// A page of the tables of one environment or of all, and how many there are.
+pub(crate) fn page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> Result<(Vec<Table>, i64)> {
+    let tenant = sql.tenant().clone();
+    let filter = if environment.is_some() { "t.environment_id = $2" } else { "$2 = ''" };
+    let environment = environment.unwrap_or_default();
+    let rows = sql.query(
+        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND {filter} ORDER BY t.id LIMIT $3 OFFSET $4"),
+        params![tenant.as_str(), environment, page.size(), page.offset()],
+    )?;
+    let found = rows.iter().map(Table::from_row).collect::<Result<_>>()?;
+    let total = sql.query_opt(
+        &format!("SELECT COUNT(*) FROM bkend_table t WHERE t.tenant_id = $1 AND {filter}"),
+        params![tenant.as_str(), environment],
+    )?;
+    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+}
+
+/// One table, wherever it is.
+pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.id = $2"),
+        params![tenant.as_str(), id],
+    )?;
+    Table::from_row(&row.ok_or_else(|| refusal::not_found("Table"))?)
+}
+
+/// One table by its name in an environment.
+pub(crate) fn find_named(sql: &mut dyn Sql, environment: &str, name: &str) -> Result<Table> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 AND t.name_key = $3"),
+        params![tenant.as_str(), environment, name.to_ascii_lowercase()],
+    )?;
+    Table::from_row(&row.ok_or_else(|| refusal::not_found("Table"))?)
+}
+
+/// One table of this very environment, project and organization.
+pub(crate) fn find_in(
+    sql: &mut dyn Sql,
+    organization: &str,
+    project: &str,
+    environment: &str,
+    id: &str,
+) -> Result<Table> {
+    let table = find(sql, id)?;
+    let belongs = table.organization_id.as_str() == organization
+        && table.project_id.as_str() == project
+        && table.environment_id.as_str() == environment;
+    if belongs { Ok(table) } else { Err(refusal::not_found("Table")) }
+}

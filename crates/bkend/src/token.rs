@@ -1,0 +1,69 @@
+//! Access tokens, as far as this scheme shows them: names, scopes and status, never a secret.
+//!
+//! Who keeps the tokens is not known here; the binary hands in a [`TokenDirectory`].
+
+use quad_core::{BoxFuture, Result, TenantId, Timestamp};
+use serde_json::{Value, json};
+
+use crate::refusal;
+
+/// What can be told of a token.
+#[derive(Clone, Debug)]
+pub struct TokenSummary {
+    /// Its id. Not a secret.
+    pub id: String,
+    /// What its owner calls it.
+    pub name: String,
+    /// `agent` or `user`.
+    pub kind: String,
+    /// What it grants.
+    pub scopes: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// `active`, `revoked` or `expired`.
+    pub status: String,
+}
+
+/// Somebody who knows the tokens of a tenant.
+pub trait TokenDirectory: Send + Sync {
+    /// All of them, in a stable order.
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<Vec<TokenSummary>>>;
+}
+
+/// A directory without tokens, for a server that has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTokens;
+
+impl TokenDirectory for NoTokens {
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<Vec<TokenSummary>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+impl TokenSummary {
+    /// What a caller sees.
+    pub(crate) fn detail(&self) -> Value {
+        const SHOWN: usize = 9;
+        let head: String = self.id.chars().take(SHOWN).collect();
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "type": self.kind,
+            "maskedKey": format!("{head}…"),
+            "scopes": self.scopes,
+            "projectIds": null,
+            "environment": null,
+            "createdAt": self.created_at,
+            "expiresAt": self.expires_at,
+            "status": self.status,
+        })
+    }
+}
+
+/// One token of a list.
+pub(crate) fn find(tokens: &[TokenSummary], id: &str) -> Result<Value> {
+    let token = tokens.iter().find(|token| token.id == id);
+    token.map(TokenSummary::detail).ok_or_else(|| refusal::not_found("Access token"))
+}

@@ -1,0 +1,136 @@
+//! `backend_env_*`.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Need, Result, Tool};
+use serde_json::json;
+
+use super::{
+    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id, read, string,
+    unknown, write,
+};
+use crate::environment::{self, Environment, NewEnvironment};
+use crate::page::Page;
+use crate::{Bkend, refusal, routes, tags};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, title, description, input_schema, need, effect| Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema: None,
+        need,
+        effect,
+        core: false,
+    };
+    let [page, limit] = page_properties();
+    vec![
+        tool(
+            "backend_env_list",
+            "List environments",
+            "Lists the environments of a project, or all.",
+            input(&[organization_id(), project_id(), page, limit], &[]),
+            routes::ENVIRONMENT_READ,
+            Effect::Reads,
+        ),
+        tool(
+            "backend_env_get",
+            "Get an environment",
+            "Shows one environment.",
+            input(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+            routes::ENVIRONMENT_READ,
+            Effect::Reads,
+        ),
+        tool(
+            "backend_env_create",
+            "Create an environment",
+            "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
+            input(
+                &[
+                    organization_id(),
+                    project_id(),
+                    ("name", string("Letters, digits, _ and -; unique in the project")),
+                    (
+                        "body",
+                        input(
+                            &[
+                                project_id(),
+                                ("environment", string("The name")),
+                                ("environmentType", json!({"type": "string", "enum": environment::KINDS})),
+                            ],
+                            &[],
+                        ),
+                    ),
+                ],
+                &[],
+            ),
+            Need(&["environment:create"]),
+            Effect::Creates,
+        ),
+        tool(
+            "backend_env_delete",
+            "Delete an environment",
+            "Deletes an environment with all its tables and rows. This cannot be undone.",
+            input(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+            Need(&["environment:delete"]),
+            Effect::Deletes,
+        ),
+    ]
+}
+
+pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments::new(call.arguments.clone())?;
+    match call.tool.name {
+        "backend_env_list" => {
+            let page = Page::from_arguments(&arguments.root)?;
+            read(bkend, call.caller, move |sql| {
+                let basis = Basis::at(sql.version()).on(tags::any_environments()).on(tags::any_tables());
+                let mut uri = "bkend://environments".to_owned();
+                let project = arguments.id("projectId")?;
+                if project.is_some() {
+                    let owner = place::project(sql, &arguments)?;
+                    uri = routes::environments(owner.organization_id.as_str(), owner.id.as_str());
+                } else if arguments.id("organizationId")?.is_some() {
+                    return Err(refusal::missing("projectId"));
+                }
+                let (environments, total) = environment::page(sql, project, page)?;
+                let listed = page.envelope(environments.iter().map(Environment::detail).collect(), total);
+                Ok((answer(listed).link(uri, "Environments"), basis))
+            })
+            .await
+        }
+        "backend_env_get" => {
+            read(bkend, call.caller, move |sql| {
+                let found = place::environment(sql, &arguments)?;
+                let basis = Basis::at(sql.version()).on(tags::environment(found.id.as_str()));
+                Ok((answer(found.detail()).link(found.uri(), found.name), basis))
+            })
+            .await
+        }
+        "backend_env_create" => {
+            let name = if arguments.body.is_some() { "environment" } else { "name" };
+            let new = NewEnvironment {
+                id: None,
+                project_id: arguments.required_id("projectId")?.to_owned(),
+                name: arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned(),
+                kind: arguments.text("environmentType")?.map(str::to_owned),
+            };
+            write(bkend, call, move |tx| {
+                place::project(tx, &arguments)?;
+                let created = environment::insert(tx, &new)?;
+                Ok(answer(created.detail()).link(created.tables_uri(), format!("Tables in {}", created.name)))
+            })
+            .await
+        }
+        "backend_env_delete" => {
+            write(bkend, call, move |tx| {
+                let found = place::environment(tx, &arguments)?;
+                let gone = environment::delete(tx, found.id.as_str())?;
+                let uri = routes::environments(gone.organization_id.as_str(), gone.project_id.as_str());
+                Ok(deleted(gone.id.as_str()).link(uri, "Environments"))
+            })
+            .await
+        }
+        name => Err(unknown(name)),
+    }
+}

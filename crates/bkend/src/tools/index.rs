@@ -1,0 +1,140 @@
+//! `backend_index_manage` and `backend_index_version_*`.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Need, Result, Tool};
+use serde_json::{Value, json};
+
+use super::schema::{get, list, version_id};
+use super::{Arguments, answer, input, page_properties, place, table_path, unknown, write};
+use crate::alter::{self, IndexChanges};
+use crate::refusal::{self, invalid};
+use crate::schema_version::Series;
+use crate::{Bkend, field, routes};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, title, description, input_schema, need, effect| Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema: None,
+        need,
+        effect,
+        core: false,
+    };
+    const INDEX: &str = "{\"name\":\"role_idx\",\"fields\":{\"role\":1,\"age\":-1},\"unique\":false,\"sparse\":false}; fields may \
+        be a list of names, and the name is derived if left out";
+    vec![
+        tool(
+            "backend_index_manage",
+            "Manage indexes",
+            "Adds, replaces or removes indexes of a table and writes a new index version. Either action and index, or body.",
+            input(
+                &[
+                    &table_path()[..],
+                    &[
+                        ("action", json!({"type": "string", "enum": ["add", "delete"]})),
+                        ("index", json!({"type": ["object", "string"], "description": INDEX})),
+                        (
+                            "body",
+                            input(
+                                &[
+                                    (
+                                        "indexesToAddOrUpdate",
+                                        json!({"type": "array", "items": {"type": "object"}, "description": INDEX}),
+                                    ),
+                                    ("indexesToRemove", json!({"type": "array", "items": {"type": "string"}})),
+                                ],
+                                &[],
+                            ),
+                        ),
+                    ],
+                ]
+                .concat(),
+                &["tableId"],
+            ),
+            Need(&["table:update"]),
+            Effect::Updates,
+        ),
+        tool(
+            "backend_index_version_list",
+            "List index versions",
+            "Lists every set of indexes that a table has had, the newest first.",
+            input(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            routes::TABLE_READ,
+            Effect::Reads,
+        ),
+        tool(
+            "backend_index_version_get",
+            "Get an index version",
+            "Shows one set of indexes that a table has or had.",
+            input(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            routes::TABLE_READ,
+            Effect::Reads,
+        ),
+    ]
+}
+
+pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments::new(call.arguments.clone())?;
+    match call.tool.name {
+        "backend_index_manage" => manage(bkend, call, arguments).await,
+        "backend_index_version_list" => list(bkend, call, arguments, Series::Indexes).await,
+        "backend_index_version_get" => get(bkend, call, arguments, Series::Indexes).await,
+        name => Err(unknown(name)),
+    }
+}
+
+async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+    let changes = if arguments.body.is_some() { of_body(&arguments)? } else { of_action(&arguments)? };
+    let actor = call.caller.subject.to_string();
+    write(bkend, call, move |tx| {
+        let found = place::table(tx, &arguments)?;
+        let altered = alter::indexes(tx, &found, &changes, &actor)?;
+        let table = &altered.table;
+        let result = json!({
+            "id": table.id.as_str(),
+            "projectId": table.project_id.as_str(),
+            "environmentId": table.environment_id.as_str(),
+            "environment": table.environment,
+            "tableName": table.name,
+            "indexVersion": table.index_version,
+            "previousIndexVersion": altered.previous,
+            "indexes": table.index_entries(),
+            "appliedIndexes": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
+            "updatedAt": table.updated_at,
+        });
+        Ok(answer(result).link(routes::indexes(&table.uri()), format!("Indexes of {}", table.name)))
+    })
+    .await
+}
+
+/// `{action, index}`.
+fn of_action(arguments: &Arguments) -> Result<IndexChanges> {
+    let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
+    let index = arguments.root.get("index").ok_or_else(|| refusal::missing("index"))?;
+    match action {
+        "add" => Ok(IndexChanges { set: vec![index.clone()], remove: Vec::new() }),
+        "delete" => {
+            let name = index.as_str().or_else(|| index.get("name").and_then(Value::as_str));
+            let name = name.ok_or_else(|| refusal::missing("index.name"))?;
+            Ok(IndexChanges { set: Vec::new(), remove: vec![name.to_owned()] })
+        }
+        _ => Err(invalid("action", "must be add or delete")),
+    }
+}
+
+/// `{indexesToAddOrUpdate, indexesToRemove}`.
+fn of_body(arguments: &Arguments) -> Result<IndexChanges> {
+    let body = arguments.payload();
+    let set = match body.get("indexesToAddOrUpdate") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(indexes)) => indexes.clone(),
+        Some(_) => return Err(invalid("indexesToAddOrUpdate", "must be a list")),
+    };
+    let remove = match body.get("indexesToRemove") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(names) => field::read_names(names, "indexesToRemove")?,
+    };
+    Ok(IndexChanges { set, remove })
+}

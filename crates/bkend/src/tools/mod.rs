@@ -1,0 +1,214 @@
+//! Tools: what a caller can do. One file a noun; this one has what they share and the dispatch.
+//!
+//! Two dialects of parameters reach every tool. With a `body`, what is to be written stands in it; without, beside the
+//! ids. The ids above a table are optional: a table's id determines them, and if they are given they must agree.
+
+mod data;
+mod environment;
+mod fixed;
+mod index;
+mod organization;
+mod place;
+mod project;
+mod schema;
+mod table;
+mod token;
+
+use quad_core::tool::{Block, Call, Called};
+use quad_core::{Basis, Error, Principal, Result, Tool, ToolOutput};
+use quad_store::{Sql, Tx, Writer};
+use serde_json::{Map, Value, json};
+
+use crate::Bkend;
+use crate::refusal::{self, invalid};
+
+/// All tools, in the order in which they are published.
+pub(crate) fn all() -> Vec<Tool> {
+    let mut tools = fixed::tools();
+    tools.extend(organization::tools());
+    tools.extend(project::tools());
+    tools.extend(environment::tools());
+    tools.extend(table::tools());
+    tools.extend(schema::tools());
+    tools.extend(index::tools());
+    tools.extend(data::tools());
+    tools.extend(token::tools());
+    tools
+}
+
+/// Calls one.
+pub(crate) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+    let name = call.tool.name;
+    match name {
+        "get_context" | "search_docs" | "get_operation_schema" => fixed::call(bkend, call).await,
+        name if name.starts_with("backend_org_") => organization::call(bkend, call).await,
+        name if name.starts_with("backend_project_") => project::call(bkend, call).await,
+        name if name.starts_with("backend_env_") => environment::call(bkend, call).await,
+        name if name.starts_with("backend_table_") => table::call(bkend, call).await,
+        name if name.starts_with("backend_data_") => data::call(bkend, call).await,
+        name if name.starts_with("backend_access_token_") => token::call(bkend, call).await,
+        "backend_field_manage" | "backend_schema_version_list" | "backend_schema_version_get" => {
+            schema::call(bkend, call).await
+        }
+        "backend_index_manage" | "backend_index_version_list" | "backend_index_version_get" => {
+            index::call(bkend, call).await
+        }
+        _ => Err(unknown(name)),
+    }
+}
+
+/// A tool that is published but that no file knows.
+fn unknown(name: &str) -> Error {
+    Error::internal(format!("tool {name} is published but not implemented"))
+}
+
+/// Runs a tool that only reads.
+async fn read(
+    bkend: &Bkend,
+    caller: &Principal,
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
+) -> Result<Called> {
+    let (output, basis) = bkend.store.read(&caller.tenant, move |sql| work(sql)).await?;
+    Ok(Called::read(output, basis))
+}
+
+/// Runs a tool that writes, in one transaction with its audit event.
+async fn write(
+    bkend: &Bkend,
+    call: Call<'_>,
+    work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
+) -> Result<Called> {
+    let (output, receipt) = bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
+    Ok(Called::wrote(output, receipt))
+}
+
+/// A result as data and as text.
+fn answer(value: Value) -> ToolOutput {
+    let text = value.to_string();
+    ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false }
+}
+
+/// The result of a deletion.
+fn deleted(id: &str) -> ToolOutput {
+    answer(json!({"success": true, "id": id}))
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug)]
+struct Arguments {
+    root: Map<String, Value>,
+    body: Option<Map<String, Value>>,
+}
+
+impl Arguments {
+    fn new(mut root: Map<String, Value>) -> Result<Arguments> {
+        let body = match root.remove("body") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(body)) => Some(body),
+            Some(_) => return Err(invalid("body", "must be an object")),
+        };
+        Ok(Arguments { root, body })
+    }
+
+    /// An id, wherever it stands.
+    fn id(&self, name: &str) -> Result<Option<&str>> {
+        let value = self.root.get(name).or_else(|| self.body.as_ref()?.get(name));
+        text(name, value)
+    }
+
+    /// An id that must be there.
+    fn required_id(&self, name: &str) -> Result<&str> {
+        self.id(name)?.ok_or_else(|| refusal::missing(name))
+    }
+
+    /// What is to be written: in the body if there is one.
+    fn payload(&self) -> &Map<String, Value> {
+        self.body.as_ref().unwrap_or(&self.root)
+    }
+
+    /// A text of the payload.
+    fn text(&self, name: &str) -> Result<Option<&str>> {
+        text(name, self.payload().get(name))
+    }
+
+    /// A text of the payload that can be cleared with null: `None` if it was not sent.
+    fn clearable(&self, name: &str) -> Result<Option<Option<String>>> {
+        match self.payload().get(name) {
+            None => Ok(None),
+            value => Ok(Some(text(name, value)?.map(str::to_owned))),
+        }
+    }
+}
+
+fn text<'v>(name: &str, value: Option<&'v Value>) -> Result<Option<&'v str>> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(invalid(name, "must be text")),
+    }
+}
+
+/// The schema of a tool's arguments: an object with these properties and no others.
+fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if let (false, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
+        schema.insert("required".into(), required.into());
+    }
+    schema
+}
+
+/// A text property.
+fn string(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn organization_id() -> (&'static str, Value) {
+    ("organizationId", string("Organization id (org_…)"))
+}
+
+fn project_id() -> (&'static str, Value) {
+    ("projectId", string("Project id (proj_…)"))
+}
+
+fn environment_id() -> (&'static str, Value) {
+    ("environmentId", string("Environment id (env_…), or its name when projectId is given"))
+}
+
+fn table_id() -> (&'static str, Value) {
+    ("tableId", string("Table id (tbl_…), or its name when environmentId is given"))
+}
+
+fn page_properties() -> [(&'static str, Value); 2] {
+    [
+        ("page", json!({"type": ["integer", "string"], "description": "From 1", "default": 1})),
+        ("limit", json!({"type": ["integer", "string"], "description": "1 to 100", "default": 20})),
+    ]
+}
+
+/// The ids that lead to a table; only the last is needed when it is an id.
+fn table_path() -> Vec<(&'static str, Value)> {
+    vec![organization_id(), project_id(), environment_id(), table_id()]
+}
+
+/// What a tool returns, for [`fixed`]'s `get_operation_schema`.
+fn output_schema(name: &str) -> Value {
+    if name == "backend_org_list" {
+        return json!({"type": "object", "required": ["organizations"], "properties": {
+            "organizations": {"type": "array", "items": {"type": "object", "required": ["id", "name", "plan"]}}}});
+    }
+    if name.ends_with("_list") {
+        return json!({"type": "object", "required": ["items", "pagination"], "properties": {
+            "items": {"type": "array", "items": {"type": "object"}},
+            "pagination": {"type": "object", "required": ["total", "page", "limit", "totalPages", "hasNext", "hasPrev"]}}});
+    }
+    if name.ends_with("_delete") {
+        return json!({"type": "object", "required": ["success", "id"], "properties": {
+            "success": {"const": true}, "id": {"type": "string"}}});
+    }
+    if name.starts_with("backend_") {
+        return json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
+    }
+    json!({"type": "object"})
+}

@@ -1,0 +1,209 @@
+//! `backend_field_manage` and `backend_schema_version_*`.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Need, Result, Tool};
+use serde_json::{Value, json};
+
+use super::{Arguments, answer, input, page_properties, place, read, table_path, unknown, write};
+use crate::alter::{self, FieldChanges};
+use crate::field;
+use crate::page::Page;
+use crate::refusal::{self, invalid};
+use crate::schema_version::{self, Series};
+use crate::{Bkend, reading, routes, tags};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, title, description, input_schema, need, effect, core| Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema: None,
+        need,
+        effect,
+        core,
+    };
+    let names = |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    vec![
+        tool(
+            "backend_field_manage",
+            "Manage fields",
+            "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
+            input(
+                &[
+                    &table_path()[..],
+                    &[
+                        ("action", json!({"type": "string", "enum": ["add", "update", "delete"]})),
+                        (
+                            "field",
+                            json!({"type": ["object", "string"], "description":
+                                "{\"name\":\"phone\",\"type\":\"string\",\"required\":false}; for delete the name is enough"}),
+                        ),
+                        (
+                            "body",
+                            input(
+                                &[
+                                    (
+                                        "fieldsToAddOrUpdate",
+                                        json!({"type": ["object", "array"], "description":
+                                            "{\"phone\":{\"bsonType\":\"string\"}}; a known field is merged"}),
+                                    ),
+                                    ("fieldsToRemove", names("Names")),
+                                    ("requiredFieldsToAdd", names("Names")),
+                                    ("requiredFieldsToRemove", names("Names")),
+                                ],
+                                &[],
+                            ),
+                        ),
+                    ],
+                ]
+                .concat(),
+                &["tableId"],
+            ),
+            Need(&["table:update"]),
+            Effect::Updates,
+            true,
+        ),
+        tool(
+            "backend_schema_version_list",
+            "List schema versions",
+            "Lists every schema that a table has had, the newest first.",
+            input(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            routes::TABLE_READ,
+            Effect::Reads,
+            false,
+        ),
+        tool(
+            "backend_schema_version_get",
+            "Get a schema version",
+            "Shows one schema that a table has or had.",
+            input(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            routes::TABLE_READ,
+            Effect::Reads,
+            false,
+        ),
+    ]
+}
+
+/// The parameter that names a version.
+pub(super) fn version_id() -> (&'static str, Value) {
+    ("versionId", json!({"type": ["string", "integer"], "description": "The number or the id of the version"}))
+}
+
+pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments::new(call.arguments.clone())?;
+    match call.tool.name {
+        "backend_field_manage" => manage(bkend, call, arguments).await,
+        "backend_schema_version_list" => list(bkend, call, arguments, Series::Schema).await,
+        "backend_schema_version_get" => get(bkend, call, arguments, Series::Schema).await,
+        name => Err(unknown(name)),
+    }
+}
+
+/// A page of versions.
+pub(super) async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments, series: Series) -> Result<Called> {
+    let page = Page::from_arguments(&arguments.root)?;
+    read(bkend, call.caller, move |sql| {
+        let table = place::table(sql, &arguments)?;
+        let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
+        let listed = reading::versions(sql, series, &table, page)?;
+        Ok((answer(listed).link(table.uri(), table.name), basis))
+    })
+    .await
+}
+
+/// One version.
+pub(super) async fn get(bkend: &Bkend, call: Call<'_>, arguments: Arguments, series: Series) -> Result<Called> {
+    read(bkend, call.caller, move |sql| {
+        let table = place::table(sql, &arguments)?;
+        let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
+        let wanted = match arguments.root.get("versionId") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => return Err(refusal::missing("versionId")),
+        };
+        let version = schema_version::find(sql, series, &table, &wanted)?.detail(series, &table)?;
+        Ok((answer(version).link(table.uri(), table.name), basis))
+    })
+    .await
+}
+
+async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+    let changes = if arguments.body.is_some() { of_body(&arguments)? } else { of_action(&arguments)? };
+    let actor = call.caller.subject.to_string();
+    write(bkend, call, move |tx| {
+        let found = place::table(tx, &arguments)?;
+        let altered = alter::fields(tx, &found, &changes, &actor)?;
+        let table = &altered.table;
+        let result = json!({
+            "id": table.id.as_str(),
+            "projectId": table.project_id.as_str(),
+            "environmentId": table.environment_id.as_str(),
+            "environment": table.environment,
+            "tableName": table.name,
+            "schemaVersion": table.schema_version,
+            "previousVersion": altered.previous,
+            "schema": field::schema(&table.fields),
+            "indexVersion": table.index_version,
+            "appliedFields": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
+            "appliedRequired": {"added": altered.required, "removed": altered.released},
+            "rowsMissing": altered.rows_missing,
+            "updatedAt": table.updated_at,
+        });
+        Ok(answer(result).link(table.uri(), table.name.as_str()))
+    })
+    .await
+}
+
+/// `{action, field}`.
+fn of_action(arguments: &Arguments) -> Result<FieldChanges> {
+    let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
+    let (name, definition) = match arguments.root.get("field") {
+        Some(Value::String(name)) => (name.clone(), None),
+        Some(Value::Object(field)) => {
+            let name = field.get("name").and_then(Value::as_str).ok_or_else(|| refusal::missing("field.name"))?;
+            (name.to_owned(), Some(Value::Object(field.clone())))
+        }
+        _ => return Err(refusal::missing("field")),
+    };
+    let mut changes = FieldChanges::default();
+    match (action, definition) {
+        ("delete", _) => changes.remove.push(name),
+        ("add" | "update", Some(definition)) => {
+            changes.only_new = Some(action == "add");
+            changes.set.push((name, definition));
+        }
+        ("add" | "update", None) => return Err(invalid("field", "must be an object with name and type")),
+        _ => return Err(invalid("action", "must be add, update or delete")),
+    }
+    Ok(changes)
+}
+
+/// `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
+fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
+    let body = arguments.payload();
+    let names = |key: &str| match body.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(value) => field::read_names(value, key),
+    };
+    let set = match body.get("fieldsToAddOrUpdate") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(fields)) => fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        Some(Value::Array(fields)) => fields
+            .iter()
+            .map(|field| {
+                let name = field.get("name").and_then(Value::as_str);
+                let name = name.ok_or_else(|| refusal::missing("fieldsToAddOrUpdate[].name"))?;
+                Ok((name.to_owned(), field.clone()))
+            })
+            .collect::<Result<_>>()?,
+        Some(_) => return Err(invalid("fieldsToAddOrUpdate", "must be an object or a list")),
+    };
+    Ok(FieldChanges {
+        set,
+        remove: names("fieldsToRemove")?,
+        require: names("requiredFieldsToAdd")?,
+        release: names("requiredFieldsToRemove")?,
+        only_new: None,
+    })
+}

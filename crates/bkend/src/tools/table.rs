@@ -1,0 +1,239 @@
+//! `backend_table_*`.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Error, Need, Result, Tool};
+use serde_json::{Value, json};
+
+use super::{
+    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id, read, string,
+    table_path, unknown, write,
+};
+use crate::page::Page;
+use crate::table::{self, NewTable, Table, TableChange};
+use crate::{Bkend, field, refusal, routes, tags};
+
+/// What a definition of fields may look like, told to the agent that writes one.
+const FIELDS: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
+    \"defaultValue\":null}]. Types: string, number, int, long, boolean, date, object, array, reference, mixed. Rules: required, \
+    unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, title, description, input_schema, need, effect| Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema: None,
+        need,
+        effect,
+        core: matches!(name, "backend_table_list" | "backend_table_get" | "backend_table_create"),
+    };
+    let [page, limit] = page_properties();
+    let display_name = || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
+    let description = || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
+    vec![
+        tool(
+            "backend_table_list",
+            "List tables",
+            "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
+            input(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
+            routes::TABLE_READ,
+            Effect::Reads,
+        ),
+        tool(
+            "backend_table_get",
+            "Get a table",
+            "Shows one table with its schema, fields, indexes and row count.",
+            input(&table_path(), &["tableId"]),
+            routes::TABLE_READ,
+            Effect::Reads,
+        ),
+        tool(
+            "backend_table_create",
+            "Create a table",
+            "Creates a table in an environment. Send environmentId, name and fields, or body with projectId, environment, \
+             tableName and schema.",
+            input(
+                &[
+                    organization_id(),
+                    project_id(),
+                    environment_id(),
+                    ("name", string("Begins with a letter; letters, digits, _ and -")),
+                    ("fields", json!({"type": ["array", "object"], "description": FIELDS})),
+                    display_name(),
+                    description(),
+                    (
+                        "body",
+                        input(
+                            &[
+                                project_id(),
+                                ("environment", string("The environment's name or id")),
+                                ("tableName", string("The table's name")),
+                                (
+                                    "schema",
+                                    json!({"type": ["object", "array"], "description":
+                                        "{\"email\":{\"bsonType\":\"string\"}}, or a whole schema with required and properties"}),
+                                ),
+                                display_name(),
+                                description(),
+                            ],
+                            &["tableName", "schema"],
+                        ),
+                    ),
+                ],
+                &[],
+            ),
+            Need(&["table:create"]),
+            Effect::Creates,
+        ),
+        tool(
+            "backend_table_update",
+            "Update a table",
+            "Changes a table's display name, description or permissions. Fields change with backend_field_manage. Permissions \
+             replace the old ones as a whole.",
+            input(
+                &[
+                    &table_path()[..],
+                    &[(
+                        "body",
+                        input(
+                            &[
+                                display_name(),
+                                description(),
+                                (
+                                    "permissions",
+                                    json!({"type": ["object", "null"], "description":
+                                        "{admin|user|guest|self: {create|read|update|delete|list: boolean}}"}),
+                                ),
+                            ],
+                            &[],
+                        ),
+                    )],
+                ]
+                .concat(),
+                &["tableId"],
+            ),
+            Need(&["table:update"]),
+            Effect::Updates,
+        ),
+        tool(
+            "backend_table_delete",
+            "Delete a table",
+            "Deletes a table with all its rows. This cannot be undone.",
+            input(&table_path(), &["tableId"]),
+            Need(&["table:delete"]),
+            Effect::Deletes,
+        ),
+    ]
+}
+
+pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments::new(call.arguments.clone())?;
+    match call.tool.name {
+        "backend_table_list" => list(bkend, call, arguments).await,
+        "backend_table_get" => {
+            read(bkend, call.caller, move |sql| {
+                let found = place::table(sql, &arguments)?;
+                let mut basis = Basis::at(sql.version()).on(tags::table(found.id.as_str()));
+                found.count_into(&mut basis);
+                Ok((answer(found.detail()).link(found.uri(), found.name), basis))
+            })
+            .await
+        }
+        "backend_table_create" => create(bkend, call, arguments).await,
+        "backend_table_update" => update(bkend, call, arguments).await,
+        "backend_table_delete" => {
+            write(bkend, call, move |tx| {
+                let found = place::table(tx, &arguments)?;
+                table::delete(tx, &found)?;
+                let uri = routes::tables(
+                    found.organization_id.as_str(),
+                    found.project_id.as_str(),
+                    found.environment_id.as_str(),
+                );
+                Ok(deleted(found.id.as_str()).link(uri, "Tables"))
+            })
+            .await
+        }
+        name => Err(unknown(name)),
+    }
+}
+
+async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+    let page = Page::from_arguments(&arguments.root)?;
+    read(bkend, call.caller, move |sql| {
+        let mut basis = Basis::at(sql.version());
+        let mut uri = "bkend://tables".to_owned();
+        let mut within = None;
+        if arguments.id("environmentId")?.is_some() {
+            let environment = place::environment(sql, &arguments)?;
+            basis = basis.on(tags::tables(environment.id.as_str()));
+            uri = environment.tables_uri();
+            within = Some(environment.id);
+        } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
+            return Err(refusal::missing("environmentId"));
+        } else {
+            basis = basis.on(tags::any_tables());
+        }
+        let (tables, total) = table::page(sql, within.as_ref().map(|id| id.as_str()), page)?;
+        tables.iter().for_each(|table| table.count_into(&mut basis));
+        let listed = page.envelope(tables.iter().map(listed).collect(), total);
+        Ok((answer(listed).link(uri, "Tables"), basis))
+    })
+    .await
+}
+
+/// A list over several environments must say where each table is.
+fn listed(table: &Table) -> Value {
+    let mut entry = table.summary();
+    entry["projectId"] = table.project_id.as_str().into();
+    entry["environmentId"] = table.environment_id.as_str().into();
+    entry["environment"] = table.environment.as_str().into();
+    entry
+}
+
+async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+    let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
+    let name = arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned();
+    let definition = arguments.payload().get(fields).ok_or_else(|| refusal::missing(fields))?;
+    let mut new = NewTable {
+        id: None,
+        environment_id: String::new(),
+        name,
+        display_name: arguments.text("displayName")?.map(str::to_owned),
+        description: arguments.text("description")?.map(str::to_owned),
+        fields: field::definitions(definition)?,
+        indexes: Vec::new(),
+        created_by: call.caller.subject.to_string(),
+    };
+    write(bkend, call, move |tx| {
+        new.environment_id = place::environment(tx, &arguments)?.id.as_str().to_owned();
+        let created = table::insert(tx, &new)?;
+        Ok(answer(created.detail()).link(created.uri(), created.name.as_str()))
+    })
+    .await
+}
+
+async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+    let permissions = arguments.payload().get("permissions");
+    let change = TableChange {
+        display_name: arguments.clearable("displayName")?,
+        description: arguments.clearable("description")?,
+        permissions: permissions.map(|value| (!value.is_null()).then(|| value.clone())),
+    };
+    if change.display_name.is_none() && change.description.is_none() && change.permissions.is_none() {
+        return Err(Error::bad_input("There is nothing to change")
+            .hint("Send body with displayName, description or permissions"));
+    }
+    write(bkend, call, move |tx| {
+        let found = place::table(tx, &arguments)?;
+        let (changed, dropped) = table::update(tx, &found, &change)?;
+        let mut result = changed.detail();
+        if !dropped.is_empty() {
+            let dropped = dropped.join(", ");
+            result["warnings"] = json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
+        }
+        Ok(answer(result).link(changed.uri(), changed.name.as_str()))
+    })
+    .await
+}

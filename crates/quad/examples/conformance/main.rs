@@ -1,0 +1,90 @@
+//! A fixture build of the same stack: the product's resolver, store, gate, wire and server, under a scheme `test` that holds
+//! what the MCP conformance suite asks for and no real server has.
+//!
+//! ```text
+//! cargo run -p quad --example conformance -- --listen 127.0.0.1:4705
+//! ```
+//!
+//! It answers at `/mcp` without authentication, so it is for loopback only. Its audit trail is real, on SQLite in a folder
+//! that is gone when the process ends.
+
+mod fixtures;
+mod media;
+mod prompts;
+mod resources;
+mod tools;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use quad_core::{Error, Principal, Resolver, Result, Scheme};
+use quad_gate::{Gate, KeyHome};
+use quad_server::Door;
+use quad_server::http::{HttpOptions, serve};
+use quad_store::{Location, Store, tenant};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use fixtures::Fixtures;
+
+/// Serves the fixtures of the MCP conformance suite.
+#[derive(clap::Parser)]
+struct Arguments {
+    /// The loopback address to listen on.
+    #[arg(long, default_value = "127.0.0.1:4705")]
+    listen: SocketAddr,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Arguments { listen } = Arguments::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    match run(listen).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(cause = error.causes(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves until it is told to stop.
+async fn run(listen: SocketAddr) -> Result<()> {
+    if !listen.ip().is_loopback() {
+        return Err(Error::bad_input("The fixtures are served on loopback only"));
+    }
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    let store = Store::open(Location::Sqlite(folder.path().join("quad.db")), &[quad_gate::COMPONENT]).await?;
+    let gate = Gate::open(store.clone(), KeyHome::new(folder.path(), None)).await?;
+    let local = tenant::ensure(&store, tenant::LOCAL).await?;
+    let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Fixtures::new()?)];
+    let journal = Arc::new(store.clone());
+    let resolver = Arc::new(Resolver::new(schemes, journal.clone(), journal)?);
+    let options = HttpOptions {
+        listener: TcpListener::bind(listen).await.map_err(Error::internal)?,
+        door: Door::Open(Principal::local_agent(local.id, resolver.every_scope())),
+        resolver,
+        sessions: Some(Arc::new(gate)),
+        allowed_hosts: Vec::new(),
+        public_url: None,
+        authorization_servers: Vec::new(),
+        all_tools: false,
+        ready: Arc::new(move || {
+            let store = store.clone();
+            Box::pin(async move { store.is_ready().await })
+        }),
+        name: "quadrivium-fixtures",
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::internal)?;
+    let mut terminated = signal(SignalKind::terminate()).map_err(Error::internal)?;
+    let asked_to_end = async move {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
+        }
+    };
+    serve(options, asked_to_end).await.map_err(Error::internal)
+}

@@ -1,0 +1,63 @@
+//! The prompts: without arguments, with them, with contents in place, with a picture.
+
+use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::tool::Block;
+use quad_core::{Content, Error, Need, Result};
+use serde_json::{Map, Value};
+
+use crate::media;
+
+/// Values that complete an argument; the suite asks with the prefix `test`.
+pub const KNOWN_VALUES: [&str; 2] = ["testValue1", "testValue2"];
+
+/// What is published.
+pub const PROMPTS: &[Prompt] = &[
+    prompt("test_simple_prompt", "A prompt that is always the same.", &[]),
+    prompt(
+        "test_prompt_with_arguments",
+        "A prompt that repeats what it is told.",
+        &[required("arg1", "The first value to repeat"), required("arg2", "The second value to repeat")],
+    ),
+    prompt(
+        "test_prompt_with_embedded_resource",
+        "A prompt with contents in place.",
+        &[required("resourceUri", "The address that the contents go by")],
+    ),
+    prompt("test_prompt_with_image", "A prompt with a picture.", &[]),
+];
+
+const fn prompt(
+    name: &'static str,
+    description: &'static str,
+    arguments: &'static [PromptArgument],
+) -> Prompt {
+    Prompt { name, title: name, description, arguments, need: Need::NOTHING }
+}
+
+const fn required(name: &'static str, description: &'static str) -> PromptArgument {
+    PromptArgument { name, description, required: true }
+}
+
+/// The messages of a prompt.
+pub fn messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Message>> {
+    let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let blocks = match name {
+        "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
+        "test_prompt_with_arguments" => {
+            let (first, second) = (argument("arg1"), argument("arg2"));
+            vec![text(format!("Prompt with arguments: arg1='{first}', arg2='{second}'"))]
+        }
+        "test_prompt_with_embedded_resource" => {
+            let content = Content::text("text/plain", "Embedded resource content for testing.");
+            let embedded = Block::Embedded { uri: argument("resourceUri").to_owned(), content };
+            vec![embedded, text("Please process the embedded resource above.")]
+        }
+        "test_prompt_with_image" => vec![media::picture(), text("Please analyze the image above.")],
+        other => return Err(Error::internal(format!("{other} is not a fixture"))),
+    };
+    Ok(blocks.into_iter().map(|block| Message { role: Role::User, block }).collect())
+}
+
+fn text(text: impl Into<String>) -> Block {
+    Block::Text(text.into())
+}

@@ -1,0 +1,104 @@
+//! The resources: three fixed addresses and one template.
+
+use quad_core::scheme::{Listed, Listing};
+use quad_core::{Address, Basis, Body, Content, Error, Need, Reading, Result, Route, RouteSpec};
+use serde_json::json;
+
+use crate::media;
+
+/// A resource of which there is one.
+struct Fixed {
+    uri: &'static str,
+    name: &'static str,
+    description: &'static str,
+    mime_type: &'static str,
+    bytes: &'static [u8],
+}
+
+/// In the order of the list. The suite reads the first to see its cache hints.
+const FIXED: [Fixed; 3] = [
+    Fixed {
+        uri: "test://static-text",
+        name: "static-text",
+        description: "A text that never changes.",
+        mime_type: "text/plain",
+        bytes: b"This is the content of the static text resource.",
+    },
+    Fixed {
+        uri: "test://static-binary",
+        name: "static-binary",
+        description: "A picture that never changes.",
+        mime_type: "image/png",
+        bytes: media::PIXEL,
+    },
+    Fixed {
+        uri: "test://watched-resource",
+        name: "watched-resource",
+        description: "A text to subscribe to.",
+        mime_type: "text/plain",
+        bytes: b"This is the content of the watched resource.",
+    },
+];
+
+/// The template; its route comes after the fixed ones.
+pub const TEMPLATE: &str = "test://template/{id}/data";
+
+/// Every pattern, parsed once at the start, so that a malformed one is found there.
+pub fn patterns() -> Result<Vec<RouteSpec>> {
+    let sources = FIXED.iter().map(|fixed| fixed.uri).chain([TEMPLATE]);
+    sources.map(|source| RouteSpec::parse(source).map_err(Error::internal)).collect()
+}
+
+/// The routes of these patterns.
+pub fn routes(patterns: &[RouteSpec]) -> Vec<Route> {
+    let known = patterns.iter().enumerate();
+    known.map(|(index, pattern)| route(pattern.clone(), FIXED.get(index))).collect()
+}
+
+fn route(spec: RouteSpec, fixed: Option<&Fixed>) -> Route {
+    let (name, description, mime_type) = match fixed {
+        Some(fixed) => (fixed.name, fixed.description, fixed.mime_type),
+        None => ("template-data", "Data about an id that is made up on the spot.", "application/json"),
+    };
+    Route {
+        spec,
+        name,
+        title: name,
+        description,
+        mime_type: Some(mime_type),
+        need: Need::NOTHING,
+        advertised: true,
+    }
+}
+
+/// Reads an address by the place of its route. Nothing here ever changes, so nothing rests on anything.
+pub fn read(route: usize, address: &Address) -> Result<Reading> {
+    let content = match FIXED.get(route) {
+        Some(fixed) => Content { mime_type: fixed.mime_type.into(), body: body(fixed.bytes) },
+        None => {
+            let id = address.variables().get("id").unwrap_or_default();
+            Content::json(&json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")}))?
+        }
+    };
+    Ok(Reading::new(content, Basis::default()))
+}
+
+fn body(bytes: &'static [u8]) -> Body {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Body::Text(text.to_owned()),
+        Err(_) => Body::Blob(bytes.into()),
+    }
+}
+
+/// All fixed addresses: they fit one page.
+pub fn list() -> Listing {
+    let entries = FIXED.iter().map(|fixed| Listed {
+        uri: fixed.uri.to_owned(),
+        name: fixed.name.into(),
+        title: None,
+        description: Some(fixed.description.to_owned()),
+        mime_type: fixed.mime_type.into(),
+        priority: None,
+    });
+    Listing { entries: entries.collect(), next: None, basis: Basis::default() }
+}

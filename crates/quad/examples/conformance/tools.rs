@@ -1,0 +1,83 @@
+//! The tools: one for each kind of block that a result can hold, and one for each way in which a call can go.
+//!
+//! The suite also knows `test_missing_capability`, which must refuse a client that cannot sample. It is left out: nothing
+//! here ever relies on what a client can do, so there is no such refusal to check.
+
+use std::time::Duration;
+
+use quad_core::tool::{Block, Effect, Progress};
+use quad_core::{Content, Error, Need, Result, Tool, ToolOutput};
+use serde_json::json;
+
+use crate::media;
+
+/// Names and descriptions, in the order of the list.
+const TOOLS: [(&str, &str); 9] = [
+    ("test_simple_text", "Answers with a text."),
+    ("test_image_content", "Answers with a picture."),
+    ("test_audio_content", "Answers with a sound."),
+    ("test_embedded_resource", "Answers with contents in place."),
+    ("test_multiple_content_types", "Answers with a text, a picture and contents."),
+    ("test_error_handling", "Fails, as a result."),
+    ("test_tool_with_progress", "Tells how far it is before it answers."),
+    ("test_streaming_elicitation", "Answers without asking its client anything."),
+    ("test_logging_tool", "Answers without sending its client a log."),
+];
+
+/// How long a step of the call with progress takes: long enough to be seen on its own.
+const STEP: Duration = Duration::from_millis(50);
+
+/// What is published.
+pub fn all() -> Vec<Tool> {
+    let tool = |(name, description)| Tool {
+        name,
+        title: name,
+        description,
+        input_schema: json!({"type": "object"}),
+        output_schema: None,
+        need: Need::NOTHING,
+        effect: Effect::Reads,
+        core: true,
+    };
+    TOOLS.into_iter().map(tool).collect()
+}
+
+/// Calls a tool. None of them reads or changes anything, and none takes arguments.
+pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
+    let blocks = match name {
+        "test_simple_text" => vec![text("This is a simple text response for testing.")],
+        "test_image_content" => vec![media::picture()],
+        "test_audio_content" => vec![media::sound()],
+        "test_embedded_resource" => {
+            vec![embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")]
+        }
+        "test_multiple_content_types" => vec![
+            text("Multiple content types test:"),
+            media::picture(),
+            embedded("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+        ],
+        "test_error_handling" => {
+            let blocks = vec![text("This tool intentionally returns an error for testing")];
+            return Ok(ToolOutput { structured: None, blocks, is_error: true });
+        }
+        "test_tool_with_progress" => {
+            for done in [0.0, 50.0, 100.0] {
+                progress.report(done, Some(100.0), "");
+                tokio::time::sleep(STEP).await;
+            }
+            vec![text("This tool has told how far it was.")]
+        }
+        "test_streaming_elicitation" => vec![text("This tool needs nothing from its client.")],
+        "test_logging_tool" => vec![text("This tool has nothing to log.")],
+        other => return Err(Error::internal(format!("{other} is not a fixture"))),
+    };
+    Ok(ToolOutput { blocks, ..ToolOutput::default() })
+}
+
+fn text(text: &str) -> Block {
+    Block::Text(text.to_owned())
+}
+
+fn embedded(uri: &str, mime_type: &'static str, text: &str) -> Block {
+    Block::Embedded { uri: uri.to_owned(), content: Content::text(mime_type, text) }
+}

@@ -1,0 +1,118 @@
+//! Start-up: the database, the gate and the registry of schemes.
+
+use std::sync::Arc;
+
+
+use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
+use quad_core::resolver::View;
+use quad_core::{BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
+use quad_gate::{Gate, KeyHome};
+use quad_store::{Component, Store, tenant};
+
+use crate::config::Config;
+
+/// The tables of every crate that has any.
+const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_bkend::COMPONENT];
+
+/// Everything that a command needs.
+pub struct App {
+    /// The settings.
+    pub config: Config,
+    /// The database.
+    pub store: Store,
+    /// Who may come in.
+    pub gate: Gate,
+    /// The schemes.
+    pub resolver: Arc<Resolver>,
+    /// The tenant that the settings name.
+    pub tenant: tenant::Tenant,
+}
+
+impl App {
+    /// Opens everything. The first start makes the local tenant and, for it, a demo organization to look at.
+    pub async fn open(config: Config) -> Result<App> {
+        make_data_dir(&config)?;
+        let store = Store::open(config.location(), COMPONENTS).await?;
+        let quad_key = std::env::var("QUAD_KEY").ok();
+        let gate = Gate::open(store.clone(), KeyHome::new(&config.data_dir, quad_key)).await?;
+        if tenant::find(&store, tenant::LOCAL).await?.is_none() {
+            let local = tenant::ensure(&store, tenant::LOCAL).await?;
+            quad_bkend::demo::ensure(&store, &local.id).await?;
+        }
+        let found = tenant::find(&store, &config.tenant).await?;
+        let tenant = match found {
+            Some(tenant) => tenant,
+            None => return Err(unknown_tenant(&store, &config.tenant).await?),
+        };
+        let resolver = Arc::new(registry(&store, &gate)?);
+        Ok(App { config, store, gate, resolver, tenant })
+    }
+
+    /// The program at the other end of a pipe, an open loopback port or this command line.
+    pub fn local_agent(&self) -> Principal {
+        Principal::local_agent(self.tenant.id.clone(), self.resolver.every_scope())
+    }
+
+    /// The view of one scheme, or of all.
+    pub fn view(&self, only: Option<&str>) -> Result<View> {
+        only.map_or(Ok(View::All), |scheme| self.resolver.view_of(scheme))
+    }
+}
+
+/// The schemes, in the order in which lists show them.
+fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
+    let tokens = Arc::new(Tokens(gate.clone()));
+    let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Bkend::new(store.clone(), tokens))];
+    let store = Arc::new(store.clone());
+    Resolver::new(schemes, store.clone(), store)
+}
+
+/// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.
+struct Tokens(Gate);
+
+impl TokenDirectory for Tokens {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<Vec<TokenSummary>>> {
+        Box::pin(async move {
+            let tokens = self.0.tokens(tenant).await?;
+            Ok(tokens.iter().map(summary).collect())
+        })
+    }
+}
+
+fn summary(token: &quad_gate::TokenRecord) -> TokenSummary {
+    let status = if token.revoked_at.is_some() {
+        "revoked"
+    } else if token.expires_at <= quad_core::Timestamp::now() {
+        "expired"
+    } else {
+        "active"
+    };
+    TokenSummary {
+        id: token.id.clone(),
+        name: token.subject.clone(),
+        kind: token.kind.as_str().to_owned(),
+        scopes: token.scopes.iter().map(str::to_owned).collect(),
+        created_at: token.created_at,
+        expires_at: Some(token.expires_at),
+        status: status.to_owned(),
+    }
+}
+
+fn make_data_dir(config: &Config) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config.data_dir);
+    made.map_err(|error| {
+        Error::bad_input(format!("The data folder {} cannot be made: {error}", config.data_dir.display()))
+            .hint("Name another with --data-dir")
+    })
+}
+
+async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
+    let tenants = tenant::list(store).await?;
+    let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let near = quad_core::nearest(name, names).map_or_else(
+        || "`quad tenant list` shows the tenants, `quad tenant add` makes one".to_owned(),
+        |near| format!("The nearest is {near}; `quad tenant add {name}` makes this one"),
+    );
+    Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}")).hint(near))
+}

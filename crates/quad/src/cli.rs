@@ -1,0 +1,290 @@
+//! The command line: every command, flag and word of help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A resource server for AI agents: one address for every noun, over the Model Context Protocol.
+///
+/// Settings come from flags, then from QUAD_* variables, then from quad.toml, then from defaults. Exit codes: 0 done,
+/// 1 our fault, 2 bad input or usage, 3 not found, 4 scope missing, 5 conflict, 6 limit or busy.
+#[derive(Debug, Parser)]
+#[command(name = "quad", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// The folder of the database and the keys [default: quad in the XDG data home]
+    #[arg(long, global = true, env = "QUAD_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Keep the data in PostgreSQL instead of the folder
+    #[arg(long, global = true, env = "QUAD_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// The settings file [default: quad.toml here, then in the XDG configuration home]
+    #[arg(long, global = true, env = "QUAD_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The tenant on whose behalf to act [default: local]
+    #[arg(long, global = true, env = "QUAD_TENANT", value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// The folder of the project that refrakt:// serves [default: the working directory]
+    #[arg(long, global = true, env = "QUAD_PROJECT", value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Print results and errors as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve over HTTP, on loopback unless told otherwise
+    Serve(Serve),
+    /// Serve one client over standard input and output
+    Stdio(Stdio),
+    /// Read an address and print what is there
+    Read {
+        /// The address, such as bkend://orgs
+        uri: String,
+    },
+    /// List the addresses that can be read
+    Ls {
+        /// Only those that start with this
+        prefix: Option<String>,
+    },
+    /// List the address templates
+    Templates,
+    /// Call a tool
+    Call {
+        /// The tool's name
+        tool: String,
+        /// Its arguments, a JSON object ("-" reads them from standard input)
+        #[arg(default_value = "{}", value_name = "JSON")]
+        arguments: String,
+    },
+    /// Print a line whenever an address changes, until interrupted
+    Watch {
+        /// The address
+        uri: String,
+    },
+    /// Check that everything is in order, and say what is not
+    Doctor,
+    /// Print the configuration snippet of an MCP client
+    ClientConfig {
+        /// The client
+        name: Client,
+        /// Connect over HTTP to a running `quad serve` instead of starting one
+        #[arg(long)]
+        http: bool,
+    },
+    /// Copy the database into a file, while it is in use
+    Backup {
+        /// The file; it must not exist
+        file: PathBuf,
+    },
+    /// Tenants: who owns the data
+    Tenant {
+        #[command(subcommand)]
+        command: TenantCommand,
+    },
+    /// The backend scheme, bkend://
+    Bkend {
+        #[command(subcommand)]
+        command: BkendCommand,
+    },
+    /// Tokens: who may come in
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
+    /// Print the completion script of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `quad serve`
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Where to listen [default: 127.0.0.1:4704]
+    #[arg(long, env = "QUAD_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// Serve everyone on this machine as the local tenant's agent; loopback only
+    #[arg(long, env = "QUAD_NO_AUTH", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0..=1, default_missing_value = "true")]
+    pub no_auth: Option<bool>,
+    /// Further host names under which clients reach this server (repeatable)
+    #[arg(long, env = "QUAD_ALLOWED_HOSTS", value_name = "HOST", value_delimiter = ',')]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// How clients outside reach this server, such as https://quad.example.com [default: as each request does]
+    #[arg(long, env = "QUAD_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Which tools to list: the core ones or all; every tool can be called either way
+    #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
+    pub tools: Option<Tools>,
+}
+
+/// `quad stdio`
+#[derive(Args, Debug)]
+pub struct Stdio {
+    /// Serve one scheme only
+    #[arg(long, value_name = "SCHEME")]
+    pub only: Option<String>,
+    /// Which tools to list: the core ones or all; every tool can be called either way
+    #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
+    pub tools: Option<Tools>,
+}
+
+/// Which tools `tools/list` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tools {
+    /// At most ten a scheme.
+    Core,
+    /// Every one.
+    All,
+}
+
+/// Clients whose configuration we can print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    /// Claude Code, `.mcp.json`
+    ClaudeCode,
+    /// Claude Desktop, `claude_desktop_config.json`
+    ClaudeDesktop,
+    /// Cursor, `.cursor/mcp.json`
+    Cursor,
+    /// Visual Studio Code, `.vscode/mcp.json`
+    Vscode,
+    /// The MCP Inspector, `mcp.json`
+    Inspector,
+    /// Codex, `config.toml`
+    Codex,
+}
+
+/// `quad tenant …`
+#[derive(Debug, Subcommand)]
+pub enum TenantCommand {
+    /// Make a tenant
+    Add {
+        /// Its name
+        name: String,
+    },
+    /// List the tenants
+    List,
+}
+
+/// `quad bkend …`
+#[derive(Debug, Subcommand)]
+pub enum BkendCommand {
+    /// Organizations
+    Org {
+        #[command(subcommand)]
+        command: OrgCommand,
+    },
+    /// Load organizations, projects, environments, tables and records from JSON lines, keeping their ids
+    Load {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// `quad bkend org …`
+#[derive(Debug, Subcommand)]
+pub enum OrgCommand {
+    /// Make an organization
+    Add {
+        /// Its name
+        name: String,
+        /// Its slug [default: made from the name]
+        #[arg(long)]
+        slug: Option<String>,
+        /// Its id, to keep one from elsewhere [default: a new one]
+        #[arg(long)]
+        id: Option<String>,
+    },
+    /// List the organizations
+    List,
+}
+
+/// `quad token …`
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token and print it; it is shown this once
+    Mint(Mint),
+    /// List the tokens, without their secrets
+    List,
+    /// Withdraw a token; it stops working with the next call
+    Revoke {
+        /// Its id, as `quad token list` shows it
+        id: String,
+    },
+}
+
+/// `quad token mint`
+#[derive(Args, Debug)]
+pub struct Mint {
+    /// Who will hold it
+    #[arg(long, value_name = "ID")]
+    pub subject: String,
+    /// Whether that is a program or a person
+    #[arg(long, value_name = "agent|user", default_value = "agent")]
+    pub kind: KindArg,
+    /// What it may do: scopes separated by spaces
+    #[arg(long, value_name = "SCOPES")]
+    pub scope: String,
+    /// How long it lives, such as 12h or 90d [default: a year]
+    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
+    pub ttl: Option<i64>,
+}
+
+/// A program or a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// A program.
+    Agent,
+    /// A person.
+    User,
+}
+
+/// Reads `45s`, `30m`, `12h` or `90d`.
+fn duration_ms(text: &str) -> Result<i64, String> {
+    let wrong = || "a time looks like 45s, 30m, 12h or 90d".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let unit_ms: i64 = match unit {
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    if number <= 0 {
+        return Err(wrong());
+    }
+    number.checked_mul(unit_ms).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration_ms("90d"), Ok(7_776_000_000));
+        assert_eq!(duration_ms("45s"), Ok(45_000));
+        for wrong in ["", "d", "5", "-1d", "1w", "0s", "99999999999999999d", "é"] {
+            assert!(duration_ms(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,39 @@
+//! `quad backup FILE`
+
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use quad_core::Result;
+use serde_json::json;
+
+use crate::app::App;
+use crate::outcome;
+
+/// Copies the database and says how far it is.
+pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
+    let bar = bar("pages");
+    let progress = {
+        let bar = bar.clone();
+        move |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    };
+    app.store.backup(file, progress).await?;
+    bar.finish_and_clear();
+    if as_json {
+        outcome::line(json!({"backup": file.display().to_string()}));
+    } else {
+        outcome::line(format_args!("{} holds the database as of now", file.display()));
+    }
+    Ok(())
+}
+
+/// A bar on standard error; nothing is drawn where that is not a terminal.
+pub fn bar(unit: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar.with_message(unit)
+}

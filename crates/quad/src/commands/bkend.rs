@@ -1,0 +1,71 @@
+//! `quad bkend …`
+
+use std::io::BufRead as _;
+use std::path::Path;
+
+use quad_bkend::organization::{self, NewOrganization, Organization, OrganizationId};
+use quad_core::{Error, Result};
+use quad_store::Writer;
+use serde_json::{Value, json};
+
+use super::backup::bar;
+use crate::app::App;
+use crate::cli::{BkendCommand, OrgCommand};
+use crate::outcome;
+
+/// Who did it, in the audit trail: the person at this command line.
+const ACTOR: &str = "quad bkend";
+
+/// Organizations, and loading what others exported.
+pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> {
+    match command {
+        BkendCommand::Org { command: OrgCommand::Add { name, slug, id } } => {
+            let id = id.as_deref().map(organization_id).transpose()?;
+            let new = NewOrganization { id, name, slug, ..NewOrganization::default() };
+            let made = organization::create(&app.store, &Writer::from(&app.tenant.id), ACTOR, new).await?;
+            print(&[made], as_json);
+            Ok(())
+        }
+        BkendCommand::Org { command: OrgCommand::List } => {
+            print(&organization::list(&app.store, &app.tenant.id).await?, as_json);
+            Ok(())
+        }
+        BkendCommand::Load { file } => load(app, &file, as_json).await,
+    }
+}
+
+async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
+    let unreadable = |error| Error::bad_input(format!("{} cannot be read: {error}", file.display()));
+    let open = std::fs::File::open(file).map_err(unreadable)?;
+    let bar = bar("bytes");
+    bar.set_length(open.metadata().map_err(unreadable)?.len());
+    let lines = std::io::BufReader::new(open).lines().inspect(|line| {
+        if let Ok(line) = line {
+            bar.inc(line.len() as u64 + 1);
+        }
+    });
+    let loaded = quad_bkend::load::load(&app.store, &Writer::from(&app.tenant.id), lines).await?;
+    bar.finish_and_clear();
+    if as_json {
+        outcome::json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
+    } else {
+        outcome::line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
+    }
+    Ok(())
+}
+
+fn organization_id(text: &str) -> Result<OrganizationId> {
+    OrganizationId::parse(text)
+        .ok_or_else(|| Error::bad_input("An id is 1 to 64 letters, digits, hyphens and underscores"))
+}
+
+fn print(organizations: &[Organization], as_json: bool) {
+    if as_json {
+        let entries: Vec<Value> = organizations.iter().map(Organization::detail).collect();
+        outcome::json(&json!({"organizations": entries}));
+        return;
+    }
+    for organization in organizations {
+        outcome::line(format_args!("{}  {}  {}", organization.id, organization.slug, organization.name));
+    }
+}

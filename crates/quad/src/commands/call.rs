@@ -1,0 +1,46 @@
+//! `quad call TOOL JSON`
+
+use std::io::Read as _;
+
+use quad_core::resolver::View;
+use quad_core::tool::{Block, NoProgress};
+use quad_core::{Error, Kind, Result};
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::outcome;
+
+/// Prints the result. `--json` prints it on one line.
+pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Result<()> {
+    let arguments = parse(arguments)?;
+    let output = app.resolver.call(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
+    if output.is_error {
+        return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
+    }
+    match output.structured {
+        Some(value) if as_json => outcome::line(value),
+        Some(value) => outcome::json(&value),
+        None => {
+            for block in output.blocks {
+                if let Block::Text(text) = block {
+                    outcome::line(text);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse(arguments: &str) -> Result<Map<String, Value>> {
+    let mut input = String::new();
+    let arguments = if arguments == "-" {
+        std::io::stdin().read_to_string(&mut input).map_err(Error::internal)?;
+        &input
+    } else {
+        arguments
+    };
+    serde_json::from_str(arguments).map_err(|error| {
+        Error::bad_input(format!("The arguments are not a JSON object: {error}"))
+            .hint(r#"Quote them for the shell: quad call backend_org_get '{"organizationId":"…"}'"#)
+    })
+}

@@ -1,0 +1,119 @@
+//! `quad doctor`
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use quad_core::resolver::View;
+use quad_core::{Error, Kind, Result};
+use quad_store::Sql as _;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::config::Config;
+use crate::outcome;
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    /// What was seen, or what is wrong and what to do.
+    verdict: Result<String, String>,
+}
+
+/// Looks at everything and says what it found; fails if anything is not in order.
+pub async fn run(config: Config, as_json: bool) -> Result<()> {
+    let mut findings = vec![data_dir(&config)];
+    match App::open(config).await {
+        Err(error) => {
+            let hint = error.next_step().map(|hint| format!("; {hint}")).unwrap_or_default();
+            findings.push(Finding { what: "database", verdict: Err(format!("{}{hint}", error.message())) });
+        }
+        Ok(app) => {
+            let kind = format!("{:?}, tables up to date", app.store.backend());
+            findings.push(Finding { what: "database", verdict: Ok(kind) });
+            findings.push(chain(&app).await);
+            findings.push(read(&app).await);
+            findings.push(tokens(&app).await);
+        }
+    }
+    report(&findings, as_json)
+}
+
+fn data_dir(config: &Config) -> Finding {
+    let folder = &config.data_dir;
+    let verdict = match std::fs::metadata(folder) {
+        Err(_) => Ok(format!("{} will be made", folder.display())),
+        Ok(found) if !found.is_dir() => Err(format!("{} is not a folder", folder.display())),
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+            Err(format!("{0} can be read by others; run chmod 700 {0}", folder.display()))
+        }
+        Ok(_) => Ok(folder.display().to_string()),
+    };
+    Finding { what: "data folder", verdict }
+}
+
+/// The newest block of the audit chain must end where the head says.
+async fn chain(app: &App) -> Finding {
+    let checked = app.store.read(&app.tenant.id, |snapshot| {
+        let tenant = snapshot.tenant().as_str().to_owned();
+        let head = snapshot
+            .query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", quad_store::params![tenant.as_str()])?
+            .ok_or_else(|| Error::internal("the tenant has no head"))?;
+        let last = snapshot.query_opt(
+            "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = $1 \
+             ORDER BY first_sequence DESC LIMIT 1",
+            quad_store::params![tenant.as_str()],
+        )?;
+        let Some(last) = last else { return Ok((head.int(0)?, head.int(0)? == 0)) };
+        let ends_at = last.int(0)? + last.int(1)? - 1;
+        let hash = last.text(2)?.lines().last().map(quad_store::hash_of);
+        Ok((head.int(0)?, ends_at == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
+    });
+    let verdict = match checked.await {
+        Ok((events, true)) => Ok(format!("{events} events, the newest as the head says")),
+        Ok((_, false)) => Err("the newest audit events do not match the head: restore a backup".to_owned()),
+        Err(error) => Err(error.causes()),
+    };
+    Finding { what: "audit chain", verdict }
+}
+
+async fn read(app: &App) -> Finding {
+    let listed = app.resolver.list(&app.local_agent(), View::All, None).await;
+    let verdict = match listed {
+        Ok(page) => Ok(format!("{} addresses on the first page", page.entries.len())),
+        Err(error) => Err(format!("{}: {}", error.message(), error.causes())),
+    };
+    Finding { what: "reading", verdict }
+}
+
+async fn tokens(app: &App) -> Finding {
+    let verdict = match app.gate.tokens(&app.tenant.id).await {
+        Ok(tokens) => {
+            let live = tokens.iter().filter(|token| token.revoked_at.is_none()).count();
+            Ok(format!("{live} of {} not revoked", tokens.len()))
+        }
+        Err(error) => Err(error.causes()),
+    };
+    Finding { what: "tokens", verdict }
+}
+
+fn report(findings: &[Finding], as_json: bool) -> Result<()> {
+    let bad = findings.iter().filter(|finding| finding.verdict.is_err()).count();
+    if as_json {
+        let entry = |finding: &Finding| match &finding.verdict {
+            Ok(seen) => json!({"check": finding.what, "ok": true, "seen": seen}),
+            Err(wrong) => json!({"check": finding.what, "ok": false, "wrong": wrong}),
+        };
+        let entries: Vec<Value> = findings.iter().map(entry).collect();
+        outcome::json(&json!({"ok": bad == 0, "checks": entries}));
+    } else {
+        for Finding { what, verdict } in findings {
+            match verdict {
+                Ok(seen) => outcome::line(format_args!("ok    {what}: {seen}")),
+                Err(wrong) => outcome::line(format_args!("WRONG {what}: {wrong}")),
+            }
+        }
+    }
+    if bad == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Internal, "UNHEALTHY", format!("{bad} of {} checks failed", findings.len())))
+}

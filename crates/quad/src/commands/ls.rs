@@ -1,0 +1,33 @@
+//! `quad ls [PREFIX]`
+
+use quad_core::Result;
+use quad_core::resolver::View;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::outcome;
+
+/// Prints every address that can be read, one a line.
+pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
+    let caller = app.local_agent();
+    let mut cursor: Option<String> = None;
+    let mut shown: Vec<Value> = Vec::new();
+    loop {
+        let page = app.resolver.list(&caller, View::All, cursor.as_deref()).await?;
+        for entry in page.entries.iter().filter(|entry| prefix.is_none_or(|prefix| entry.uri.starts_with(prefix))) {
+            if as_json {
+                shown.push(entry.entry());
+            } else {
+                outcome::line(format_args!("{}  {}", entry.uri, entry.title.as_deref().unwrap_or(&entry.name)));
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if as_json {
+        outcome::json(&json!({"resources": shown}));
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! One file a command. Each opens the same [`App`](crate::app::App) and goes through the same resolver as the server.
+
+mod backup;
+mod bkend;
+mod call;
+mod client_config;
+mod completions;
+mod doctor;
+mod ls;
+mod read;
+mod serve;
+mod stdio;
+mod templates;
+mod tenant;
+mod token;
+mod watch;
+
+use quad_core::Result;
+
+use crate::app::App;
+use crate::cli::{Cli, Command};
+use crate::config::Config;
+
+/// The server's name, as clients see it.
+const SERVER_NAME: &str = "quadrivium";
+
+/// The server's version, as clients see it.
+const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs a command to its end.
+pub async fn run(cli: Cli) -> Result<()> {
+    let json = cli.common.json;
+    let serving = matches!(cli.command, Command::Serve(_));
+    start_log(serving);
+    if let Command::Completions { shell } = cli.command {
+        return completions::run(shell);
+    }
+    let config = Config::load(&cli.common)?;
+    match cli.command {
+        Command::Doctor => doctor::run(config, json).await,
+        Command::Serve(flags) => serve::run(App::open(config).await?, &flags, json).await,
+        Command::Stdio(flags) => stdio::run(App::open(config).await?, &flags).await,
+        Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
+        Command::Ls { prefix } => ls::run(&App::open(config).await?, prefix.as_deref(), json).await,
+        Command::Templates => templates::run(&App::open(config).await?, json),
+        Command::Call { tool, arguments } => call::run(&App::open(config).await?, &tool, &arguments, json).await,
+        Command::Watch { uri } => watch::run(App::open(config).await?, &uri, json).await,
+        Command::ClientConfig { name, http } => client_config::run(&App::open(config).await?, name, http).await,
+        Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
+        Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
+        Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
+        Command::Token { command } => token::run(&App::open(config).await?, command, json).await,
+        Command::Completions { .. } => Ok(()),
+    }
+}
+
+/// Logs go to standard error: standard output belongs to results and, in `quad stdio`, to the protocol.
+fn start_log(serving: bool) {
+    use tracing_subscriber::EnvFilter;
+    let quiet = if serving { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    // Fails only if a log was started before, which tests in one process do.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).try_init();
+}

@@ -1,0 +1,39 @@
+//! `quad read URI`
+
+use std::io::Write as _;
+
+use quad_core::resolver::View;
+use quad_core::{Body, Error, Result};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::outcome;
+
+/// Prints the contents as they are; with `--json`, as a reply carries them.
+pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
+    let answer = app.resolver.read(&app.local_agent(), View::All, uri).await?;
+    if as_json {
+        let contents: Value = serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
+        outcome::json(&json!({
+            "contents": contents,
+            "contentHash": answer.sealed.content_hash,
+            "version": answer.receipt.version.0,
+            "sequence": answer.receipt.sequence,
+        }));
+        return Ok(());
+    }
+    for content in answer.sealed.contents.iter() {
+        match &content.body {
+            Body::Text(text) if content.mime_type == "application/json" => {
+                let value: Value = serde_json::from_str(text).map_err(Error::internal)?;
+                outcome::json(&value);
+            }
+            Body::Text(text) => outcome::line(text),
+            Body::Blob(bytes) => {
+                // A closed pipe means that the reader has seen enough.
+                let _ = std::io::stdout().write_all(bytes);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! `quad stdio`
+
+use quad_core::{Error, Result};
+use quad_server::stdio::{self, StdioOptions};
+
+use super::{SERVER_NAME, SERVER_VERSION};
+use crate::app::App;
+use crate::cli::Stdio;
+
+/// Serves the client at the other end of the pipes until it closes them.
+pub async fn run(app: App, flags: &Stdio) -> Result<()> {
+    let options = StdioOptions {
+        principal: app.local_agent(),
+        view: app.view(flags.only.as_deref())?,
+        all_tools: app.config.all_tools(flags.tools)?,
+        resolver: app.resolver,
+        name: SERVER_NAME,
+        version: SERVER_VERSION,
+    };
+    stdio::serve(options, tokio::io::stdin(), tokio::io::stdout()).await.map_err(Error::internal)
+}

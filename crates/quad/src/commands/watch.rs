@@ -1,0 +1,70 @@
+//! `quad watch URI`
+
+use quad_core::resolver::View;
+use quad_core::{Error, Kind, Result, Timestamp};
+use quad_wire::pipe::Pipe;
+use quad_wire::{Endpoint, Hub, HubOptions};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{SERVER_NAME, SERVER_VERSION};
+use crate::app::App;
+use crate::outcome;
+
+/// Messages that may wait to be printed; a terminal is slower than a database.
+const WAITING: usize = 256;
+
+/// Prints a line for every change. This is a client like any other: it subscribes through the protocol, inside the process.
+pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
+    let caller = app.local_agent();
+    // A subscription leaves out what cannot be read, without a reason; a read says why.
+    app.resolver.read(&caller, View::All, uri).await?;
+    let hub = Hub::new(HubOptions {
+        resolver: app.resolver.clone(),
+        sessions: None,
+        name: SERVER_NAME,
+        version: SERVER_VERSION,
+    });
+    let (sender, mut messages) = mpsc::channel(WAITING);
+    let mut pipe = Pipe::new(Endpoint::new(hub, View::All, false), caller, sender);
+    let request = json!({
+        "jsonrpc": "2.0",
+        "id": "watch",
+        "method": "subscriptions/listen",
+        "params": {
+            "notifications": {"resourceSubscriptions": [uri]},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "quad watch", "version": SERVER_VERSION},
+            },
+        },
+    });
+    pipe.line(request.to_string().as_bytes()).await;
+    loop {
+        tokio::select! {
+            message = messages.recv() => match message {
+                Some(message) => print(&message, as_json)?,
+                None => return Ok(()),
+            },
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        }
+    }
+}
+
+fn print(message: &[u8], as_json: bool) -> Result<()> {
+    let message: Value = serde_json::from_slice(message).map_err(Error::internal)?;
+    if let Some(error) = message.get("error") {
+        let text = error["message"].as_str().unwrap_or("The subscription was refused");
+        return Err(Error::new(Kind::BadInput, "SUBSCRIPTION_REFUSED", text));
+    }
+    if message["method"] == "notifications/resources/updated" {
+        let (now, uri) = (Timestamp::now(), message["params"]["uri"].as_str().unwrap_or_default());
+        if as_json {
+            outcome::line(json!({"updated": uri, "at": now}));
+        } else {
+            outcome::line(format_args!("{now}  {uri}"));
+        }
+    }
+    Ok(())
+}

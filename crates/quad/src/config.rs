@@ -1,0 +1,250 @@
+//! Settings: flags, then `QUAD_*` variables, then `quad.toml`, then defaults.
+//!
+//! Flags and variables are merged by the command line itself; this file adds the other two. An unknown key is an error
+//! that names the nearest valid one: a setting that silently does nothing is the worst kind of typing mistake.
+
+use std::path::{Path, PathBuf};
+
+use quad_core::{Error, Kind, Result, nearest};
+use quad_store::Location;
+
+use crate::cli::{Common, Serve, Tools};
+
+/// Where the server listens unless told otherwise.
+pub const LISTEN: &str = "127.0.0.1:4704";
+
+/// The keys of `quad.toml`.
+const KEYS: &[&str] =
+    &["data_dir", "database_url", "tenant", "project", "listen", "no_auth", "allowed_hosts", "public_url", "tools"];
+
+/// The variables that mean something to us.
+const VARIABLES: &[&str] = &[
+    "QUAD_DATA_DIR",
+    "QUAD_DATABASE_URL",
+    "QUAD_CONFIG",
+    "QUAD_TENANT",
+    "QUAD_PROJECT",
+    "QUAD_LISTEN",
+    "QUAD_NO_AUTH",
+    "QUAD_ALLOWED_HOSTS",
+    "QUAD_PUBLIC_URL",
+    "QUAD_TOOLS",
+    "QUAD_KEY",
+    "QUAD_LOG",
+];
+
+/// The settings that every command shares.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the database and the keys are.
+    pub data_dir: PathBuf,
+    /// PostgreSQL, if it is used.
+    pub database_url: Option<String>,
+    /// The tenant's name.
+    pub tenant: String,
+    /// The project folder, if one was named.
+    pub project: Option<PathBuf>,
+    file: toml::Table,
+}
+
+/// The settings of `quad serve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeConfig {
+    /// `ADDRESS:PORT`.
+    pub listen: String,
+    /// Whether everyone on this machine is the local agent.
+    pub no_auth: bool,
+    /// Further host names.
+    pub allowed_hosts: Vec<String>,
+    /// How the outside reaches us.
+    pub public_url: Option<String>,
+    /// Whether all tools are listed.
+    pub all_tools: bool,
+}
+
+impl Config {
+    /// Settles the common settings.
+    pub fn load(common: &Common) -> Result<Config> {
+        check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
+        let file = read_file(common.config.as_deref())?;
+        let data_dir = match common.data_dir.clone().or(text(&file, "data_dir")?.map(PathBuf::from)) {
+            Some(folder) => folder,
+            None => home("XDG_DATA_HOME", ".local/share")?.join("quad"),
+        };
+        let project = common.project.clone().or(text(&file, "project")?.map(PathBuf::from));
+        if let Some(project) = &project
+            && !project.is_dir()
+        {
+            return Err(Error::bad_input(format!("{} is not a folder", project.display()))
+                .hint("--project names the folder of a content project"));
+        }
+        Ok(Config {
+            data_dir,
+            database_url: common.database_url.clone().or(text(&file, "database_url")?),
+            tenant: match common.tenant.clone() {
+                Some(tenant) => tenant,
+                None => text(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
+            },
+            project,
+            file,
+        })
+    }
+
+    /// Where the data is.
+    pub fn location(&self) -> Location {
+        match &self.database_url {
+            Some(url) => Location::Postgres(url.clone()),
+            None => Location::Sqlite(self.data_dir.join("quad.db")),
+        }
+    }
+
+    /// Settles the settings of `quad serve`.
+    pub fn serve(&self, flags: &Serve) -> Result<ServeConfig> {
+        Ok(ServeConfig {
+            listen: match &flags.listen {
+                Some(listen) => listen.clone(),
+                None => text(&self.file, "listen")?.unwrap_or_else(|| LISTEN.to_owned()),
+            },
+            no_auth: match flags.no_auth {
+                Some(no_auth) => no_auth,
+                None => match self.file.get("no_auth") {
+                    None => false,
+                    Some(toml::Value::Boolean(no_auth)) => *no_auth,
+                    Some(_) => return Err(wrong_type("no_auth", "true or false")),
+                },
+            },
+            allowed_hosts: match &flags.allowed_hosts {
+                Some(hosts) => hosts.clone(),
+                None => texts(&self.file, "allowed_hosts")?,
+            },
+            public_url: match &flags.public_url {
+                Some(url) => Some(url.clone()),
+                None => text(&self.file, "public_url")?,
+            },
+            all_tools: self.all_tools(flags.tools)?,
+        })
+    }
+
+    /// Whether all tools are listed.
+    pub fn all_tools(&self, flag: Option<Tools>) -> Result<bool> {
+        if let Some(tools) = flag {
+            return Ok(tools == Tools::All);
+        }
+        match text(&self.file, "tools")?.as_deref() {
+            None | Some("core") => Ok(false),
+            Some("all") => Ok(true),
+            Some(_) => Err(wrong_type("tools", "\"core\" or \"all\"")),
+        }
+    }
+}
+
+/// A misspelt variable is as silent as a misspelt key. One that resembles none of ours belongs to somebody else.
+fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
+    for name in names.filter(|name| name.starts_with("QUAD_") && !name.starts_with("QUAD_TEST_")) {
+        if VARIABLES.contains(&name.as_str()) {
+            continue;
+        }
+        if let Some(near) = nearest(&name, VARIABLES.iter().copied()) {
+            return Err(Error::bad_input(format!("{name} is not a setting")).hint(format!("The nearest is {near}")));
+        }
+    }
+    Ok(())
+}
+
+fn read_file(named: Option<&Path>) -> Result<toml::Table> {
+    let file = match named {
+        Some(file) => file.to_owned(),
+        None => {
+            let here = PathBuf::from("quad.toml");
+            let at_home = home("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
+            match [Some(here), at_home.ok()].into_iter().flatten().find(|file| file.is_file()) {
+                Some(file) => file,
+                None => return Ok(toml::Table::new()),
+            }
+        }
+    };
+    let source = std::fs::read_to_string(&file)
+        .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))?;
+    parse(&source).map_err(|error| {
+        let hint = error.next_step().map(str::to_owned);
+        let located = Error::new(error.kind(), "CONFIG_INVALID", format!("{}: {}", file.display(), error.message()));
+        match hint {
+            Some(hint) => located.hint(hint),
+            None => located,
+        }
+    })
+}
+
+fn parse(source: &str) -> Result<toml::Table> {
+    let table: toml::Table = source.parse().map_err(|error: toml::de::Error| Error::bad_input(error.to_string()))?;
+    for key in table.keys() {
+        if !KEYS.contains(&key.as_str()) {
+            let hint = match nearest(key, KEYS.iter().copied()) {
+                Some(near) => format!("The nearest is {near}"),
+                None => format!("The keys are {}", KEYS.join(", ")),
+            };
+            return Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting")).hint(hint));
+        }
+    }
+    Ok(table)
+}
+
+fn text(table: &toml::Table, key: &str) -> Result<Option<String>> {
+    match table.get(key) {
+        None => Ok(None),
+        Some(toml::Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong_type(key, "text in quotes")),
+    }
+}
+
+fn texts(table: &toml::Table, key: &str) -> Result<Vec<String>> {
+    let Some(value) = table.get(key) else { return Ok(Vec::new()) };
+    value
+        .as_array()
+        .and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>())
+        .ok_or_else(|| wrong_type(key, "a list of texts"))
+}
+
+fn wrong_type(key: &str, expected: &str) -> Error {
+    Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} in quad.toml must be {expected}"))
+}
+
+fn home(variable: &str, under_home: &str) -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = set(variable).filter(|folder| folder.is_absolute()) {
+        return Ok(folder);
+    }
+    set("HOME").map(|home| home.join(under_home)).ok_or_else(|| {
+        Error::bad_input("There is no home folder to keep the data in").hint("Name one with --data-dir")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_names_the_nearest() {
+        let error = parse("datadir = \"x\"").unwrap_err();
+        assert_eq!(error.message(), "datadir is not a setting");
+        assert_eq!(error.next_step(), Some("The nearest is data_dir"));
+        assert!(parse("frobnicate = 1").unwrap_err().next_step().unwrap().starts_with("The keys are"));
+        assert!(parse("data_dir = ").unwrap_err().message().contains("line 1"));
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_named_and_a_foreign_one_ignored() {
+        let check = |name: &str| check_variables([name.to_owned()].into_iter());
+        assert_eq!(check("QUAD_DATADIR").unwrap_err().next_step(), Some("The nearest is QUAD_DATA_DIR"));
+        assert!(check("QUAD_DATA_DIR").is_ok());
+        assert!(check("QUAD_SOMETHING_ELSE_ENTIRELY").is_ok());
+        assert!(check("QUAD_TEST_POSTGRES_URL").is_ok());
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_says_what_is_wanted() {
+        let table = parse("listen = 4704\nallowed_hosts = [1]").unwrap();
+        assert!(text(&table, "listen").unwrap_err().message().contains("text in quotes"));
+        assert!(texts(&table, "allowed_hosts").is_err());
+    }
+}

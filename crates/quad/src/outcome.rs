@@ -1,0 +1,64 @@
+//! How a command ends: what it prints when it fails, and its exit code.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use quad_core::{Error, Kind, Result};
+use serde_json::{Value, json};
+
+/// Prints a line to standard output. A closed pipe is not an error: the reader has seen enough.
+pub fn line(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints a value as indented JSON.
+pub fn json(value: &Value) {
+    line(format_args!("{value:#}"));
+}
+
+/// The exit code of a failure; the meanings stand in `quad --help`.
+fn code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Internal | Kind::Credential => 1,
+        Kind::BadInput => 2,
+        Kind::NotFound => 3,
+        Kind::Scope => 4,
+        Kind::Conflict => 5,
+        Kind::Limit => 6,
+    }
+}
+
+/// Ends the process.
+pub fn exit(outcome: Result<()>, json: bool) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    let mut stderr = std::io::stderr();
+    if json {
+        let _ = writeln!(stderr, "{}", json!({"error": error.envelope()}));
+    } else {
+        let _ = writeln!(stderr, "error: {}", error.message());
+        for line in details(&error) {
+            let _ = writeln!(stderr, "  {line}");
+        }
+        if let Some(hint) = error.next_step() {
+            let _ = writeln!(stderr, "hint: {hint}");
+        }
+    }
+    let causes = error.causes();
+    // On the command line the person at the terminal is the operator: the cause is theirs to see.
+    if error.kind() == Kind::Internal && !causes.is_empty() {
+        let _ = writeln!(stderr, "cause: {causes}");
+    }
+    ExitCode::from(code(error.kind()))
+}
+
+/// The single faults of a refused argument, one a line.
+fn details(error: &Error) -> Vec<String> {
+    let Some(Value::Array(details)) = error.get_fact("details") else { return Vec::new() };
+    let describe = |fault: &Value| {
+        let field = fault["field"].as_str().unwrap_or_default();
+        let reason = fault["reason"].as_str().unwrap_or_default();
+        format!("{field}: {reason}")
+    };
+    // The message names the first already.
+    details.iter().skip(1).map(describe).collect()
+}

@@ -1,0 +1,138 @@
+//! What a revision of the protocol adds to a message: checked here, then taken away, so that the rest can be compared.
+
+use serde_json::{Map, Value, json};
+
+use crate::combination::Revision;
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const RECEIPT: &str = "dev.quadrivium/receipt";
+
+/// The methods whose results say how long they keep.
+const CACHEABLE: [&str; 6] = [
+    "server/discover",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "tools/list",
+];
+
+/// How long a client may keep a result, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheHint {
+    pub ttl_ms: i64,
+    pub scope: String,
+}
+
+/// The parameters of a request in a revision.
+pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
+    if !revision.is_modern() {
+        return params;
+    }
+    let mut params = params.unwrap_or_else(|| json!({}));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": revision.0,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "transcripts", "version": "1"},
+    });
+    // What is no object is sent as it is: a test of how that is refused.
+    if let Some(object) = params.as_object_mut() {
+        object.insert("_meta".to_owned(), meta);
+    }
+    Some(params)
+}
+
+/// Checks and removes what the revision, and not the request, put into a result.
+pub fn undress(revision: Revision, method: &str, result: &mut Value) -> Result<Option<CacheHint>, String> {
+    let object = result.as_object_mut().ok_or("the result is no object")?;
+    let mut meta = match object.remove("_meta") {
+        None => Map::new(),
+        Some(Value::Object(meta)) => meta,
+        Some(other) => return Err(format!("_meta is no object: {other}")),
+    };
+    let receipt = meta.remove(RECEIPT);
+    if method == "resources/read" {
+        check_receipt(receipt.as_ref())?;
+    }
+    let hint = if revision.is_modern() {
+        modern(method, object, &mut meta)?
+    } else {
+        for name in ["resultType", "ttlMs", "cacheScope"] {
+            if object.contains_key(name) {
+                return Err(format!("a legacy result has {name}"));
+            }
+        }
+        None
+    };
+    if !meta.is_empty() {
+        object.insert("_meta".to_owned(), Value::Object(meta));
+    }
+    Ok(hint)
+}
+
+fn modern(
+    method: &str,
+    result: &mut Map<String, Value>,
+    meta: &mut Map<String, Value>,
+) -> Result<Option<CacheHint>, String> {
+    if result.remove("resultType") != Some("complete".into()) {
+        return Err("a modern result lacks resultType \"complete\"".to_owned());
+    }
+    let info = meta.remove(SERVER_INFO).ok_or("a modern result lacks serverInfo in _meta")?;
+    if !(info["name"].is_string() && info["version"].is_string()) {
+        return Err(format!("serverInfo has no name or version: {info}"));
+    }
+    let ttl_ms = result.remove("ttlMs").map(|ttl| ttl.as_i64().filter(|ttl| *ttl >= 0).ok_or(ttl));
+    let scope = result.remove("cacheScope");
+    match (CACHEABLE.contains(&method), ttl_ms, scope) {
+        (false, None, None) => Ok(None),
+        (false, ..) => Err(format!("a result of {method} says how long it keeps")),
+        (true, Some(Ok(ttl_ms)), Some(Value::String(scope))) if scope == "public" || scope == "private" => {
+            Ok(Some(CacheHint { ttl_ms, scope }))
+        }
+        (true, ttl_ms, scope) => Err(format!("a result of {method} has ttlMs {ttl_ms:?}, cacheScope {scope:?}")),
+    }
+}
+
+fn check_receipt(receipt: Option<&Value>) -> Result<(), String> {
+    let receipt = receipt.ok_or("a read has no receipt in _meta")?;
+    let is_hash = receipt["contentHash"].as_str().is_some_and(|hash| hash.len() == 64);
+    let is_whole = is_hash && receipt["sequence"].is_i64() && receipt["event"].is_string();
+    if is_whole { Ok(()) } else { Err(format!("the receipt is not whole: {receipt}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modern_result() -> Value {
+        json!({
+            "tools": [],
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {SERVER_INFO: {"name": "quadrivium", "version": "1"}},
+        })
+    }
+
+    #[test]
+    fn what_the_modern_era_adds_must_be_there_and_goes() {
+        let mut result = modern_result();
+        let hint = undress(Revision::MODERN, "tools/list", &mut result).unwrap();
+        assert_eq!(hint, Some(CacheHint { ttl_ms: 0, scope: "private".to_owned() }));
+        assert_eq!(result, json!({"tools": []}));
+        for name in ["resultType", "ttlMs", "cacheScope", "_meta"] {
+            let mut result = modern_result();
+            result.as_object_mut().unwrap().remove(name);
+            assert!(undress(Revision::MODERN, "tools/list", &mut result).is_err(), "{name}");
+        }
+        assert!(undress(Revision::MODERN, "tools/call", &mut modern_result()).is_err());
+    }
+
+    #[test]
+    fn a_legacy_result_has_none_of_it() {
+        assert!(undress(Revision::LEGACY, "tools/list", &mut modern_result()).is_err());
+        assert_eq!(undress(Revision::LEGACY, "tools/list", &mut json!({"tools": []})), Ok(None));
+        assert!(undress(Revision::LEGACY, "resources/read", &mut json!({"contents": []})).is_err());
+    }
+}

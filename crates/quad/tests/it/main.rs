@@ -1,0 +1,18 @@
+//! Black-box tests of `quad`: transcripts of the protocol, kills, and the command line.
+//!
+//! Everything here starts the built program and speaks to it from outside. The transcripts themselves are text files in
+//! the folder `transcripts` at the top; [`transcript`] describes how they are written.
+
+// The helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+mod combination;
+mod conversation;
+mod era;
+mod http;
+mod pattern;
+mod pattern_parser;
+mod place;
+mod transcript;
+mod transcripts;

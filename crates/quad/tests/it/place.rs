@@ -1,0 +1,145 @@
+//! A place: a data folder of its own, a backend, and the `quad` processes that work there.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::combination::Backend;
+
+/// The program under test.
+pub const QUAD: &str = env!("CARGO_BIN_EXE_quad");
+
+/// A folder, and on PostgreSQL a database, that nobody else uses.
+pub struct Place {
+    pub backend: Backend,
+    folder: TempDir,
+    /// The URL of the database.
+    pub database: Option<String>,
+}
+
+impl Place {
+    /// A new place on each backend that this machine offers. Says so when PostgreSQL is skipped.
+    pub fn on_each_backend() -> Vec<Place> {
+        let mut places = vec![Place::new(Backend::Sqlite, None)];
+        match runtime().block_on(quad_store::testing::postgres_database()).unwrap() {
+            Some(url) => places.push(Place::new(Backend::Postgres, Some(url))),
+            None => eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set"),
+        }
+        places
+    }
+
+    /// A new place on SQLite.
+    pub fn on_sqlite() -> Place {
+        Place::new(Backend::Sqlite, None)
+    }
+
+    fn new(backend: Backend, database: Option<String>) -> Place {
+        let place = Place { backend, folder: tempfile::tempdir().unwrap(), database };
+        // The first start makes the tables and the local tenant; two first starts at once are tested elsewhere.
+        place.run(&["tenant", "list"]);
+        place
+    }
+
+    /// The data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The SQLite file.
+    pub fn database_file(&self) -> PathBuf {
+        self.folder().join("quad.db")
+    }
+
+    /// `quad` in this place, with nothing of the surroundings but the path.
+    pub fn quad(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(QUAD);
+        command.args(arguments);
+        command.env_clear().env("HOME", self.folder()).env("QUAD_LOG", "error");
+        command.env("QUAD_DATA_DIR", self.folder()).current_dir(self.folder());
+        if let Some(url) = &self.database {
+            command.env("QUAD_DATABASE_URL", url);
+        }
+        command
+    }
+
+    /// Runs a command to its end, which must be a good one, and returns what it printed.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.quad(arguments).output().unwrap();
+        let (printed, complaint) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "quad {}: {}\n{complaint}", arguments.join(" "), output.status);
+        printed.into_owned()
+    }
+
+    /// Makes a tenant.
+    pub fn add_tenant(&self, name: &str) {
+        self.run(&["tenant", "add", name]);
+    }
+
+    /// Loads a file of JSON lines into a tenant.
+    pub fn load(&self, tenant: &str, file: &Path) {
+        self.run(&["bkend", "load", file.to_str().unwrap(), "--tenant", tenant]);
+    }
+
+    /// A token of an agent with these scopes.
+    pub fn token(&self, tenant: &str, agent: &str, scopes: &str) -> String {
+        let arguments = ["token", "mint", "--tenant", tenant, "--subject", agent, "--kind", "agent", "--scope", scopes];
+        self.run(&arguments).trim().to_owned()
+    }
+
+    /// Starts `quad serve` on a port of its own.
+    pub fn serve(&self, arguments: &[&str]) -> Server {
+        let mut command = self.quad(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = Process(command.spawn().unwrap());
+        let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let first = lines.next().expect("quad serve ended before it printed its endpoint").unwrap();
+        let opened: Value = serde_json::from_str(&first).unwrap();
+        let endpoint = opened["endpoint"].as_str().expect("quad serve printed no endpoint").to_owned();
+        let rest = endpoint.strip_prefix("http://").expect("an http endpoint");
+        let (authority, path) = rest.split_once('/').unwrap();
+        Server { _process: process, authority: authority.to_owned(), path: format!("/{path}") }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let (Some(url), false) = (&self.database, std::thread::panicking()) else { return };
+        let (server, name) = url.rsplit_once('/').unwrap();
+        let drop_it = format!("DROP DATABASE {name} WITH (FORCE)");
+        // A database that is left behind is a nuisance, not a failure.
+        let _ = runtime().block_on(async {
+            let admin = std::env::var("QUAD_TEST_POSTGRES_URL").unwrap_or_else(|_| server.to_owned());
+            let (client, connection) = tokio_postgres::connect(&admin, tokio_postgres::NoTls).await?;
+            tokio::spawn(connection);
+            client.batch_execute(&drop_it).await
+        });
+    }
+}
+
+/// A runtime for the few things that have no blocking form.
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A process that does not outlive its test.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A running `quad serve`.
+pub struct Server {
+    _process: Process,
+    /// `127.0.0.1:PORT`.
+    pub authority: String,
+    /// The path of the endpoint for every scheme.
+    pub path: String,
+}

@@ -1,0 +1,257 @@
+//! Transcripts: conversations with the server as text files that a person can read.
+//!
+//! ```text
+//! # A comment. What stands indented continues the line before it.
+//! @only http              runs over this transport, era or backend only (http, stdio, modern, legacy, sqlite, postgres)
+//! @revision 2025-03-26    runs in this revision as well
+//! @tenant shop            the conversation is with this tenant from here on; the first mention makes it
+//! @load backend.jsonl     loads this file, which lies beside the transcript, into the tenant
+//! @tools all              asks for all tools, not only the core ones
+//! @agent reader table:read     speaks as this agent, whose token has these scopes; over HTTP only
+//! @agent owner            speaks as the agent that has every scope, as at the beginning
+//! $B = "bkend://orgs"     keeps a value under a name
+//!
+//! → resources/read {"uri": "$B"}         a request: method and parameters
+//! → read $B                              the same, shorter
+//! → call get_context {}                  tools/call
+//! → subscribe $B                         whatever the era needs to hear of changes; also `unsubscribe`
+//!
+//! ← {"contents": [{"uri": "$B"}]}        the result matches this pattern
+//! ← json [{"id": "org_abc123"}]          a read of one JSON document that matches
+//! ← tool {"id": id as $table}            a tool's result: its structure, and the same as text
+//! ← tool error {"code": "NOT_FOUND"}     a tool's failure
+//! ← error not_found {"uri": "$B"}        an error of the protocol, and its data; also bad_input, scope, a number
+//! ← cache 0 private                      how long a client may keep the result; the modern era says so
+//! ← notification resources/updated {}    the next notification
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use crate::pattern::Pattern;
+use crate::pattern_parser;
+
+/// One file.
+#[derive(Debug)]
+pub struct Transcript {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Words of `@only`.
+    pub only: Vec<String>,
+    /// Revisions beyond the usual ones.
+    pub revisions: Vec<String>,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that happens, and its line.
+#[derive(Debug)]
+pub struct Step {
+    /// From 1.
+    pub line: usize,
+    /// As it is written.
+    pub source: String,
+    /// What it means.
+    pub action: Action,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum Action {
+    Tenant(String),
+    Load(String),
+    Tools(bool),
+    Agent { name: String, scopes: String },
+    Keep { name: String, value: Pattern },
+    Request { method: String, params: Option<Pattern> },
+    Read(String),
+    Call { tool: String, arguments: Pattern },
+    Subscribe(String),
+    Unsubscribe(String),
+    Expect(Expectation),
+}
+
+/// What a reply must be.
+#[derive(Debug)]
+pub enum Expectation {
+    Result(Pattern),
+    Json(Pattern),
+    Tool(Pattern),
+    ToolError(Pattern),
+    Error { kind: ErrorKind, data: Pattern },
+    Cache { ttl_ms: i64, scope: String },
+    Notification { method: String, params: Pattern },
+}
+
+/// Errors by what they mean; the number depends on the era.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    NotFound,
+    BadInput,
+    Scope,
+    Number(i64),
+}
+
+impl Transcript {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Transcript, String> {
+        let source = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Transcript::parse(path, &source)
+    }
+
+    fn parse(path: &Path, source: &str) -> Result<Transcript, String> {
+        let mut transcript =
+            Transcript { path: path.to_owned(), only: Vec::new(), revisions: Vec::new(), steps: Vec::new() };
+        for (line, text) in paragraphs(source) {
+            let words = || text.split_whitespace().skip(1).map(str::to_owned);
+            match text.split_whitespace().next() {
+                Some("@only") => transcript.only.extend(words()),
+                Some("@revision") => transcript.revisions.extend(words()),
+                _ => {
+                    let wrong = |error| format!("{}:{line}: {error}", path.display());
+                    let action = action(&text).map_err(wrong)?;
+                    transcript.steps.push(Step { line, source: text, action });
+                }
+            }
+        }
+        let has_agents = |step: &Step| matches!(&step.action, Action::Agent { scopes, .. } if !scopes.is_empty());
+        if transcript.steps.iter().any(has_agents) && !transcript.only.iter().any(|word| word == "http") {
+            return Err(format!("{}: agents with scopes of their own need `@only http`", path.display()));
+        }
+        Ok(transcript)
+    }
+
+    /// Its name without folder and ending.
+    pub fn name(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+}
+
+/// Lines with those that continue them, without comments.
+fn paragraphs(source: &str) -> Vec<(usize, String)> {
+    let mut paragraphs: Vec<(usize, String)> = Vec::new();
+    for (index, line) in source.lines().enumerate() {
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        match paragraphs.last_mut() {
+            Some((_, last)) if line.starts_with(char::is_whitespace) => {
+                last.push('\n');
+                last.push_str(line.trim_end());
+            }
+            _ => paragraphs.push((index + 1, line.trim_end().to_owned())),
+        }
+    }
+    paragraphs
+}
+
+fn action(text: &str) -> Result<Action, String> {
+    let (first, rest) = split(text);
+    let required = |what: &str| if rest.is_empty() { Err(format!("{first} needs {what}")) } else { Ok(rest.to_owned()) };
+    Ok(match first {
+        "@tenant" => Action::Tenant(required("a name")?),
+        "@load" => Action::Load(required("a file")?),
+        "@tools" => Action::Tools(match rest {
+            "all" => true,
+            "core" => false,
+            _ => return Err("@tools needs `all` or `core`".to_owned()),
+        }),
+        "@agent" => {
+            let (name, scopes) = split(rest);
+            Action::Agent { name: name.to_owned(), scopes: scopes.to_owned() }
+        }
+        "→" => request(rest)?,
+        "←" => Action::Expect(expectation(rest)?),
+        name if name.starts_with('$') => {
+            let value = rest.strip_prefix('=').ok_or("a name needs `= VALUE`")?;
+            Action::Keep { name: name[1..].to_owned(), value: pattern_parser::parse(value)? }
+        }
+        _ => return Err(format!("`{first}` begins no step; steps begin with →, ←, @ or $")),
+    })
+}
+
+fn request(text: &str) -> Result<Action, String> {
+    let (method, rest) = split(text);
+    Ok(match method {
+        "read" => Action::Read(rest.to_owned()),
+        "subscribe" => Action::Subscribe(rest.to_owned()),
+        "unsubscribe" => Action::Unsubscribe(rest.to_owned()),
+        "call" => {
+            let (tool, arguments) = split(rest);
+            let arguments = pattern_parser::parse(if arguments.is_empty() { "{}" } else { arguments })?;
+            Action::Call { tool: tool.to_owned(), arguments }
+        }
+        _ => {
+            let params = if rest.is_empty() { None } else { Some(pattern_parser::parse(rest)?) };
+            Action::Request { method: method.to_owned(), params }
+        }
+    })
+}
+
+fn expectation(text: &str) -> Result<Expectation, String> {
+    let (first, rest) = split(text);
+    let pattern = |text: &str| if text.is_empty() { Ok(Pattern::Any) } else { pattern_parser::parse(text) };
+    Ok(match first {
+        "json" => Expectation::Json(pattern(rest)?),
+        "tool" => match split(rest) {
+            ("error", data) => Expectation::ToolError(pattern(data)?),
+            _ => Expectation::Tool(pattern(rest)?),
+        },
+        "error" => {
+            let (kind, data) = split(rest);
+            let kind = match kind {
+                "not_found" => ErrorKind::NotFound,
+                "bad_input" => ErrorKind::BadInput,
+                "scope" => ErrorKind::Scope,
+                number => ErrorKind::Number(number.parse().map_err(|_| format!("`{number}` is no kind of error"))?),
+            };
+            Expectation::Error { kind, data: pattern(data)? }
+        }
+        "cache" => {
+            let (ttl, scope) = split(rest);
+            let ttl_ms = ttl.parse().map_err(|_| "cache needs milliseconds and a scope")?;
+            Expectation::Cache { ttl_ms, scope: scope.to_owned() }
+        }
+        "notification" => {
+            let (method, params) = split(rest);
+            Expectation::Notification { method: method.to_owned(), params: pattern(params)? }
+        }
+        _ => Expectation::Result(pattern(text)?),
+    })
+}
+
+/// The first word and what follows it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    match text.split_once(char::is_whitespace) {
+        Some((first, rest)) => (first, rest.trim()),
+        None => (text, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(source: &str) -> Result<Transcript, String> {
+        Transcript::parse(Path::new("a.mcp"), source)
+    }
+
+    #[test]
+    fn a_step_keeps_its_line_and_what_continues_it() {
+        let source = "# title\n\n@only http\n@tenant shop\n→ read x://y\n← {\"a\":\n    # why\n    1}\n";
+        let transcript = parse(source).unwrap();
+        assert_eq!(transcript.only, ["http"]);
+        let lines: Vec<usize> = transcript.steps.iter().map(|step| step.line).collect();
+        assert_eq!(lines, [4, 5, 6]);
+        assert!(matches!(&transcript.steps[2].action, Action::Expect(Expectation::Result(Pattern::Object { .. }))));
+    }
+
+    #[test]
+    fn a_wrong_step_is_named_by_its_line() {
+        let check = |source: &str, expect: &str| assert_eq!(parse(source).unwrap_err(), expect);
+        check("@tenant a\n\nread x", "a.mcp:3: `read` begins no step; steps begin with →, ←, @ or $");
+        check("← error frob", "a.mcp:1: `frob` is no kind of error");
+        check("← {\"a\": }", "a.mcp:1: expected a pattern at `}`");
+        check("@agent a b:c", "a.mcp: agents with scopes of their own need `@only http`");
+    }
+}

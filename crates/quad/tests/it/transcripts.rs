@@ -1,0 +1,230 @@
+//! Runs every transcript in every combination, and compares what the combinations answered.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use crate::client::Reply;
+use crate::combination::{Combination, Revision, Transport};
+use crate::conversation::Conversation;
+use crate::pattern::{is_id, is_time};
+use crate::place::Place;
+use crate::transcript::Transcript;
+
+/// The folder of the transcripts.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../transcripts")
+}
+
+/// `QUAD_TEST_TRANSCRIPT=listing` runs one of them.
+const CHOICE: &str = "QUAD_TEST_TRANSCRIPT";
+
+/// What one run of one transcript gave.
+struct Run {
+    combination: Combination,
+    replies: Vec<(usize, Reply)>,
+}
+
+#[test]
+fn every_transcript_holds_in_every_combination() {
+    let transcripts = read_all();
+    let failures: Mutex<Vec<String>> = Mutex::default();
+    let runs: Mutex<BTreeMap<usize, Vec<Run>>> = Mutex::default();
+    let places = Place::on_each_backend();
+    std::thread::scope(|scope| {
+        for place in &places {
+            let server = std::sync::Arc::new(place.serve(&[]));
+            for transport in [Transport::Stdio, Transport::Http] {
+                let server = server.clone();
+                let (transcripts, failures, runs) = (&transcripts, &failures, &runs);
+                scope.spawn(move || {
+                    for (index, transcript) in transcripts.iter().enumerate() {
+                        for revision in revisions(transcript) {
+                            let combination = Combination { backend: place.backend, transport, revision };
+                            if !transcript.only.iter().all(|word| combination.is(word)) {
+                                continue;
+                            }
+                            let mut conversation = Conversation::new(transcript, place, &server, combination);
+                            match conversation.run() {
+                                Ok(()) => {
+                                    let replies = std::mem::take(&mut conversation.replies);
+                                    let run = Run { combination, replies };
+                                    runs.lock().unwrap().entry(index).or_default().push(run);
+                                }
+                                Err(failure) => {
+                                    let text = format!(
+                                        "{}:{} [{combination}]\n{}",
+                                        transcript.path.file_name().unwrap_or_default().display(),
+                                        failure.line,
+                                        indent(&failure.text)
+                                    );
+                                    failures.lock().unwrap().push(text);
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    let runs = runs.into_inner().unwrap();
+    for (index, runs) in &runs {
+        failures.extend(compare(&transcripts[*index], runs));
+    }
+    let count: usize = runs.values().map(Vec::len).sum();
+    eprintln!("{} transcripts, {count} runs without a fault", transcripts.len());
+    assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+fn read_all() -> Vec<Transcript> {
+    let choice = std::env::var(CHOICE).ok();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "mcp"));
+    paths.sort();
+    let transcripts: Vec<Transcript> = paths
+        .iter()
+        .map(|path| Transcript::read(path).unwrap_or_else(|error| panic!("{error}")))
+        .filter(|transcript| choice.as_ref().is_none_or(|choice| transcript.name() == choice))
+        .collect();
+    assert!(!transcripts.is_empty(), "there is no transcript to run");
+    transcripts
+}
+
+fn revisions(transcript: &Transcript) -> Vec<Revision> {
+    let mut revisions = vec![Revision::MODERN, Revision::LEGACY];
+    if transcript.revisions.iter().any(|date| date == Revision::OLD.0) {
+        revisions.push(Revision::OLD);
+    }
+    revisions
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Every combination must have answered as the first one did, but for ids, times and what the revision cannot say.
+fn compare(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
+    let mut failures = Vec::new();
+    let Some((first, others)) = runs.split_first() else { return failures };
+    let expected = neutral_replies(first);
+    for other in others {
+        for ((line, expected), (_, got)) in expected.iter().zip(neutral_replies(other)) {
+            // An old revision leaves structure and links out: only its patterns say what it answers.
+            let comparable = first.combination.revision.has_structure() == other.combination.revision.has_structure();
+            if comparable && *expected != got {
+                failures.push(format!(
+                    "{}:{line} [{}] and [{}] answer differently\n{}",
+                    transcript.path.file_name().unwrap_or_default().display(),
+                    first.combination,
+                    other.combination,
+                    indent(&format!("{expected:#}\n{got:#}"))
+                ));
+                break;
+            }
+        }
+    }
+    failures
+}
+
+fn neutral_replies(run: &Run) -> Vec<(usize, Value)> {
+    let mut ids = Vec::new();
+    let neutral = |(line, reply): &(usize, Reply)| {
+        let mut value = match &reply.outcome {
+            Ok(result) => result.clone(),
+            Err(error) => {
+                let mut error = error.clone();
+                // The one number that the eras spell differently.
+                if error["code"] == -32002 {
+                    error["code"] = Value::from(-32602);
+                }
+                error
+            }
+        };
+        neutralize(&mut value, &mut ids);
+        (*line, value)
+    };
+    run.replies.iter().map(neutral).collect()
+}
+
+/// Replaces what differs from run to run: ids by their order of appearance, times and cursors by a word. Strings that
+/// hold JSON are compared as JSON, since the order of an object's members means nothing.
+fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(|value| neutralize(value, ids)),
+        Value::Object(object) => {
+            if let Some(cursor) = object.get_mut("nextCursor") {
+                *cursor = "CURSOR".into();
+            }
+            object.values_mut().for_each(|value| neutralize(value, ids));
+        }
+        Value::String(text) => {
+            if text.starts_with(['{', '['])
+                && let Ok(mut parsed) = serde_json::from_str::<Value>(text)
+            {
+                neutralize(&mut parsed, ids);
+                *value = parsed;
+            } else {
+                *text = neutral_text(text, ids);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn neutral_text(text: &str, ids: &mut Vec<String>) -> String {
+    let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || "_-:.".contains(c);
+    let mut neutral = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !is_part_of_word(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        if is_time(word) {
+            neutral.push_str("TIME");
+        } else if is_id(word) {
+            let place = ids.iter().position(|known| known == word).unwrap_or_else(|| {
+                ids.push(word.to_owned());
+                ids.len() - 1
+            });
+            neutral.push_str(&format!("ID{place}"));
+        } else {
+            neutral.push_str(word);
+        }
+        let mut separator = after.chars();
+        neutral.extend(separator.next());
+        rest = separator.as_str();
+    }
+    neutral
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_neutral() {
+        let id = "tbl_01HQ7K3AAAAAAAAAAAAAAAAAAA";
+        let time = "2026-02-12T00:00:00.000Z";
+        let mut value = json!({
+            "id": id,
+            "uri": format!("x://{id}/y"),
+            "at": time,
+            "text": format!("{{\"b\":1,\"a\":\"{id}\"}}"),
+            "nextCursor": "abc",
+            "name": "org_abc123 é",
+        });
+        neutralize(&mut value, &mut Vec::new());
+        let expect = json!({
+            "id": "ID0",
+            "uri": "x://ID0/y",
+            "at": "TIME",
+            "text": {"a": "ID0", "b": 1},
+            "nextCursor": "CURSOR",
+            "name": "org_abc123 é",
+        });
+        assert_eq!(value, expect);
+    }
+}

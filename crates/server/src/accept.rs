@@ -1,0 +1,86 @@
+//! Accepts connections, and lets go of them when the server stops.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::limits;
+
+/// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,
+/// and the rest has a moment to finish.
+pub(crate) async fn run(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+    close: impl FnOnce(),
+) {
+    let mut shutdown = pin!(shutdown);
+    let closing = watch::Sender::new(false);
+    let places = Arc::new(Semaphore::new(limits::CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = async {
+            let place = places.clone().acquire_owned().await.ok();
+            (place, listener.accept().await)
+        };
+        tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            (place, accepted) = accepted => match accepted {
+                Ok((stream, _)) => {
+                    let serving = serve(stream, router.clone(), closing.subscribe());
+                    connections.spawn(async move {
+                        serving.await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    close();
+    closing.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(limits::DRAIN_TIME, drained).await.is_err() {
+        tracing::warn!(left = connections.len(), "connections were still open when the server stopped");
+    }
+}
+
+async fn serve(stream: TcpStream, router: Router, mut closing: watch::Receiver<bool>) {
+    // A reply is one or a few small writes; with Nagle's algorithm each would wait for the other side's acknowledgement.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADERS_TIME)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let mut asked_to_close = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                return;
+            }
+            _ = closing.changed(), if !asked_to_close => {
+                asked_to_close = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `/healthz`, `/readyz` and `/metrics`: for those who look after the server.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use crate::http::Server;
+
+/// The process runs.
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// It can answer: its database does.
+pub(crate) async fn ready(State(server): State<Arc<Server>>) -> Response {
+    if (server.ready)().await {
+        (StatusCode::OK, "ready\n").into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response()
+    }
+}
+
+/// The figures.
+pub(crate) async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], server.metrics.render(&server.hub)).into_response()
+}

@@ -1,0 +1,218 @@
+//! The HTTP door: its routes, and what is checked before any of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{any, get};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+};
+use http::{Method, StatusCode};
+use quad_core::{BoxFuture, Resolver, Result};
+use quad_wire::{Hub, HubOptions, Sessions};
+use tokio::net::TcpListener;
+use tracing::Instrument as _;
+
+use crate::door::Door;
+use crate::guard::{Guard, Stranger};
+use crate::metrics::Metrics;
+use crate::request_id::{self, RequestIds};
+use crate::{accept, health, mcp, metadata, problem, twin};
+
+/// Asks whether the database answers.
+pub type Ready = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// What the HTTP door is made from.
+pub struct HttpOptions {
+    /// Where to listen.
+    pub listener: TcpListener,
+    /// What is served.
+    pub resolver: Arc<Resolver>,
+    /// Who may come in.
+    pub door: Door,
+    /// Who keeps legacy sessions; without, legacy clients cannot subscribe.
+    pub sessions: Option<Arc<dyn Sessions>>,
+    /// Names that this server answers to beside the loopback names and the bound address: `name`, `name:port`, `*`.
+    pub allowed_hosts: Vec<String>,
+    /// How the outside reaches us, such as `https://quad.example.com`; without, as each request does.
+    pub public_url: Option<String>,
+    /// Where tokens come from, if not from this server's own command line.
+    pub authorization_servers: Vec<String>,
+    /// Whether `tools/list` shows every tool, not only the core ones.
+    pub all_tools: bool,
+    /// Whether the database answers.
+    pub ready: Ready,
+    /// The server's name, as clients see it.
+    pub name: &'static str,
+    /// The server's version, as clients see it.
+    pub version: &'static str,
+}
+
+/// What every request of the door can reach.
+pub(crate) struct Server {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) door: Door,
+    pub(crate) metrics: Metrics,
+    pub(crate) ready: Ready,
+    pub(crate) public_url: Option<String>,
+    pub(crate) authorization_servers: Vec<String>,
+    pub(crate) bound: SocketAddr,
+    pub(crate) all_tools: bool,
+    /// What a first challenge asks for: to read, and nothing more.
+    pub(crate) first_scopes: String,
+    guard: Guard,
+    request_ids: RequestIds,
+}
+
+/// Serves until `shutdown` is done; then streams end with their closing message and running requests may finish.
+pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Send) -> std::io::Result<()> {
+    let bound = options.listener.local_addr()?;
+    let hub = Hub::new(HubOptions {
+        resolver: options.resolver,
+        sessions: options.sessions,
+        name: options.name,
+        version: options.version,
+    });
+    let process = quad_core::id::ulid().map_err(std::io::Error::other)?;
+    let first_scopes: Vec<&str> =
+        hub.resolver().every_scope().into_iter().filter(|scope| scope.ends_with(":read")).collect();
+    let server = Arc::new(Server {
+        door: options.door,
+        metrics: Metrics::default(),
+        ready: options.ready,
+        public_url: options.public_url,
+        authorization_servers: options.authorization_servers,
+        bound,
+        all_tools: options.all_tools,
+        first_scopes: first_scopes.join(" "),
+        guard: Guard::new(bound, &options.allowed_hosts),
+        request_ids: RequestIds::new(process),
+        hub: hub.clone(),
+    });
+    accept::run(options.listener, router(server), shutdown, move || hub.close()).await;
+    Ok(())
+}
+
+fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/mcp", any(mcp::all))
+        .route("/mcp/info", get(metadata::info))
+        .route("/mcp/{scheme}", any(mcp::one))
+        .route("/v1/agents/mcp", any(mcp::agents))
+        .route("/v1/resources", get(twin::read))
+        .route("/.well-known/oauth-protected-resource", get(metadata::protected_resource))
+        .route("/.well-known/oauth-protected-resource/{*path}", get(metadata::protected_resource))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(not_this_method)
+        .layer(middleware::from_fn_with_state(server.clone(), enter))
+        .with_state(server)
+}
+
+async fn nothing_here() -> Response {
+    problem::refusal(
+        StatusCode::NOT_FOUND,
+        &quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "Nothing is at this path")
+            .hint("The protocol's endpoint is /mcp; GET /mcp/info says more"),
+    )
+}
+
+async fn not_this_method() -> Response {
+    problem::refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "METHOD_NOT_ALLOWED",
+        "This path does not take that method",
+        "The Allow header names those that it takes",
+    )
+}
+
+/// Names the request, turns strangers away, and lets our own pages read the reply.
+async fn enter(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let id = server.request_ids.of(request.headers().get(request_id::HEADER));
+    let span = tracing::info_span!(
+        "http",
+        request = id.to_str().unwrap_or_default(),
+        method = %request.method(),
+        path = request.uri().path(),
+    );
+    let started = Instant::now();
+    let mut response = check_and_run(&server, request, next).instrument(span.clone()).await;
+    tracing::debug!(parent: &span, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
+    response.headers_mut().insert(request_id::HEADER, id);
+    response
+}
+
+async fn check_and_run(server: &Server, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    // Probes come from load balancers that know us by address only.
+    let is_probe = matches!(path, "/healthz" | "/readyz");
+    let is_public = path.starts_with("/.well-known/");
+    let authority = request.uri().authority().map(http::uri::Authority::as_str);
+    let mut checked = if is_probe { Ok(()) } else { server.guard.check_host(request.headers(), authority) };
+    if !is_public {
+        checked = checked.and_then(|()| server.guard.check_origin(request.headers()));
+    }
+    if let Err(stranger) = checked {
+        server.metrics.turned_away();
+        return turn_away(stranger);
+    }
+    let Some(origin) = request.headers().get(ORIGIN).filter(|_| !is_public).cloned() else {
+        return next.run(request).await;
+    };
+    let is_preflight =
+        request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    let mut response = if is_preflight { preflight() } else { next.run(request).await };
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("WWW-Authenticate, Mcp-Session-Id, X-Request-Id, ETag, Content-Range"),
+    );
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+    response
+}
+
+fn preflight() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, \
+             Last-Event-ID, X-Request-Id, If-None-Match, Range",
+        ),
+    );
+    response
+}
+
+fn turn_away(stranger: Stranger) -> Response {
+    let (code, message, hint) = match stranger {
+        Stranger::Host => (
+            "HOST_NOT_ALLOWED",
+            "This server does not answer to that host name",
+            "Use the address that it is bound to, or start it with that name allowed",
+        ),
+        Stranger::Origin => (
+            "ORIGIN_NOT_ALLOWED",
+            "Pages of that origin may not call this server",
+            "Start the server with that origin's host allowed",
+        ),
+    };
+    problem::refuse(StatusCode::FORBIDDEN, code, message, hint)
+}
+
+/// The view of one scheme, or the reply that there is none.
+pub(crate) fn view_of(server: &Server, scheme: &str) -> Result<quad_core::resolver::View, Box<Response>> {
+    let found = server.hub.resolver().view_of(scheme);
+    found.map_err(|error| Box::new(problem::refusal(StatusCode::NOT_FOUND, &error)))
+}

@@ -1,0 +1,280 @@
+//! `POST`, `GET` and `DELETE` on the protocol's endpoints, in the order in which the protocol wants them checked.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use quad_core::resolver::View;
+use quad_core::{Error, Kind, Principal};
+use quad_wire::limits::BODY_BYTES;
+use quad_wire::post::{self, Outcome, PostBody, PostReply};
+use quad_wire::{Endpoint, Fault, session_stream};
+
+use crate::door::Denial;
+use crate::http::{Server, view_of};
+use crate::{limits, metadata, problem, sse};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Every scheme.
+pub(crate) async fn all(State(server): State<Arc<Server>>, request: Request) -> Response {
+    answer(&server, View::All, request).await
+}
+
+/// One scheme.
+pub(crate) async fn one(
+    State(server): State<Arc<Server>>,
+    Path(scheme): Path<String>,
+    request: Request,
+) -> Response {
+    match view_of(&server, &scheme) {
+        Ok(view) => answer(&server, view, request).await,
+        Err(response) => *response,
+    }
+}
+
+/// The path that agents of the money scheme know.
+pub(crate) async fn agents(state: State<Arc<Server>>, request: Request) -> Response {
+    one(state, Path("brain".to_owned()), request).await
+}
+
+async fn answer(server: &Server, view: View, request: Request) -> Response {
+    let all_tools = server.all_tools
+        || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
+    let endpoint = Endpoint::new(server.hub.clone(), view, all_tools);
+    let (parts, body) = request.into_parts();
+    let has_sessions = session_stream::are_served(&endpoint, &parts.headers);
+    match parts.method {
+        Method::POST => answer_post(server, &endpoint, &parts, body).await,
+        Method::GET if has_sessions => open_stream(server, &endpoint, &parts.headers).await,
+        Method::DELETE if has_sessions => end_session(server, &endpoint, &parts.headers).await,
+        _ => {
+            let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
+            let mut response = problem::refuse(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "METHOD_NOT_ALLOWED",
+                "This path does not take that method",
+                "Send protocol messages with POST",
+            );
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+            response
+        }
+    }
+}
+
+async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: Body) -> Response {
+    let started = Instant::now();
+    let headers = &parts.headers;
+    let mut caller = match authenticate(server, headers).await {
+        Ok(caller) => caller,
+        Err(response) => return *response,
+    };
+    if !is_json(headers) {
+        return problem::refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            "The body must be JSON",
+            "Send Content-Type: application/json",
+        );
+    }
+    let body = match read_body(headers, body).await {
+        Ok(body) => body,
+        Err(response) => return *response,
+    };
+    let mut reply = post::answer(endpoint, &caller, headers, &body).await;
+    if matches!(reply.body, PostBody::Reauthenticate) {
+        // What was known about the token is no longer true; nothing has been done yet.
+        server.door.forget(authorization(headers));
+        caller = match authenticate(server, headers).await {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
+        reply = post::answer(endpoint, &caller, headers, &body).await;
+    }
+    server.metrics.answered(reply.method, reply.outcome, started.elapsed());
+    respond(server, headers, reply)
+}
+
+fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
+    let mut response = match reply.body {
+        PostBody::Accepted => empty(StatusCode::ACCEPTED),
+        PostBody::Message { status, json, scope } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = problem::json(status, json);
+            if let Some(missing) = scope {
+                let challenge =
+                    metadata::scope_challenge(server, headers, &missing.scope, &missing.description);
+                problem::set(&mut response, WWW_AUTHENTICATE, &challenge);
+            }
+            response
+        }
+        PostBody::Stream(messages) => sse::response(messages),
+        PostBody::Reauthenticate => unauthorized(
+            server,
+            headers,
+            true,
+            &Error::new(Kind::Credential, "auth_token_invalid", "The bearer token is no longer valid"),
+        ),
+    };
+    if let Some(session) = reply.session {
+        problem::set(&mut response, SESSION_ID, &session);
+    }
+    response
+}
+
+/// The stream of a legacy session.
+async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
+    let caller = match authenticate(server, headers).await {
+        Ok(caller) => caller,
+        Err(response) => return *response,
+    };
+    match session_stream::open(endpoint, &caller, headers).await {
+        Ok(messages) => sse::response(messages),
+        Err(fault) => refuse(&fault),
+    }
+}
+
+/// The end of a legacy session.
+async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
+    let caller = match authenticate(server, headers).await {
+        Ok(caller) => caller,
+        Err(response) => return *response,
+    };
+    match session_stream::end(endpoint, &caller, headers).await {
+        Ok(()) => empty(StatusCode::NO_CONTENT),
+        Err(fault) => refuse(&fault),
+    }
+}
+
+fn refuse(fault: &Fault) -> Response {
+    // Where no message was sent there is no reply to carry the error, so the status must.
+    let status =
+        if fault.status == 200 { problem::status_of(fault.error.kind()).as_u16() } else { fault.status };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    problem::json(status, fault.message(None))
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    response
+}
+
+/// Who is asking, or the reply that says how to prove it.
+pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
+    if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        return Err(Box::new(problem::refuse(
+            StatusCode::BAD_REQUEST,
+            "INVALID_REQUEST",
+            "There is more than one Authorization header",
+            "Send exactly one",
+        )));
+    }
+    let denial = match server.door.authenticate(authorization(headers)).await {
+        Ok(principal) => return Ok(principal),
+        Err(denial) => denial,
+    };
+    server.metrics.unauthorized();
+    let hint = "Send Authorization: Bearer with a token of this server; `quad token mint` makes one";
+    let response = match denial {
+        Denial::Missing { code, message } => {
+            unauthorized(server, headers, false, &Error::new(Kind::Credential, code, message).hint(hint))
+        }
+        Denial::Invalid { code, message } => {
+            unauthorized(server, headers, true, &Error::new(Kind::Credential, code, message).hint(hint))
+        }
+        Denial::Failed(error) => {
+            tracing::error!(code = error.code(), cause = error.causes(), "a credential could not be checked");
+            problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error)
+        }
+    };
+    Err(Box::new(response))
+}
+
+/// 401, with the challenge.
+pub(crate) fn unauthorized(
+    server: &Server,
+    headers: &HeaderMap,
+    token_was_sent: bool,
+    error: &Error,
+) -> Response {
+    let mut response = problem::refusal(StatusCode::UNAUTHORIZED, error);
+    let challenge = metadata::token_challenge(server, headers, token_was_sent);
+    problem::set(&mut response, WWW_AUTHENTICATE, &challenge);
+    response
+}
+
+/// The credential that a request shows.
+pub(crate) fn authorization(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = sent.map(|sent| sent.split(';').next().unwrap_or_default().trim());
+    essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+}
+
+/// The body, within its size and time.
+async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Response>> {
+    let too_large = || {
+        Box::new(problem::refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large")
+                .fact("limit_bytes", BODY_BYTES),
+        ))
+    };
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > BODY_BYTES) {
+        return Err(too_large());
+    }
+    let mut frames = body.into_data_stream();
+    let read = async {
+        // Nearly every body is one piece, which needs no copy.
+        let mut first = Bytes::new();
+        let mut rest: Vec<u8> = Vec::new();
+        while let Some(frame) = frames.next().await {
+            let frame = frame.map_err(|_| {
+                Box::new(problem::refuse(
+                    StatusCode::BAD_REQUEST,
+                    "BODY_BROKEN",
+                    "The body ended before its time",
+                    "Send it again",
+                ))
+            })?;
+            if first.len() + rest.len() + frame.len() > BODY_BYTES {
+                return Err(too_large());
+            }
+            if first.is_empty() && rest.is_empty() {
+                first = frame;
+            } else {
+                if rest.is_empty() {
+                    rest = std::mem::take(&mut first).to_vec();
+                }
+                rest.extend_from_slice(&frame);
+            }
+        }
+        Ok(if rest.is_empty() { first } else { rest.into() })
+    };
+    match tokio::time::timeout(limits::BODY_TIME, read).await {
+        Ok(read) => read,
+        Err(_) => Err(Box::new(problem::refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            "BODY_TOO_SLOW",
+            "The body took too long to arrive",
+            "Send it again",
+        ))),
+    }
+}
+
+/// How a read outside the protocol went, for the figures.
+pub(crate) fn outcome_of(kind: Kind) -> Outcome {
+    if kind == Kind::Internal { Outcome::Failed } else { Outcome::Refused }
+}

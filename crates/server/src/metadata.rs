@@ -1,0 +1,83 @@
+//! What anybody may know about this server: its name, its revisions, and where tokens come from.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HOST, HeaderValue};
+use http::{HeaderMap, StatusCode};
+use quad_wire::Revision;
+use serde_json::{Value, json};
+
+use crate::http::Server;
+use crate::problem;
+
+/// Where a client finds out how to get a token, behind the server's own URL.
+const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+
+/// `GET /mcp/info`.
+pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
+    let versions: Vec<&str> = Revision::ALL.into_iter().map(Revision::as_str).collect();
+    let schemes = server.hub.resolver().scheme_names();
+    let endpoints: Vec<String> =
+        std::iter::once("/mcp".to_owned()).chain(schemes.iter().map(|name| format!("/mcp/{name}"))).collect();
+    let body = json!({
+        "name": server.hub.name(),
+        "version": server.hub.version(),
+        "protocolVersions": versions,
+        "endpoints": endpoints,
+        "authentication": if server.door.is_guarded() { "bearer" } else { "none" },
+    });
+    problem::json(StatusCode::OK, body.to_string())
+}
+
+/// `GET /.well-known/oauth-protected-resource`, RFC 9728; any page may read it.
+pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
+    let mut body = json!({
+        "resource": format!("{}/mcp", base_url(&server, &headers)),
+        "scopes_supported": server.hub.resolver().every_scope(),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Quadrivium",
+    });
+    if let (false, Some(body)) = (server.authorization_servers.is_empty(), body.as_object_mut()) {
+        let servers: Vec<Value> =
+            server.authorization_servers.iter().map(|url| url.as_str().into()).collect();
+        body.insert("authorization_servers".into(), servers.into());
+    }
+    let mut response = problem::json(StatusCode::OK, body.to_string());
+    response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+/// The challenge of a 401: where to get a token, and what to ask for.
+pub(crate) fn token_challenge(server: &Server, headers: &HeaderMap, token_was_sent: bool) -> String {
+    let error = if token_was_sent { r#"error="invalid_token", "# } else { "" };
+    let url = base_url(server, headers);
+    format!(r#"Bearer {error}resource_metadata="{url}{PROTECTED_RESOURCE}", scope="{}""#, server.first_scopes)
+}
+
+/// The challenge of a 403: which scope would have helped.
+pub(crate) fn scope_challenge(
+    server: &Server,
+    headers: &HeaderMap,
+    scope: &str,
+    description: &str,
+) -> String {
+    let url = base_url(server, headers);
+    let description: String =
+        description.chars().filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\')).collect();
+    format!(
+        r#"Bearer error="insufficient_scope", scope="{scope}", resource_metadata="{url}{PROTECTED_RESOURCE}", error_description="{description}""#
+    )
+}
+
+/// How the outside reaches us: as configured, else as this request did. Its `Host` has been checked.
+fn base_url(server: &Server, headers: &HeaderMap) -> String {
+    if let Some(url) = &server.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    match headers.get(HOST).and_then(|host| host.to_str().ok()) {
+        Some(host) => format!("http://{}", host.to_ascii_lowercase()),
+        None => format!("http://{}", server.bound),
+    }
+}

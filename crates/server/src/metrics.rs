@@ -1,0 +1,98 @@
+//! Figures about the doors, in Prometheus' text form. They name methods and outcomes, never callers or addresses.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use quad_wire::post::Outcome;
+use quad_wire::{Hub, Method};
+
+const OUTCOMES: [Outcome; 3] = [Outcome::Ok, Outcome::Refused, Outcome::Failed];
+
+/// Counters since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    /// For each method, and at the end for everything that is none, one counter an outcome.
+    requests: [[AtomicU64; OUTCOMES.len()]; Method::ALL.len() + 1],
+    microseconds: AtomicU64,
+    unauthorized: AtomicU64,
+    turned_away: AtomicU64,
+}
+
+impl Metrics {
+    /// A request of a method has been answered, or its stream has begun.
+    pub(crate) fn answered(&self, method: Option<Method>, outcome: Outcome, took: Duration) {
+        let row = method.and_then(|method| Method::ALL.iter().position(|known| *known == method));
+        let column = match outcome {
+            Outcome::Ok => 0,
+            Outcome::Refused => 1,
+            Outcome::Failed => 2,
+        };
+        self.requests[row.unwrap_or(Method::ALL.len())][column].fetch_add(1, Relaxed);
+        self.microseconds.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// A credential was missing or not good.
+    pub(crate) fn unauthorized(&self) {
+        self.unauthorized.fetch_add(1, Relaxed);
+    }
+
+    /// A request was for another server, or from a page of somebody else.
+    pub(crate) fn turned_away(&self) {
+        self.turned_away.fetch_add(1, Relaxed);
+    }
+
+    /// The text.
+    pub(crate) fn render(&self, hub: &Hub) -> String {
+        let mut text = String::from("# TYPE quad_requests_total counter\n");
+        let mut all = 0;
+        for (row, counters) in self.requests.iter().enumerate() {
+            let method = Method::ALL.get(row).map_or("other", |method| method.as_str());
+            for (outcome, counter) in OUTCOMES.iter().zip(counters) {
+                let count = counter.load(Relaxed);
+                all += count;
+                let outcome = match outcome {
+                    Outcome::Ok => "ok",
+                    Outcome::Refused => "refused",
+                    Outcome::Failed => "failed",
+                };
+                if count > 0 {
+                    let _ = writeln!(
+                        text,
+                        "quad_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}} {count}"
+                    );
+                }
+            }
+        }
+        let seconds = self.microseconds.load(Relaxed) as f64 / 1e6;
+        let cache = hub.resolver().cache_figures();
+        let _ = write!(
+            text,
+            "# TYPE quad_request_duration_seconds summary\n\
+             quad_request_duration_seconds_sum {seconds}\n\
+             quad_request_duration_seconds_count {all}\n\
+             # TYPE quad_unauthorized_total counter\n\
+             quad_unauthorized_total {}\n\
+             # TYPE quad_turned_away_total counter\n\
+             quad_turned_away_total {}\n\
+             # TYPE quad_cache_hits_total counter\n\
+             quad_cache_hits_total {}\n\
+             # TYPE quad_cache_misses_total counter\n\
+             quad_cache_misses_total {}\n\
+             # TYPE quad_cache_entries gauge\n\
+             quad_cache_entries {}\n\
+             # TYPE quad_cache_bytes gauge\n\
+             quad_cache_bytes {}\n\
+             # TYPE quad_streams_open gauge\n\
+             quad_streams_open {}\n",
+            self.unauthorized.load(Relaxed),
+            self.turned_away.load(Relaxed),
+            cache.hits,
+            cache.misses,
+            cache.entries,
+            cache.bytes,
+            hub.open_streams(),
+        );
+        text
+    }
+}

@@ -1,0 +1,45 @@
+//! Refusals outside the protocol: a status, and the same envelope as everywhere.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{HeaderName, StatusCode};
+use quad_core::{Error, Kind};
+
+/// A JSON document.
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An error as the body of a reply with that status.
+pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
+    json(status, serde_json::Value::Object(error.envelope()).to_string())
+}
+
+/// A refusal of what was sent.
+pub(crate) fn refuse(status: StatusCode, code: &'static str, message: &str, hint: &str) -> Response {
+    refusal(status, &Error::new(Kind::BadInput, code, message).hint(hint))
+}
+
+/// The status of an error, where a status is all that there is.
+pub(crate) fn status_of(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Scope => StatusCode::FORBIDDEN,
+        Kind::NotFound => StatusCode::NOT_FOUND,
+        Kind::BadInput => StatusCode::BAD_REQUEST,
+        Kind::Conflict => StatusCode::CONFLICT,
+        Kind::Limit => StatusCode::TOO_MANY_REQUESTS,
+        Kind::Credential => StatusCode::UNAUTHORIZED,
+        Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Sets a header, unless the value cannot stand in one.
+pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}

@@ -1,0 +1,75 @@
+//! The `Range` header: one range of bytes, or none.
+
+/// What a range asks of contents of a known length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Range {
+    /// Everything: no range, several, or one that cannot be understood, which HTTP says to ignore.
+    All,
+    /// From the first to the last byte, both included.
+    Part {
+        /// The first byte.
+        first: usize,
+        /// The last byte.
+        last: usize,
+    },
+    /// Beyond the end.
+    Unsatisfiable,
+}
+
+impl Range {
+    /// Reads a `Range` header for contents of `length` bytes.
+    pub(crate) fn read(header: Option<&str>, length: usize) -> Range {
+        let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
+            return Range::All;
+        };
+        let Some((first, last)) = spec.trim().split_once('-') else { return Range::All };
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            // More digits than a number can hold are still a number: a very large one.
+            plain.then(|| text.parse::<usize>().unwrap_or(usize::MAX))
+        };
+        match (first.is_empty(), number(first), last.is_empty(), number(last)) {
+            (true, _, false, Some(0)) => Range::Unsatisfiable,
+            (true, _, false, Some(_)) if length == 0 => Range::Unsatisfiable,
+            (true, _, false, Some(tail)) => {
+                Range::Part { first: length.saturating_sub(tail), last: length - 1 }
+            }
+            (false, Some(first), true, _) if first < length => Range::Part { first, last: length - 1 },
+            (false, Some(first), false, Some(last)) if last < first => Range::All,
+            (false, Some(first), false, Some(last)) if first < length => {
+                Range::Part { first, last: last.min(length - 1) }
+            }
+            (false, Some(_), true, _) | (false, Some(_), false, Some(_)) => Range::Unsatisfiable,
+            _ => Range::All,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_one_range_and_ignores_what_it_cannot_read() {
+        let check = |header: &str, length: usize, expect: Range| {
+            assert_eq!(Range::read(Some(header), length), expect, "{header} of {length}");
+        };
+        let part = |first, last| Range::Part { first, last };
+        check("bytes=0-3", 10, part(0, 3));
+        check("bytes=5-", 10, part(5, 9));
+        check("bytes=-4", 10, part(6, 9));
+        check("bytes=-40", 10, part(0, 9));
+        check("bytes=0-99999999999999999999999", 10, part(0, 9));
+        check("bytes=10-", 10, Range::Unsatisfiable);
+        check("bytes=10-12", 10, Range::Unsatisfiable);
+        check("bytes=-0", 10, Range::Unsatisfiable);
+        check("bytes=0-", 0, Range::Unsatisfiable);
+        check("bytes=-1", 0, Range::Unsatisfiable);
+        for ignored in
+            ["bytes=3-1", "bytes=0-1,4-5", "items=0-1", "bytes=a-b", "bytes=-", "bytes=", "bytes=+1-2"]
+        {
+            check(ignored, 10, Range::All);
+        }
+        assert_eq!(Range::read(None, 10), Range::All);
+    }
+}

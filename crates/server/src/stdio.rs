@@ -1,0 +1,80 @@
+//! The stdio door: one client, one pair of pipes, until the client closes its end.
+
+use std::sync::Arc;
+
+use quad_core::resolver::View;
+use quad_core::{Principal, Resolver};
+use quad_wire::limits::{LINE_BYTES, PIPE_MESSAGES};
+use quad_wire::pipe::Pipe;
+use quad_wire::{Endpoint, Hub, HubOptions};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
+use tokio::sync::mpsc;
+
+use crate::lines::{Line, Lines};
+
+/// What the stdio door is made from.
+pub struct StdioOptions {
+    /// What is served.
+    pub resolver: Arc<Resolver>,
+    /// Who is at the other end.
+    pub principal: Principal,
+    /// Which schemes it sees.
+    pub view: View,
+    /// Whether `tools/list` shows every tool, not only the core ones.
+    pub all_tools: bool,
+    /// The server's name, as clients see it.
+    pub name: &'static str,
+    /// The server's version, as clients see it.
+    pub version: &'static str,
+}
+
+/// Serves until the reader ends, then finishes what is running. Nothing but protocol messages is written.
+pub async fn serve(
+    options: StdioOptions,
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin,
+) -> std::io::Result<()> {
+    let StdioOptions { resolver, principal, view, all_tools, name, version } = options;
+    let hub = Hub::new(HubOptions { resolver, sessions: None, name, version });
+    let (sender, messages) = mpsc::channel(PIPE_MESSAGES);
+    let mut pipe = Pipe::new(Endpoint::new(hub, view, all_tools), principal, sender);
+    let read = async move {
+        let mut lines = Lines::new(reader, LINE_BYTES);
+        let ended = loop {
+            match lines.next().await {
+                Ok(Some(Line::Text(line))) => pipe.line(line).await,
+                Ok(Some(Line::TooLong)) => pipe.line_too_long().await,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        // Drops the last sender, which ends the writing half.
+        pipe.finish().await;
+        ended
+    };
+    let write = write_all(messages, writer);
+    tokio::pin!(read, write);
+    tokio::select! {
+        ended = &mut read => {
+            write.await?;
+            ended
+        }
+        // Nobody reads any more; whatever is still asked cannot be answered.
+        broken = &mut write => broken,
+    }
+}
+
+async fn write_all(
+    mut messages: mpsc::Receiver<Vec<u8>>,
+    writer: impl AsyncWrite + Unpin,
+) -> std::io::Result<()> {
+    let mut writer = BufWriter::new(writer);
+    while let Some(message) = messages.recv().await {
+        writer.write_all(&message).await?;
+        writer.write_all(b"\n").await?;
+        if messages.is_empty() {
+            writer.flush().await?;
+        }
+    }
+    writer.flush().await
+}

@@ -1,0 +1,328 @@
+//! What is refused over HTTP, with which status and which number, in the order of the protocol's checks.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, modern, request};
+use crate::server::{start, start_with};
+
+const MODERN: (&str, &str) = ("MCP-Protocol-Version", "2026-07-28");
+
+#[tokio::test]
+async fn strangers_are_turned_away_before_anything_else() {
+    let running = start().await;
+    let client = running.client_with("");
+    for (host, origin, status) in [
+        ("evil.example", "", 403),
+        ("", "https://evil.example", 403),
+        ("", "null", 403),
+        ("", "http://localhost:1234", 401),
+        ("quad.example.com", "https://quad.example.com", 401),
+        ("", "", 401),
+    ] {
+        let mut headers = vec![("Origin", origin), ("Authorization", "")];
+        if !host.is_empty() {
+            headers.push(("Host", host));
+        }
+        let reply = client.post_raw(&headers, "{").await;
+        assert_eq!(reply.status, status, "{host} {origin}");
+        assert!(reply.json()["code"].is_string());
+        let page_may_read = reply.header("access-control-allow-origin");
+        assert_eq!(page_may_read.is_some(), status == 401 && !origin.is_empty(), "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_or_bad_token_is_challenged_before_the_body_is_read() {
+    let running = start().await;
+    let nobody = running.client();
+    let missing = nobody.post_raw(&[("Authorization", ""), ("Content-Type", "text/plain")], "{").await;
+    assert_eq!(missing.status, 401);
+    let challenge = missing.header("www-authenticate").unwrap();
+    let metadata =
+        format!("resource_metadata=\"http://{}/.well-known/oauth-protected-resource/mcp\"", running.address);
+    assert!(challenge.starts_with("Bearer ") && challenge.contains(&metadata), "{challenge}");
+    assert!(challenge.contains("scope=\"toy:read\"") && !challenge.contains("error="), "{challenge}");
+    let bad = running.client_with("nonsense").post_raw(&[], "{").await;
+    assert_eq!(bad.status, 401);
+    assert!(bad.header("www-authenticate").unwrap().contains("error=\"invalid_token\""));
+    let basic = nobody.post_raw(&[("Authorization", "Basic eDp5")], "{").await;
+    assert_eq!(basic.status, 401);
+    let twice =
+        nobody.post_raw(&[("Authorization", "Bearer all"), ("Authorization", "Bearer all")], "{").await;
+    assert_eq!(twice.status, 400);
+    for method in ["GET", "DELETE"] {
+        assert_eq!(nobody.send(method, "/mcp", &[("Authorization", "")], b"").await.status, 401, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn other_methods_and_media_types_and_sizes_are_refused() {
+    let running = start().await;
+    let client = running.client();
+    for method in ["PUT", "PATCH", "OPTIONS"] {
+        let reply = client.send(method, "/mcp", &[], b"").await;
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("POST, GET, DELETE")), "{method}");
+    }
+    for method in ["GET", "DELETE"] {
+        let reply = client.send(method, "/mcp", &[MODERN], b"").await;
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")), "{method}");
+    }
+    assert_eq!(client.post_raw(&[("Content-Type", "text/plain")], "{}").await.status, 415);
+    assert_eq!(client.post_raw(&[("Content-Type", "")], "{}").await.status, 415);
+    let ping = request(1, "ping", json!({})).to_string();
+    assert_eq!(
+        client.post_raw(&[("Content-Type", "Application/JSON; charset=utf-8")], &ping).await.status,
+        200
+    );
+    for accept in ["*/*", "application/json", ""] {
+        assert_eq!(client.post_raw(&[("Accept", accept)], &ping).await.status, 200, "{accept}");
+    }
+    let huge = vec![b' '; (4 << 20) + 1];
+    assert_eq!(client.send("POST", "/mcp", &[], &huge).await.status, 413);
+    let chunked = format!("{:x}\r\n", huge.len()).into_bytes();
+    let chunked = [chunked, huge, b"\r\n0\r\n\r\n".to_vec()].concat();
+    let headers = [("Transfer-Encoding", "chunked"), ("Content-Length", "")];
+    assert_eq!(client.send("POST", "/mcp", &headers, &chunked).await.status, 413);
+    assert_eq!(client.send("GET", "/nowhere", &[], b"").await.status, 404);
+    assert_eq!(client.send("POST", "/healthz", &[], b"").await.status, 405);
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_told_so() {
+    let running = start().await;
+    let client = running.client();
+    for (body, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("null", -32600),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1}"#, -32600),
+    ] {
+        let reply = client.post_raw(&[], body).await;
+        assert_eq!(reply.fault(), (400, code), "{body}");
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+    }
+    let modern_batch =
+        client.post_raw(&[MODERN], r#"[{"jsonrpc":"2.0","id":1,"method":"server/discover"}]"#).await;
+    assert_eq!(modern_batch.fault(), (400, -32600));
+}
+
+async fn post(client: &Client, headers: &[(&str, &str)], body: &Value) -> (u16, i64) {
+    client.post_raw(headers, &body.to_string()).await.fault()
+}
+
+#[tokio::test]
+async fn a_modern_request_must_be_complete_and_agree_with_its_headers() {
+    let running = start().await;
+    let client = running.client();
+    let read = |params: Value| request(1, "resources/read", params);
+    let full = read(modern(json!({"uri": "toy://static"})));
+    let method = ("Mcp-Method", "resources/read");
+    let name = ("Mcp-Name", "toy://static");
+    let with_version = |version: &str| {
+        let mut params = modern(json!({"uri": "toy://static"}));
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
+        read(params)
+    };
+    let without = |key: &str| {
+        let mut params = modern(json!({"uri": "toy://static"}));
+        params["_meta"].as_object_mut().unwrap().remove(key);
+        read(params)
+    };
+
+    assert_eq!(post(&client, &[MODERN, method, name], &full).await, (200, 0));
+    // No `_meta`, or half of it, though the header says modern.
+    assert_eq!(
+        post(&client, &[MODERN, method, name], &read(json!({"uri": "toy://static"}))).await,
+        (400, -32602)
+    );
+    let half = without("io.modelcontextprotocol/clientCapabilities");
+    assert_eq!(post(&client, &[MODERN, method, name], &half).await, (400, -32602));
+    let other_half = without("io.modelcontextprotocol/protocolVersion");
+    assert_eq!(post(&client, &[MODERN, method, name], &other_half).await, (400, -32602));
+    assert_eq!(
+        post(&client, &[MODERN, method, name], &request(1, "resources/read", json!([]))).await,
+        (400, -32602)
+    );
+    // The version's header.
+    assert_eq!(post(&client, &[method, name], &full).await, (400, -32020));
+    assert_eq!(
+        post(&client, &[("MCP-Protocol-Version", "2025-11-25"), method, name], &full).await,
+        (400, -32020)
+    );
+    assert_eq!(post(&client, &[MODERN, MODERN, method, name], &full).await, (400, -32020));
+    // A mismatch comes before an unsupported version.
+    assert_eq!(post(&client, &[MODERN, method, name], &with_version("1900-01-01")).await, (400, -32020));
+    let old = ("MCP-Protocol-Version", "1900-01-01");
+    assert_eq!(post(&client, &[old, method, name], &with_version("1900-01-01")).await, (400, -32022));
+    // The method's header.
+    assert_eq!(post(&client, &[MODERN, name], &full).await, (400, -32020));
+    assert_eq!(post(&client, &[MODERN, method, method, name], &full).await, (400, -32020));
+    assert_eq!(post(&client, &[MODERN, ("Mcp-Method", "Resources/Read"), name], &full).await, (400, -32020));
+    // The name's header.
+    assert_eq!(post(&client, &[MODERN, method], &full).await, (400, -32020));
+    assert_eq!(post(&client, &[MODERN, method, ("Mcp-Name", "toy://other")], &full).await, (400, -32020));
+    let encoded = ("Mcp-Name", "=?base64?dG95Oi8vc3RhdGlj?=");
+    assert_eq!(post(&client, &[MODERN, method, encoded], &full).await, (200, 0));
+    assert_eq!(post(&client, &[MODERN, method, ("Mcp-Name", "=?base64?!?=")], &full).await, (400, -32020));
+}
+
+#[tokio::test]
+async fn an_unsupported_version_is_told_what_is_supported() {
+    let running = start().await;
+    let mut params = modern(json!({}));
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1900-01-01".into();
+    let body = request(1, "server/discover", params).to_string();
+    let headers = [("MCP-Protocol-Version", "1900-01-01"), ("Mcp-Method", "server/discover")];
+    let reply = running.client().post_raw(&headers, &body).await.json();
+    assert_eq!(reply["error"]["data"]["requested"], "1900-01-01");
+    let supported = &reply["error"]["data"]["supported"];
+    let discovered = running.client().modern("server/discover", json!({})).await.json();
+    assert_eq!(*supported, discovered["result"]["supportedVersions"]);
+    // A legacy request may name it too, in the header only.
+    let legacy = running.client().legacy(&[("MCP-Protocol-Version", "1900-01-01")], "ping", json!({})).await;
+    assert_eq!(legacy.fault(), (400, -32022));
+}
+
+#[tokio::test]
+async fn methods_and_parameters_are_checked_in_both_eras() {
+    let running = start().await;
+    let client = running.client();
+    for (method, params, modern_fault, legacy_fault) in [
+        ("nonsense", json!({}), (404, -32601), (200, -32601)),
+        ("resources/raed", json!({}), (404, -32601), (200, -32601)),
+        ("logging/setLevel", json!({}), (404, -32601), (200, -32601)),
+        ("initialize", json!({}), (404, -32601), (200, 0)),
+        ("ping", json!({}), (404, -32601), (200, 0)),
+        ("resources/subscribe", json!({}), (404, -32601), (400, -32600)),
+        ("server/discover", json!({}), (200, 0), (200, -32601)),
+        ("resources/read", json!({}), (200, -32602), (200, -32602)),
+        ("resources/read", json!({"uri": 5}), (200, -32602), (200, -32602)),
+        ("resources/read", json!({"uri": "toy://items/none"}), (200, -32602), (200, -32002)),
+        ("resources/read", json!({"uri": "toy://nope"}), (200, -32602), (200, -32602)),
+        ("resources/read", json!({"uri": "http://x"}), (200, -32602), (200, -32602)),
+        ("resources/read", json!({"uri": "toy://items/..%2f"}), (200, -32602), (200, -32602)),
+        ("resources/read", json!({"uri": "toy://broken"}), (200, -32603), (200, -32603)),
+        ("resources/list", json!({"cursor": "garbage"}), (200, -32602), (200, -32602)),
+        ("resources/list", json!({"cursor": 5}), (200, -32602), (200, -32602)),
+        ("tools/list", json!({"cursor": "garbage"}), (200, -32602), (200, -32602)),
+        ("resources/templates/list", json!({"cursor": ""}), (200, -32602), (200, -32602)),
+        ("prompts/get", json!({"name": "nobody"}), (200, -32602), (200, -32602)),
+        ("prompts/get", json!({"name": "toy_greet"}), (200, -32602), (200, -32602)),
+        ("prompts/get", json!({"name": "toy_greet", "arguments": {"who": 5}}), (200, -32602), (200, -32602)),
+        ("tools/call", json!({"name": "nobody"}), (200, -32602), (200, -32602)),
+        ("tools/call", json!({}), (200, -32602), (200, -32602)),
+        ("tools/call", json!({"name": "toy_set", "arguments": []}), (200, -32602), (200, -32602)),
+        ("completion/complete", json!({}), (200, -32602), (200, -32602)),
+        ("subscriptions/listen", json!({}), (200, -32602), (200, -32601)),
+    ] {
+        assert_eq!(
+            client.modern(method, params.clone()).await.fault(),
+            modern_fault,
+            "modern {method} {params}"
+        );
+        assert_eq!(
+            client.legacy(&[], method, params.clone()).await.fault(),
+            legacy_fault,
+            "legacy {method} {params}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_missing_thing_names_itself_and_a_fault_of_ours_says_nothing() {
+    let running = start().await;
+    let client = running.client();
+    let missing = client.modern("resources/read", json!({"uri": "toy://items/none"})).await.json();
+    assert_eq!(missing["error"]["data"]["uri"], "toy://items/none");
+    assert_eq!(missing["error"]["data"]["kind"], "not_found");
+    let broken = client.modern("resources/read", json!({"uri": "toy://broken"})).await;
+    assert!(!String::from_utf8_lossy(&broken.body).contains("fire"));
+    assert_eq!(
+        client.modern("resources/raed", json!({})).await.json()["error"]["data"]["hint"],
+        "The nearest is resources/read"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_scope_is_403_with_a_challenge_in_both_eras() {
+    let running = start().await;
+    let client = running.client_with("reader");
+    for (method, params) in [
+        ("resources/read", json!({"uri": "toy://secret"})),
+        ("tools/call", json!({"name": "toy_set", "arguments": {"id": "a", "value": "b"}})),
+        ("tools/call", json!({"name": "toy_secret"})),
+    ] {
+        for reply in
+            [client.modern(method, params.clone()).await, client.legacy(&[], method, params.clone()).await]
+        {
+            assert_eq!(reply.fault(), (403, -32602), "{method}");
+            assert_eq!(reply.json()["error"]["data"]["code"], "SCOPE_INSUFFICIENT");
+            let challenge = reply.header("www-authenticate").unwrap();
+            assert!(
+                challenge.starts_with("Bearer error=\"insufficient_scope\", scope=\"toy:"),
+                "{challenge}"
+            );
+            assert!(
+                challenge.contains("resource_metadata=") && challenge.contains("error_description="),
+                "{challenge}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_withdrawn_token_is_looked_up_again_within_the_same_request() {
+    let running = start().await;
+    let client = running.client();
+    let read = || client.modern("resources/read", json!({"uri": "toy://static"}));
+    assert_eq!(read().await.status, 200);
+    // The keeper still remembers the token as of before; the audit commit notices.
+    running.world.touch(quad_core::Tag::new("token:all"));
+    assert_eq!(read().await.status, 200);
+    running.world.touch(quad_core::Tag::new("token:all"));
+    let twin = client.send("GET", "/v1/resources?uri=toy://static", &[], b"").await;
+    assert_eq!(twin.status, 200);
+}
+
+#[tokio::test]
+async fn without_a_keeper_everybody_comes_in_and_without_sessions_nobody_streams() {
+    let running = start_with(false, false).await;
+    let client = running.client_with("whatever");
+    let reply = client.post_raw(&[("Authorization", "")], &request(1, "ping", json!({})).to_string()).await;
+    assert_eq!(reply.json(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    for method in ["GET", "DELETE"] {
+        let reply = client.send(method, "/mcp", &[], b"").await;
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
+    }
+    let opened = client.legacy(&[], "initialize", json!({"protocolVersion": "2025-11-25"})).await;
+    assert_eq!(opened.header("mcp-session-id"), None);
+    assert_eq!(opened.json()["result"]["capabilities"]["resources"], json!({}));
+}
+
+#[tokio::test]
+async fn every_call_leaves_one_event() {
+    let running = start().await;
+    let client = running.client_with("reader");
+    let calls = [
+        ("resources/read", json!({"uri": "toy://static"})),
+        ("resources/read", json!({"uri": "toy://secret"})),
+        ("resources/read", json!({"uri": "http://x"})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "toy_show"})),
+        ("tools/call", json!({"name": "toy_media"})),
+        ("tools/call", json!({"name": "nobody"})),
+    ];
+    for (count, (method, params)) in calls.iter().enumerate() {
+        client.modern(method, params.clone()).await;
+        let events = running.world.events();
+        assert_eq!(events.len(), count + 1, "{method}");
+        assert_eq!(events[count].inputs["method"], *method);
+    }
+}

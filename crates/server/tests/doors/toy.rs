@@ -1,0 +1,387 @@
+//! A scheme, a journal and a feed that live in memory: as little as the path of a read needs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
+use quad_core::tool::{Block, Call, Called, Effect};
+use quad_core::{
+    Address, Basis, Body, BoxFuture, Change, Content, Error, EventDraft, Feed, Journal, Need, NotRecorded,
+    Principal, Reading, Receipt, Resolver, Result, Route, RouteSpec, Scheme, Tag, TenantId, Tool, ToolOutput,
+    Version,
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
+
+/// Everything the tests look at or turn.
+pub struct World {
+    state: Mutex<State>,
+    changes: broadcast::Sender<Arc<Change>>,
+    /// Tool calls that wait for ever and have been dropped.
+    pub dropped: AtomicUsize,
+    /// Tool calls that wait for ever and have begun.
+    pub begun: AtomicUsize,
+    /// Lets slow tools go on.
+    pub go: tokio::sync::Semaphore,
+    /// Slow tools that have come to their end.
+    pub finished: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    version: i64,
+    items: BTreeMap<String, String>,
+    log: Vec<Arc<Change>>,
+    events: Vec<EventDraft>,
+}
+
+impl World {
+    pub fn new() -> Arc<World> {
+        let world = World {
+            state: Mutex::default(),
+            changes: broadcast::Sender::new(64),
+            dropped: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+            go: tokio::sync::Semaphore::new(0),
+            finished: AtomicUsize::new(0),
+        };
+        let world = Arc::new(world);
+        world.set("one", "first");
+        world
+    }
+
+    pub fn resolver(self: &Arc<World>) -> Arc<Resolver> {
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Toy(self.clone()))];
+        Arc::new(Resolver::new(schemes, self.clone(), self.clone()).unwrap())
+    }
+
+    /// Writes an item, as a tool would.
+    pub fn set(&self, id: &str, value: &str) -> Receipt {
+        let mut state = self.state.lock().unwrap();
+        let is_new = state.items.insert(id.to_owned(), value.to_owned()).is_none();
+        let mut tags = vec![item(id)];
+        if is_new {
+            tags.push(Tag::listing("toy"));
+        }
+        self.commit(&mut state, tags)
+    }
+
+    /// A commit that touches exactly this.
+    pub fn touch(&self, tag: Tag) {
+        let mut state = self.state.lock().unwrap();
+        self.commit(&mut state, vec![tag]);
+    }
+
+    /// The version now.
+    pub fn version(&self) -> i64 {
+        self.state.lock().unwrap().version
+    }
+
+    /// What has been written down.
+    pub fn events(&self) -> Vec<EventDraft> {
+        self.state.lock().unwrap().events.clone()
+    }
+
+    fn commit(&self, state: &mut State, tags: Vec<Tag>) -> Receipt {
+        state.version += 1;
+        let change = Arc::new(Change { version: Version(state.version), tags });
+        state.log.push(change.clone());
+        let _ = self.changes.send(change);
+        Receipt {
+            version: Version(state.version),
+            sequence: state.events.len() as i64,
+            event_id: "evt_w".into(),
+        }
+    }
+}
+
+fn item(id: &str) -> Tag {
+    Tag::new(format!("toy:item:{id}"))
+}
+
+impl Feed for World {
+    fn listen<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+        Box::pin(async { Ok(self.changes.subscribe()) })
+    }
+}
+
+impl Journal for World {
+    fn record<'a>(
+        &'a self,
+        _: &'a TenantId,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        Box::pin(async move {
+            let mut state = self.state.lock().unwrap();
+            for (index, basis) in bases.iter().enumerate() {
+                let since = basis.version.unwrap_or(Version(0));
+                let mut newer = state.log.iter().filter(|change| change.version > since);
+                if newer.any(|change| basis.is_touched_by(&change.tags)) {
+                    return Err(NotRecorded::Stale(index));
+                }
+            }
+            state.events.push(event);
+            let sequence = state.events.len() as i64;
+            Ok(Receipt {
+                version: Version(state.version),
+                sequence,
+                event_id: format!("evt_{sequence}").into(),
+            })
+        })
+    }
+}
+
+pub struct Toy(Arc<World>);
+
+const READ: Need = Need(&["toy:read"]);
+const WRITE: Need = Need(&["toy:write"]);
+const SECRET: Need = Need(&["toy:secret"]);
+
+const ROUTES: [(&str, Need); 8] = [
+    ("toy://static", READ),
+    ("toy://items/{id}", READ),
+    ("toy://picture", READ),
+    ("toy://pair", READ),
+    ("toy://forever", READ),
+    ("toy://volatile", READ),
+    ("toy://secret", SECRET),
+    ("toy://broken", READ),
+];
+
+static PROMPTS: [Prompt; 2] = [
+    Prompt {
+        name: "toy_greet",
+        title: "Greet",
+        description: "Greets somebody",
+        arguments: &[PromptArgument { name: "who", description: "Whom to greet", required: true }],
+        need: READ,
+    },
+    Prompt { name: "toy_show", title: "Show", description: "Shows things", arguments: &[], need: READ },
+];
+
+impl Scheme for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn instructions(&self) -> &'static str {
+        "Start with toy://static."
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        &["toy:read", "toy:write", "toy:secret"]
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        ROUTES
+            .iter()
+            .map(|(template, need)| Route {
+                spec: RouteSpec::parse(template).unwrap(),
+                name: "toy",
+                title: "Toy",
+                description: "A toy",
+                mime_type: None,
+                need: *need,
+                advertised: true,
+            })
+            .collect()
+    }
+
+    fn read<'a>(
+        &'a self,
+        _: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>> {
+        Box::pin(async move {
+            let state = self.0.state.lock().unwrap();
+            let basis = Basis::at(Version(state.version));
+            let text = |text: &str| Content::text("text/plain", text);
+            Ok(match route {
+                0 => Reading::new(text("never \"changes\"\n"), basis),
+                1 => {
+                    let id = address.variable("id").unwrap();
+                    let Some(value) = state.items.get(id) else {
+                        return Err(Error::not_found(address.requested()));
+                    };
+                    Reading::new(Content::json(&json!({"id": id, "value": value}))?, basis.on(item(id)))
+                }
+                2 => {
+                    let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
+                    Reading::new(Content { mime_type: "image/png".into(), body }, basis)
+                }
+                3 => {
+                    let mut reading = Reading::new(text("left"), basis);
+                    reading.contents.push(text("right"));
+                    reading
+                }
+                4 => Reading { immutable: true, ..Reading::new(text("for ever"), basis) },
+                5 => Reading { cacheable: false, ..Reading::new(text("once"), basis) },
+                6 => Reading::new(text("psst"), basis),
+                _ => return Err(Error::internal("the disk is on fire")),
+            })
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        _: &'a Principal,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Listing>> {
+        Box::pin(async move {
+            let state = self.0.state.lock().unwrap();
+            let fixed = [("toy://static".to_owned(), "static")].into_iter();
+            let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
+            let listed = |(uri, name): (String, &'static str)| Listed {
+                uri,
+                name: name.into(),
+                title: None,
+                description: None,
+                mime_type: "text/plain".into(),
+                priority: Some(0.5),
+            };
+            let mut entries: Vec<Listed> = fixed.chain(items).map(listed).collect();
+            entries.sort_by(|a, b| a.uri.cmp(&b.uri));
+            if let Some(after) = after {
+                entries.retain(|entry| entry.uri.as_str() > after);
+            }
+            let more = entries.len() > limit;
+            entries.truncate(limit);
+            let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
+            let basis = Basis::at(Version(state.version)).on(Tag::listing("toy"));
+            Ok(Listing { entries, next, basis })
+        })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            let state = self.0.state.lock().unwrap();
+            let values: Vec<String> = match query.subject {
+                Subject::Template(_) => {
+                    state.items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
+                }
+                Subject::Prompt(_) => vec!["world".to_owned()],
+            };
+            Ok(Completion { total: values.len(), values, basis: Basis::at(Version(state.version)) })
+        })
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name, need, effect, core, input_schema| Tool {
+            name,
+            title: name,
+            description: "A toy tool",
+            input_schema,
+            output_schema: None,
+            need,
+            effect,
+            core,
+        };
+        let nothing = || json!({"type": "object", "additionalProperties": false});
+        let strings = json!({
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "value": {"type": "string"}},
+            "required": ["id", "value"],
+            "additionalProperties": false,
+        });
+        let mut set = tool("toy_set", WRITE, Effect::Updates, true, strings);
+        set.output_schema = Some(json!({"type": "object"}));
+        vec![
+            set,
+            tool("toy_media", READ, Effect::Reads, true, nothing()),
+            tool("toy_progress", READ, Effect::Reads, true, nothing()),
+            tool("toy_hang", READ, Effect::Reads, false, nothing()),
+            tool("toy_slow", READ, Effect::Reads, false, nothing()),
+            tool("toy_fail", READ, Effect::Reads, false, nothing()),
+            tool("toy_secret", SECRET, Effect::Reads, false, nothing()),
+        ]
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+        Box::pin(async move {
+            let basis = Basis::default();
+            let text = |call: &Call<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
+            match call.tool.name {
+                "toy_set" => {
+                    let (id, value) = (text(&call, "id"), text(&call, "value"));
+                    let receipt = self.0.set(&id, &value);
+                    let output = ToolOutput::structured(json!({"id": id, "value": value}));
+                    Ok(Called::wrote(output.link(format!("toy://items/{id}"), "the item"), receipt))
+                }
+                "toy_media" => {
+                    let blocks = vec![
+                        Block::Image { data: "AP8=".into(), mime_type: "image/png".into() },
+                        Block::Audio { data: "AP8=".into(), mime_type: "audio/wav".into() },
+                        Block::Embedded {
+                            uri: "toy://static".into(),
+                            content: Content::text("text/plain", "inside"),
+                        },
+                    ];
+                    Ok(Called::read(ToolOutput { structured: None, blocks, is_error: false }, basis))
+                }
+                "toy_progress" => {
+                    for done in [0.0, 50.0, 100.0] {
+                        call.progress.report(done, Some(100.0), "on the way");
+                        tokio::task::yield_now().await;
+                    }
+                    Ok(Called::read(ToolOutput::structured(json!({"done": true})), basis))
+                }
+                "toy_hang" => {
+                    struct Fallen<'a>(&'a World);
+                    impl Drop for Fallen<'_> {
+                        fn drop(&mut self) {
+                            self.0.dropped.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }
+                    let _fallen = Fallen(&self.0);
+                    self.0.begun.fetch_add(1, Ordering::SeqCst);
+                    std::future::pending().await
+                }
+                "toy_slow" => {
+                    self.0.begun.fetch_add(1, Ordering::SeqCst);
+                    let _ = self.0.go.acquire().await;
+                    self.0.finished.fetch_add(1, Ordering::SeqCst);
+                    Ok(Called::read(ToolOutput::structured(json!({"slow": true})), basis))
+                }
+                "toy_fail" => Err(Error::bad_input("It does not work").fact("errorCode", "TOY_BROKEN")),
+                _ => Ok(Called::read(ToolOutput::structured(json!({"secret": 1})), basis)),
+            }
+        })
+    }
+
+    fn prompts(&self) -> &'static [Prompt] {
+        &PROMPTS
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        _: &'a Principal,
+        prompt: &'static Prompt,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+        Box::pin(async move {
+            let say = |block| Message { role: Role::User, block };
+            let messages = match prompt.name {
+                "toy_greet" => {
+                    vec![say(Block::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
+                }
+                _ => vec![
+                    say(Block::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
+                    say(Block::Embedded {
+                        uri: "toy://static".into(),
+                        content: Content::text("text/plain", "in"),
+                    }),
+                ],
+            };
+            Ok((messages, Basis::default()))
+        })
+    }
+}
