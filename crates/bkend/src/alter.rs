@@ -60,10 +60,16 @@ pub(crate) struct AlteredIndexes {
 }
 
 /// Changes fields.
-pub(crate) fn fields(tx: &mut Tx<'_>, table: &Table, changes: &FieldChanges, actor: &str) -> Result<AlteredFields> {
+pub(crate) fn fields(
+    tx: &mut Tx<'_>,
+    table: &Table,
+    changes: &FieldChanges,
+    actor: &str,
+) -> Result<AlteredFields> {
     refuse_contradictions(changes)?;
     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
     let before = table::find(tx, table.id.as_str())?;
+    physical::hold(tx, &before)?;
     let mut altered = AlteredFields {
         previous: before.schema_version,
         table: before.clone(),
@@ -82,8 +88,11 @@ pub(crate) fn fields(tx: &mut Tx<'_>, table: &Table, changes: &FieldChanges, act
         let known = altered.table.fields.iter().any(|field| field.name == *name);
         if changes.only_new.is_some_and(|only_new| only_new == known) {
             let what = if known { "exists already" } else { "does not exist" };
-            return Err(invalid(name, format!("the field {what}"))
-                .hint(if known { "Use the action update" } else { "Use the action add" }));
+            return Err(invalid(name, format!("the field {what}")).hint(if known {
+                "Use the action update"
+            } else {
+                "Use the action add"
+            }));
         }
         if known {
             update_field(tx, &mut altered.table, name, definition)?;
@@ -99,7 +108,8 @@ pub(crate) fn fields(tx: &mut Tx<'_>, table: &Table, changes: &FieldChanges, act
         }
     }
     for field in &altered.table.fields {
-        let was = before.fields.iter().find(|known| known.name == field.name).is_some_and(|known| known.required);
+        let was =
+            before.fields.iter().find(|known| known.name == field.name).is_some_and(|known| known.required);
         match (was, field.required) {
             (false, true) => altered.required.push(field.name.clone()),
             (true, false) => altered.released.push(field.name.clone()),
@@ -117,7 +127,12 @@ pub(crate) fn fields(tx: &mut Tx<'_>, table: &Table, changes: &FieldChanges, act
 }
 
 /// Changes indexes.
-pub(crate) fn indexes(tx: &mut Tx<'_>, table: &Table, changes: &IndexChanges, actor: &str) -> Result<AlteredIndexes> {
+pub(crate) fn indexes(
+    tx: &mut Tx<'_>,
+    table: &Table,
+    changes: &IndexChanges,
+    actor: &str,
+) -> Result<AlteredIndexes> {
     for name in &changes.remove {
         index::refuse_system(name, true)?;
     }
@@ -126,6 +141,7 @@ pub(crate) fn indexes(tx: &mut Tx<'_>, table: &Table, changes: &IndexChanges, ac
     }
     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
     let before = table::find(tx, table.id.as_str())?;
+    physical::hold(tx, &before)?;
     let mut table = before.clone();
     let set = changes
         .set
@@ -160,7 +176,13 @@ pub(crate) fn indexes(tx: &mut Tx<'_>, table: &Table, changes: &IndexChanges, ac
     refuse_too_many(&table)?;
     table.index_version += 1;
     save(tx, &mut table, &before, actor)?;
-    Ok(AlteredIndexes { table, previous: before.index_version, added, updated, removed: changes.remove.clone() })
+    Ok(AlteredIndexes {
+        table,
+        previous: before.index_version,
+        added,
+        updated,
+        removed: changes.remove.clone(),
+    })
 }
 
 fn refuse_contradictions(changes: &FieldChanges) -> Result<()> {
@@ -215,7 +237,8 @@ fn remove_field(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<()> {
 
 /// Drops the indexes that cover a field, and hands them back.
 fn drop_indexes_of(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<Vec<Index>> {
-    let (gone, kept): (Vec<Index>, Vec<Index>) = table.indexes.drain(..).partition(|index| index.covers(name));
+    let (gone, kept): (Vec<Index>, Vec<Index>) =
+        table.indexes.drain(..).partition(|index| index.covers(name));
     table.indexes = kept;
     for index in &gone {
         physical::drop_index(tx, table, index)?;
@@ -226,7 +249,10 @@ fn drop_indexes_of(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<Vec
 fn add_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Value) -> Result<()> {
     let defined = Field::define(None, name, definition)?;
     if let Some(near) = table.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) {
-        return Err(invalid(name, format!("the table has a field {}; names differ by more than case", near.name)));
+        return Err(invalid(
+            name,
+            format!("the table has a field {}; names differ by more than case", near.name),
+        ));
     }
     // A removed field may still hold the column of that name. Its values are not the new field's.
     let hidden = table.removed.iter().position(|removed| removed.column.eq_ignore_ascii_case(name));
@@ -274,7 +300,8 @@ fn settle_unique(tx: &mut Tx<'_>, table: &mut Table, defined: &Defined) -> Resul
             table.indexes.push(index);
         }
         (Some(false), true) => {
-            let gone: Vec<Index> = table.indexes.iter().filter(|index| index.makes_unique(name)).cloned().collect();
+            let gone: Vec<Index> =
+                table.indexes.iter().filter(|index| index.makes_unique(name)).cloned().collect();
             for index in &gone {
                 physical::drop_index(tx, table, index)?;
             }
@@ -290,13 +317,20 @@ fn convert(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) ->
     let place = physical::qualified(table);
     let column = physical::quote(&before.name);
     let rows = tx.query(
-        &format!("SELECT \"id\", {column} FROM {place} WHERE {column} IS NOT NULL LIMIT {}", limits::CONVERTED_ROWS + 1),
+        &format!(
+            "SELECT \"id\", {column} FROM {place} WHERE {column} IS NOT NULL LIMIT {}",
+            limits::CONVERTED_ROWS + 1
+        ),
         &[],
     )?;
     if rows.len() as i64 > limits::CONVERTED_ROWS {
         return Err(refusal::limit(
             "table/too-many-rows",
-            format!("More than {} rows have a {}; a change of type rewrites them at once", limits::CONVERTED_ROWS, before.name),
+            format!(
+                "More than {} rows have a {}; a change of type rewrites them at once",
+                limits::CONVERTED_ROWS,
+                before.name
+            ),
         )
         .hint("Add a field of the new type, copy the values in steps, then remove the old field"));
     }
@@ -316,9 +350,12 @@ fn convert(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) ->
     }
     if !examples.is_empty() {
         let (from, to) = (before.kind.as_str(), after.kind.as_str());
-        return Err(refusal::conflict(format!("{} cannot change from {from} to {to}: some values do not convert", after.name))
-            .hint("Correct those records first, or add a field of the new type")
-            .fact("examples", examples));
+        return Err(refusal::conflict(format!(
+            "{} cannot change from {from} to {to}: some values do not convert",
+            after.name
+        ))
+        .hint("Correct those records first, or add a field of the new type")
+        .fact("examples", examples));
     }
     const NEW: &str = "_new";
     physical::add_column(tx, table, NEW, after.kind)?;
@@ -350,7 +387,8 @@ fn count_missing(tx: &mut Tx<'_>, table: &Table, required: &[String]) -> Result<
     if required.is_empty() {
         return Ok(0);
     }
-    let missing: Vec<String> = required.iter().map(|name| format!("{} IS NULL", physical::quote(name))).collect();
+    let missing: Vec<String> =
+        required.iter().map(|name| format!("{} IS NULL", physical::quote(name))).collect();
     let row = tx.query_opt(
         &format!("SELECT COUNT(*) FROM {} WHERE {}", physical::qualified(table), missing.join(" OR ")),
         &[],
@@ -364,7 +402,8 @@ fn refuse_too_many(table: &Table) -> Result<()> {
         return Err(refusal::limit("table/too-many-fields", message).hint("Remove a field first"));
     }
     if table.fields.len() + table.removed.len() + field::SYSTEM_FIELDS.len() > limits::COLUMNS_PER_TABLE {
-        let message = format!("A table has at most {} columns, removed ones included", limits::COLUMNS_PER_TABLE);
+        let message =
+            format!("A table has at most {} columns, removed ones included", limits::COLUMNS_PER_TABLE);
         return Err(refusal::limit("table/too-many-columns", message).hint("Move the rows to a new table"));
     }
     if table.indexes.len() > limits::INDEXES_PER_TABLE {

@@ -61,16 +61,27 @@ impl Kind {
             ),
             Kind::Table => (
                 "bkend_table",
-                &[("organization_id", ORGANIZATION), ("project_id", PROJECT), ("environment_id", ENVIRONMENT)],
+                &[
+                    ("organization_id", ORGANIZATION),
+                    ("project_id", PROJECT),
+                    ("environment_id", ENVIRONMENT),
+                ],
                 tags::any_tables(),
             ),
-            Kind::Organization | Kind::Version | Kind::Token => ("bkend_organization", &[], tags::organizations()),
+            Kind::Organization | Kind::Version | Kind::Token => {
+                ("bkend_organization", &[], tags::organizations())
+            }
         }
     }
 }
 
 /// Ids that begin with `prefix`.
-pub(crate) fn ids(sql: &mut dyn Sql, kind: Kind, prefix: &str, known: &Map<String, Value>) -> Result<Completion> {
+pub(crate) fn ids(
+    sql: &mut dyn Sql,
+    kind: Kind,
+    prefix: &str,
+    known: &Map<String, Value>,
+) -> Result<Completion> {
     let (table, parents, tag) = kind.source();
     let basis = Basis::at(sql.version()).on(tag);
     if !prefix.is_empty() && !id::is_id(prefix) {
@@ -114,8 +125,11 @@ pub(crate) fn versions(sql: &mut dyn Sql, prefix: &str, known: &Map<String, Valu
         Err(error) if error.kind() == quad_core::Kind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    let values: Vec<String> =
-        (1..=newest).rev().map(|version| version.to_string()).filter(|version| version.starts_with(prefix)).collect();
+    let values: Vec<String> = (1..=newest)
+        .rev()
+        .map(|version| version.to_string())
+        .filter(|version| version.starts_with(prefix))
+        .collect();
     Ok(Completion { total: values.len(), values, basis })
 }
 
@@ -125,4 +139,46 @@ fn after_prefix(prefix: &str) -> Option<String> {
     let last = end.pop()?;
     end.push(char::from(u8::try_from(last).ok()? + 1));
     Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::{caller, worlds};
+
+    const TABLES: &str = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn ids_complete_below_their_parents() {
+        for mut world in worlds().await {
+            assert_eq!(world.complete(TABLES, "envId", "env_", json!({})).await, ["env_dev001"]);
+            assert_eq!(
+                world.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await,
+                ["env_dev001"]
+            );
+            assert!(
+                world.complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"})).await.is_empty()
+            );
+            assert!(world.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
+            assert!(world.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());
+            assert_eq!(world.complete(TABLES, "orgId", "o", json!({})).await, ["org_abc123"]);
+            assert_eq!(
+                world.complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"})).await,
+                ["proj_xyz789"]
+            );
+            let version = format!("{TABLES}/{{tableId}}/schema/versions/{{n}}");
+            assert_eq!(
+                world.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await,
+                ["tbl_users"]
+            );
+            assert_eq!(world.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await, ["1"]);
+            assert!(world.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
+            let token = "bkend://access-tokens/{accessTokenId}";
+            assert_eq!(world.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
+            // The template is open to this caller, the level of the variable is not.
+            world.caller = caller(&world.test.tenant, "table:read");
+            assert!(world.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
+        }
+    }
 }

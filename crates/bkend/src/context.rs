@@ -48,9 +48,7 @@ pub(crate) fn read(sql: &mut dyn Sql, view: View) -> Result<(Value, Basis)> {
     } else {
         warnings.push("Projects are not shown: this needs the scope project:read".to_owned());
     }
-    let named = |organization: &organization::Organization| {
-        json!({"id": organization.id.as_str(), "name": organization.name})
-    };
+    let named = |organization: &organization::Organization| json!({"id": organization.id.as_str(), "name": organization.name});
     let all: Vec<Value> = organizations.iter().take(limits::CONTEXT_PROJECTS).map(named).collect();
     let context = json!({
         "organization": organizations.first().map(named),
@@ -114,7 +112,9 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
         while projects.get(place).is_some_and(|project| project["id"] != owner) {
             place += 1;
         }
-        let Some(Value::Array(environments)) = projects.get_mut(place).map(|project| &mut project["environments"]) else {
+        let Some(Value::Array(environments)) =
+            projects.get_mut(place).map(|project| &mut project["environments"])
+        else {
             break;
         };
         let (id, project, organization) = (row.text(0)?, owner, row.text(4)?);

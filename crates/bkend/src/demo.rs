@@ -41,14 +41,21 @@ const ALREADY_THERE: &str = "DEMO_NOT_NEEDED";
 
 fn has_organization(sql: &mut dyn Sql) -> Result<bool> {
     let tenant = sql.tenant().clone();
-    let row = sql.query_opt("SELECT 1 FROM bkend_organization WHERE tenant_id = $1 LIMIT 1", params![tenant.as_str()])?;
+    let row = sql.query_opt(
+        "SELECT 1 FROM bkend_organization WHERE tenant_id = $1 LIMIT 1",
+        params![tenant.as_str()],
+    )?;
     Ok(row.is_some())
 }
 
 fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
     let organization = organization::insert(
         tx,
-        &NewOrganization { name: "Demo".to_owned(), description: Some("Made at the first start.".to_owned()), ..Default::default() },
+        &NewOrganization {
+            name: "Demo".to_owned(),
+            description: Some("Made at the first start.".to_owned()),
+            ..Default::default()
+        },
     )?;
     let (_, dev) = project::insert(
         tx,
@@ -89,8 +96,32 @@ fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
         json!({"title": "Delete this project when you no longer need it", "priority": 5}),
     ] {
         let Value::Object(data) = row else { continue };
-        let new = NewRecord { id: None, data, created_by: ACTOR.to_owned(), created_at: None, updated_at: None };
+        let new =
+            NewRecord { id: None, data, created_by: ACTOR.to_owned(), created_at: None, updated_at: None };
         record::insert(tx, &table, &new)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::empty_worlds;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn two_starts_at_once_make_one_demonstration() {
+        for world in empty_worlds().await {
+            let second = Store::open(world.test.location.clone(), &[crate::COMPONENT]).await.unwrap();
+            let (left, right) = tokio::join!(
+                ensure(&world.test.store, &world.test.tenant),
+                ensure(&second, &world.test.tenant)
+            );
+            assert_eq!(usize::from(left.unwrap()) + usize::from(right.unwrap()), 1);
+            assert!(!ensure(&second, &world.test.tenant).await.unwrap());
+            let context = world.read("bkend://context").await.unwrap();
+            assert_eq!(context["organizations"].as_array().unwrap().len(), 1);
+            let uri = context["projects"][0]["environments"][0]["tablesUri"].as_str().unwrap().to_owned();
+            assert_eq!(world.read(&uri).await.unwrap()[0]["rowCount"], 3);
+        }
+    }
 }

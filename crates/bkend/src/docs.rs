@@ -106,8 +106,11 @@ pub(crate) fn search(query: &str) -> Vec<Value> {
         .map(|page| self::words(&format!("{0} {0} {0} {1}", page.title, page.content)))
         .collect();
     let mean = documents.iter().map(Vec::len).sum::<usize>() as f64 / documents.len() as f64;
-    let mut ranked: Vec<(f64, &Page)> =
-        PAGES.iter().zip(&documents).map(|(page, document)| (score(&words, document, &documents, mean), page)).collect();
+    let mut ranked: Vec<(f64, &Page)> = PAGES
+        .iter()
+        .zip(&documents)
+        .map(|(page, document)| (score(&words, document, &documents, mean), page))
+        .collect();
     ranked.retain(|(score, _)| *score > 0.0);
     ranked.sort_by(|(left, a), (right, b)| right.total_cmp(left).then(a.id.cmp(b.id)));
     let best = ranked.first().map_or(1.0, |(score, _)| *score);

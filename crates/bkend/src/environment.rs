@@ -180,8 +180,11 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     );
     match inserted {
         Err(DbError::Unique { .. }) => {
-            return Err(refusal::conflict(format!("The project has an environment {} already", created.name))
-                .hint("Names differ by more than case; choose another"));
+            return Err(refusal::conflict(format!(
+                "The project has an environment {} already",
+                created.name
+            ))
+            .hint("Names differ by more than case; choose another"));
         }
         done => done?,
     };

@@ -224,7 +224,13 @@ impl Field {
 }
 
 /// A field's definition, at any depth. `place` names it in refusals.
-fn define(before: Option<&Field>, name: &str, definition: &Value, place: &str, depth: usize) -> Result<Defined> {
+fn define(
+    before: Option<&Field>,
+    name: &str,
+    definition: &Value,
+    place: &str,
+    depth: usize,
+) -> Result<Defined> {
     if depth > limits::DEFINITION_DEPTH {
         return Err(invalid(place, format!("nested deeper than {} levels", limits::DEFINITION_DEPTH)));
     }
@@ -312,8 +318,21 @@ fn read_rule(
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
             const KNOWN: [&str; 15] = [
-                "type", "required", "unique", "sparse", "defaultValue", "default", "pattern", "minLength", "maxLength",
-                "minimum", "maximum", "enum", "items", "properties", "ref",
+                "type",
+                "required",
+                "unique",
+                "sparse",
+                "defaultValue",
+                "default",
+                "pattern",
+                "minLength",
+                "maxLength",
+                "minimum",
+                "maximum",
+                "enum",
+                "items",
+                "properties",
+                "ref",
             ];
             return Err(refusal::unknown(&format!("property of a field (in {place}) named"), key, KNOWN));
         }
@@ -349,7 +368,10 @@ pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
             if let Some(names) = schema.get("required") {
                 for name in read_names(names, "schema.required")? {
                     let known = defined.iter_mut().find(|defined| defined.field.name == name);
-                    known.ok_or_else(|| invalid("schema.required", format!("{name} is not a field")))?.field.required = true;
+                    known
+                        .ok_or_else(|| invalid("schema.required", format!("{name} is not a field")))?
+                        .field
+                        .required = true;
                 }
             }
             defined
@@ -366,13 +388,17 @@ pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
         seen.push(folded);
     }
     if defined.len() > limits::FIELDS_PER_TABLE {
-        return Err(refusal::limit("table/too-many-fields", format!("A table has at most {} fields", limits::FIELDS_PER_TABLE))
-            .hint("Gather what belongs together in an object field"));
+        return Err(refusal::limit(
+            "table/too-many-fields",
+            format!("A table has at most {} fields", limits::FIELDS_PER_TABLE),
+        )
+        .hint("Gather what belongs together in an object field"));
     }
     Ok(defined)
 }
 
-const WHOLE_SCHEMA_KEYS: [&str; 6] = ["bsonType", "type", "required", "properties", "additionalProperties", "title"];
+const WHOLE_SCHEMA_KEYS: [&str; 6] =
+    ["bsonType", "type", "required", "properties", "additionalProperties", "title"];
 
 /// A schema as a whole, rather than a map of fields (in which `required` or `properties` could be the name of one).
 fn is_whole_schema(schema: &Map<String, Value>) -> bool {
@@ -386,15 +412,19 @@ fn of_map(map: &Map<String, Value>) -> Result<Vec<Defined>> {
 
 /// The full form of a schema.
 pub(crate) fn schema(fields: &[Field]) -> Value {
-    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
-    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.clone(), field.property())).collect();
+    let required: Vec<&str> =
+        fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.name.clone(), field.property())).collect();
     json!({"bsonType": "object", "required": required, "properties": properties})
 }
 
 /// The schema reduced to names and types, for lists that would be too long.
 pub(crate) fn short_schema(fields: &[Field]) -> Value {
-    let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.clone(), json!({"bsonType": field.kind.bson_type()}))).collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| (field.name.clone(), json!({"bsonType": field.kind.bson_type()})))
+        .collect();
     json!({"bsonType": "object", "properties": properties})
 }
 
@@ -447,7 +477,9 @@ fn check_rules(field: &mut Field, place: &str) -> Result<()> {
         Err(invalid(place, format!("{rule} does not suit the type {}", field.kind.as_str()))
             .hint(format!("Leave {rule} out, or clear it with null")))
     };
-    if !field.kind.is_text() && (field.pattern.is_some() || field.min_length.is_some() || field.max_length.is_some()) {
+    if !field.kind.is_text()
+        && (field.pattern.is_some() || field.min_length.is_some() || field.max_length.is_some())
+    {
         return unsuited(if field.pattern.is_some() { "pattern" } else { "minLength or maxLength" });
     }
     if !field.kind.is_numeric() && (field.minimum.is_some() || field.maximum.is_some()) {
@@ -476,9 +508,15 @@ fn check_rules(field: &mut Field, place: &str) -> Result<()> {
     }
     if let Some(allowed) = field.allowed.take() {
         if allowed.is_empty() || allowed.len() > limits::ENUM_VALUES {
-            return Err(invalid(&format!("{place}.enum"), format!("has 1 to {} values", limits::ENUM_VALUES)));
+            return Err(invalid(
+                &format!("{place}.enum"),
+                format!("has 1 to {} values", limits::ENUM_VALUES),
+            ));
         }
-        let allowed = allowed.iter().map(|value| settled(field, value, &format!("{place}.enum"))).collect::<Result<_>>()?;
+        let allowed = allowed
+            .iter()
+            .map(|value| settled(field, value, &format!("{place}.enum")))
+            .collect::<Result<_>>()?;
         field.allowed = Some(allowed);
     }
     if let Some(default) = field.default.take() {
@@ -509,7 +547,8 @@ fn read_type(value: &Value, place: &str) -> Result<FieldType> {
         _ => None,
     };
     let name = name.ok_or_else(|| invalid(place, "the type must be one word"))?;
-    FieldType::parse(name).ok_or_else(|| refusal::unknown(&format!("type (for {place}) named"), name, TYPE_NAMES))
+    FieldType::parse(name)
+        .ok_or_else(|| refusal::unknown(&format!("type (for {place}) named"), name, TYPE_NAMES))
 }
 
 fn read_bool(value: &Value, at: &str) -> Result<bool> {
@@ -522,7 +561,10 @@ fn read_text(value: &Value, at: &str) -> Result<Option<String>> {
         Value::String(text) if text.chars().count() <= limits::DESCRIPTION_CHARS && !text.contains('\0') => {
             Ok(Some(text.clone()))
         }
-        Value::String(_) => Err(invalid(at, format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS))),
+        Value::String(_) => Err(invalid(
+            at,
+            format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS),
+        )),
         _ => Err(invalid(at, "must be text")),
     }
 }
@@ -563,7 +605,10 @@ mod tests {
         assert_eq!(definitions(&map).unwrap(), expected);
         let fields: Vec<Field> = expected.into_iter().map(|defined| defined.field).collect();
         assert_eq!(schema(&fields), whole);
-        assert_eq!(fields[0].entry(true), json!({"name": "email", "type": "string", "required": true, "unique": true}));
+        assert_eq!(
+            fields[0].entry(true),
+            json!({"name": "email", "type": "string", "required": true, "unique": true})
+        );
     }
 
     #[test]
@@ -618,8 +663,10 @@ mod tests {
 
     #[test]
     fn an_update_merges_and_null_clears() {
-        let before = Field::define(None, "age", &json!({"type": "int", "minimum": 1, "default": 5})).unwrap().field;
-        let after = Field::define(Some(&before), "age", &json!({"maximum": 9, "minimum": null})).unwrap().field;
+        let before =
+            Field::define(None, "age", &json!({"type": "int", "minimum": 1, "default": 5})).unwrap().field;
+        let after =
+            Field::define(Some(&before), "age", &json!({"maximum": 9, "minimum": null})).unwrap().field;
         assert_eq!((after.minimum, after.maximum, after.kind), (None, Some(9.0), FieldType::Int));
         assert_eq!(after.default, Some(json!(5)));
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::field::{Defined, Field, SYSTEM_FIELDS};
-use crate::refusal::{self, invalid};
 use crate::limits;
+use crate::refusal::{self, invalid};
 
 /// What every table has of its own: the key, and the order of its lists.
 pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
@@ -27,7 +27,12 @@ pub struct Index {
 impl Index {
     /// The index that makes one field unique.
     pub(crate) fn unique_on(table: &str, field: &str, sparse: bool) -> Index {
-        Index { name: derived_name(table, &[field], true), fields: vec![(field.to_owned(), 1)], unique: true, sparse }
+        Index {
+            name: derived_name(table, &[field], true),
+            fields: vec![(field.to_owned(), 1)],
+            unique: true,
+            sparse,
+        }
     }
 
     /// Reads `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
@@ -45,9 +50,11 @@ impl Index {
         let (unique, sparse) = (flag("unique")?, flag("sparse")?);
         let fields = read_fields(known, definition.get("fields"))?;
         let name = match definition.get("name") {
-            None | Some(Value::Null) => {
-                derived_name(table, &fields.iter().map(|(field, _)| field.as_str()).collect::<Vec<_>>(), unique)
-            }
+            None | Some(Value::Null) => derived_name(
+                table,
+                &fields.iter().map(|(field, _)| field.as_str()).collect::<Vec<_>>(),
+                unique,
+            ),
             Some(Value::String(name)) => {
                 check_name(name)?;
                 name.clone()
@@ -117,11 +124,18 @@ fn read_fields(known: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8
             .map(|(name, direction)| match direction.as_i64() {
                 Some(1) => Ok((name.clone(), 1)),
                 Some(-1) => Ok((name.clone(), -1)),
-                _ => Err(invalid(&format!("index.fields.{name}"), "must be 1 (ascending) or -1 (descending)")),
+                _ => {
+                    Err(invalid(&format!("index.fields.{name}"), "must be 1 (ascending) or -1 (descending)"))
+                }
             })
             .collect::<Result<_>>()?,
         None => return Err(refusal::missing("index.fields")),
-        Some(_) => return Err(invalid("index.fields", "must be a list of names, or an object such as {\"email\":1}")),
+        Some(_) => {
+            return Err(invalid(
+                "index.fields",
+                "must be a list of names, or an object such as {\"email\":1}",
+            ));
+        }
     };
     if fields.is_empty() || fields.len() > limits::FIELDS_PER_INDEX {
         return Err(invalid("index.fields", format!("has 1 to {} fields", limits::FIELDS_PER_INDEX)));
@@ -189,7 +203,9 @@ mod tests {
             index.entry(),
             json!({"name": "idx_users_email_unique", "fields": {"email": 1}, "unique": true, "sparse": false})
         );
-        let index = Index::read("users", &known(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}})).unwrap();
+        let index =
+            Index::read("users", &known(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}}))
+                .unwrap();
         assert_eq!(index.fields, [("age".to_owned(), -1), ("createdAt".to_owned(), 1)]);
         assert!(derived_name(&"t".repeat(63), &["a"], true).len() == limits::IDENTIFIER_BYTES);
     }

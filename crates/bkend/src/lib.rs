@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Addresses read; tools change. One noun, one file: what an organization, a project, an environment, a table or a record is
-//! and how it is stored stands in the file of that name; [`physical`] alone writes SQL that differs by backend.
+//! and how it is stored stands in the file of that name; `physical` alone writes SQL that differs by backend.
 //!
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
@@ -119,7 +119,11 @@ impl Scheme for Bkend {
 
     fn facts(&self, caller: &Principal, address: &Address) -> String {
         // The context shows as much as the caller may see; every other address is the same for all who may read it.
-        if address.canonical() == "bkend://context" { context::View::of(caller).facts() } else { String::new() }
+        if address.canonical() == "bkend://context" {
+            context::View::of(caller).facts()
+        } else {
+            String::new()
+        }
     }
 
     fn read<'a>(
@@ -156,7 +160,9 @@ impl Scheme for Bkend {
         Box::pin(async move {
             let levels = listing::Levels::of(caller);
             let after = after.map(str::to_owned);
-            self.store.read(&caller.tenant, move |sql| listing::page(sql, levels, after.as_deref(), limit)).await
+            self.store
+                .read(&caller.tenant, move |sql| listing::page(sql, levels, after.as_deref(), limit))
+                .await
         })
     }
 
@@ -166,7 +172,8 @@ impl Scheme for Bkend {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let Some(kind) = completion::kind(query.variable).filter(|kind| kind.is_visible_to(caller)) else {
+            let Some(kind) = completion::kind(query.variable).filter(|kind| kind.is_visible_to(caller))
+            else {
                 return Ok(Completion::default());
             };
             let (prefix, known) = (query.prefix.to_owned(), query.context.clone());
@@ -178,10 +185,14 @@ impl Scheme for Bkend {
                     Ok(Completion { total: values.len(), values, basis: Basis::default() })
                 }
                 completion::Kind::Version => {
-                    self.store.read(&caller.tenant, move |sql| completion::versions(sql, &prefix, &known)).await
+                    self.store
+                        .read(&caller.tenant, move |sql| completion::versions(sql, &prefix, &known))
+                        .await
                 }
                 kind => {
-                    self.store.read(&caller.tenant, move |sql| completion::ids(sql, kind, &prefix, &known)).await
+                    self.store
+                        .read(&caller.tenant, move |sql| completion::ids(sql, kind, &prefix, &known))
+                        .await
                 }
             }
         })

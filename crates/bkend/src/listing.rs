@@ -55,7 +55,8 @@ pub(crate) fn page(sql: &mut dyn Sql, levels: Levels, after: Option<&str>, limit
         found.extend(tables(sql, &start, wanted)?);
     }
     found.sort_by(|(left, _), (right, _)| left.cmp(right));
-    let next = (found.len() > limit).then(|| found.get(limit.wrapping_sub(1)).map(|(path, _)| key(path))).flatten();
+    let next =
+        (found.len() > limit).then(|| found.get(limit.wrapping_sub(1)).map(|(path, _)| key(path))).flatten();
     found.truncate(limit);
     Ok(Listing { entries: found.into_iter().map(|(_, entry)| entry).collect(), next, basis })
 }
@@ -154,11 +155,102 @@ fn tables(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<S
                 uri: routes::tables(organization, project, environment),
                 name: "Tables".into(),
                 title: Some(format!("Tables in {project_name} / {name}")),
-                description: Some(format!("The tables, with schemas, of the environment {name} of {project_name}.")),
+                description: Some(format!(
+                    "The tables, with schemas, of the environment {name} of {project_name}."
+                )),
                 mime_type: "application/json".into(),
                 priority: Some(0.9),
             };
             Ok((vec![organization.to_owned(), project.to_owned(), environment.to_owned()], entry))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{B, caller, worlds};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_list_shows_each_level_that_the_caller_may_read() {
+        for world in worlds().await {
+            let check = async |scopes: &str, expect: &[&str]| {
+                let entries = world.listed_as(&caller(&world.test.tenant, scopes)).await;
+                let uris: Vec<&str> = entries.iter().map(|entry| entry.uri.as_str()).collect();
+                assert_eq!(uris, expect, "{scopes}");
+            };
+            let tables = format!("{B}/tables");
+            let all = [
+                "bkend://orgs",
+                "bkend://orgs/org_abc123/projects",
+                "bkend://orgs/org_abc123/projects/proj_xyz789/environments",
+                &tables,
+            ];
+            check("*:*", &all).await;
+            check("organization:read", &all[..1]).await;
+            check("table:read", &all[3..]).await;
+            check("table:data:read", &[]).await;
+            let entries = world.listed_as(&world.caller).await;
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_ref()).collect();
+            assert_eq!(names, ["Organizations", "Projects", "Environments", "Tables"]);
+            assert_eq!(entries[3].title.as_deref(), Some("Tables in my-app / dev"));
+            assert!(entries.iter().all(|entry| entry.mime_type == "application/json"));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn three_hundred_projects_are_listed_without_gap_or_duplicate() {
+        for world in worlds().await {
+            let mut lines = vec![r#"{"kind":"organization","id":"org_b","name":"B"}"#.to_owned()];
+            for n in 0..299 {
+                // Half of them in another organization, so that pages end at every level.
+                let organization = if n % 2 == 0 { "org_abc123" } else { "org_b" };
+                lines.push(format!(
+                    r#"{{"kind":"project","id":"p{n}","organizationId":"{organization}","name":"p {n}"}}"#
+                ));
+                lines.push(format!(
+                    r#"{{"kind":"environment","id":"env_{n}","projectId":"p{n}","name":"dev"}}"#
+                ));
+            }
+            world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+            let whole = world.listed_as(&world.caller).await;
+            assert_eq!(whole.len(), 1 + 2 + 300 + 300);
+            let mut uris: Vec<String> = whole.iter().map(|entry| entry.uri.clone()).collect();
+            uris.sort();
+            uris.dedup();
+            assert_eq!(uris.len(), 603);
+            // Whatever the page's length, the walk is the same.
+            for limit in [1, 2, 7, 603, 1_000] {
+                let levels = Levels::of(&world.caller);
+                let (mut walked, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+                loop {
+                    let start = after.clone();
+                    let page = world
+                        .test
+                        .store
+                        .read(&world.test.tenant, move |sql| page(sql, levels, start.as_deref(), limit));
+                    let page = page.await.unwrap();
+                    assert!(page.entries.len() <= limit);
+                    walked.extend(page.entries.into_iter().map(|entry| entry.uri));
+                    after = page.next;
+                    if after.is_none() {
+                        break;
+                    }
+                }
+                assert_eq!(
+                    walked,
+                    whole.iter().map(|entry| entry.uri.clone()).collect::<Vec<_>>(),
+                    "{limit}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_foreign_key_is_refused() {
+        assert!(parse("org_1/proj_1/env_1").is_ok() && parse(ROOT).unwrap().is_empty());
+        for bad in ["", "a/b/c/d", "a//b", "a b", "../x"] {
+            assert_eq!(parse(bad).unwrap_err().code(), "INVALID_CURSOR", "{bad}");
+        }
+    }
 }

@@ -44,7 +44,8 @@ pub async fn load(
     loop {
         let mut batch: Vec<(usize, Map<String, Value>)> = Vec::new();
         for (line, number) in lines.by_ref() {
-            let line = line.map_err(|error| at_line(number, invalid("line", format!("cannot be read: {error}"))))?;
+            let line =
+                line.map_err(|error| at_line(number, invalid("line", format!("cannot be read: {error}"))))?;
             if !line.trim().is_empty() {
                 batch.push((number, parse(&line).map_err(|error| at_line(number, error))?));
             }
@@ -78,7 +79,8 @@ fn at_line(number: usize, error: Error) -> Error {
     if error.kind() == Kind::Internal || error.code() == "BUSY" {
         return error;
     }
-    let refused = Error::new(error.kind(), error.code().to_owned(), format!("line {number}: {}", error.message()));
+    let refused =
+        Error::new(error.kind(), error.code().to_owned(), format!("line {number}: {}", error.message()));
     let refused = refused.fact("line", number);
     match error.next_step() {
         Some(hint) => refused.hint(hint),
@@ -177,7 +179,8 @@ fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option
 }
 
 fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()> {
-    let definition = line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| refusal::missing("fields"))?;
+    let definition =
+        line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| refusal::missing("fields"))?;
     let new = NewTable {
         id: TableId::parse(id),
         environment_id: required(line, "environmentId")?,
@@ -235,5 +238,117 @@ fn optional(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(invalid(name, "must be text")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{empty_worlds, worlds};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_second_load_changes_nothing() {
+        for world in worlds().await {
+            let again = [
+                r#"{"kind":"organization","id":"org_abc123","name":"Other name"}"#,
+                "",
+                r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":[]}"#,
+                r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{}}"#,
+                r#"{"kind":"record","id":"rec_2","tableId":"tbl_users","data":{"name":"B","email":"b@x.io"}}"#,
+            ];
+            assert_eq!(world.load(&again).await.unwrap(), Loaded { created: 1, skipped: 3 });
+            assert_eq!(world.read("bkend://orgs").await.unwrap()[0]["name"], "My Organization");
+            assert_eq!(world.read("bkend://tables/tbl_users").await.unwrap()["documentCount"], 2);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn many_lines_are_many_transactions() {
+        for world in worlds().await {
+            let lines: Vec<String> = (0..limits::LOAD_LINES + 10)
+                .map(|n| json!({"kind": "record", "id": format!("r{n}"), "tableId": "tbl_users", "data": {"name": "N", "email": format!("{n}@x")}}))
+                .map(|line| line.to_string())
+                .collect();
+            let loaded = world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+            assert_eq!(loaded.created, limits::LOAD_LINES + 10);
+            assert_eq!(
+                world.read("bkend://tables/tbl_users").await.unwrap()["documentCount"],
+                limits::LOAD_LINES + 11
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_bad_line_is_named_and_leaves_its_transaction_undone() {
+        for world in empty_worlds().await {
+            let good = r#"{"kind":"organization","id":"org_1","name":"One"}"#;
+            for bad in [
+                "{",
+                "[]",
+                r#"{"kind":"organization","name":"x"}"#,
+                r#"{"kind":"organisation","id":"a","name":"x"}"#,
+                r#"{"kind":"organization","id":"a b","name":"x"}"#,
+                r#"{"kind":"project","id":"p","organizationId":"org_none","name":"x"}"#,
+                r#"{"kind":"record","id":"r","tableId":"tbl_none","data":{}}"#,
+            ] {
+                let error = world.load(&[good, "", bad]).await.unwrap_err();
+                assert!(error.message().starts_with("line 3: "), "{bad}: {}", error.message());
+            }
+            assert_eq!(world.read("bkend://orgs").await.unwrap(), json!([]));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn two_tenants_may_bring_the_same_ids() {
+        for world in worlds().await {
+            let other = quad_store::tenant::create(&world.test.store, "other").await.unwrap().id;
+            let lines = crate::testing::lines(&[
+                r#"{"kind":"organization","id":"org_abc123","name":"Theirs"}"#,
+                r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"theirs"}"#,
+                r#"{"kind":"environment","id":"env_dev001","projectId":"proj_xyz789","name":"dev"}"#,
+                r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":{"x":"int"}}"#,
+                r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{"x":7}}"#,
+            ]);
+            load(&world.test.store, &Writer::from(&other), lines).await.unwrap();
+            let theirs = crate::testing::caller(&other, "*:*");
+            let rows = format!("{}/tables/tbl_users/rows", crate::testing::B);
+            assert_eq!(world.read_as(&theirs, &rows).await.unwrap()["items"][0]["x"], 7);
+            assert_eq!(world.read(&rows).await.unwrap()["items"][0]["name"], "Ada");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn odd_environment_ids_get_names_of_their_own() {
+        for world in worlds().await {
+            let long = "e".repeat(64);
+            for (id, name) in [
+                ("env_a", "a"),
+                ("env_A", "b"),
+                ("env_a__b", "c"),
+                ("0", "d"),
+                (long.as_str(), "e"),
+                ("env_", "f"),
+            ] {
+                let environment =
+                    json!({"kind": "environment", "id": id, "projectId": "proj_xyz789", "name": name});
+                let table = json!({"kind": "table", "id": format!("t_{name}"), "environmentId": id, "name": "b__c", "fields": []});
+                let plain = json!({"kind": "table", "id": format!("u_{name}"), "environmentId": id, "name": "c", "fields": []});
+                let lines = [environment.to_string(), table.to_string(), plain.to_string()];
+                world.load(&[&lines[0], &lines[1], &lines[2]]).await.unwrap();
+            }
+            let placed = world
+                .test
+                .store
+                .read(&world.test.tenant, |sql| {
+                    let tenant = quad_store::Sql::tenant(sql).clone();
+                    let query = "SELECT physical_schema, physical_name, environment_name FROM bkend_tables WHERE tenant_id = $1";
+                    Ok(quad_store::Sql::query(sql, query, quad_store::params![tenant.as_str()])?.len())
+                })
+                .await
+                .unwrap();
+            assert_eq!(placed, 13);
+        }
     }
 }

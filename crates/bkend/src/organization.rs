@@ -101,7 +101,12 @@ impl Organization {
 }
 
 /// Makes an organization, in a transaction of its own, on behalf of `actor`.
-pub async fn create(store: &Store, writer: &Writer, actor: &str, new: NewOrganization) -> Result<Organization> {
+pub async fn create(
+    store: &Store,
+    writer: &Writer,
+    actor: &str,
+    new: NewOrganization,
+) -> Result<Organization> {
     let event = EventDraft::system("backend", "organization_created", actor)
         .input("name", new.name.as_str())
         .succeeded();
@@ -130,7 +135,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         Some(chosen) => {
             let chosen = slug::check(chosen)?;
             if is_taken(&chosen)? {
-                return Err(refusal::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug"));
+                return Err(
+                    refusal::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug")
+                );
             }
             chosen
         }
@@ -143,7 +150,11 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         },
         name,
         slug,
-        display_name: new.display_name.as_deref().map(|text| slug::check_name("displayName", text)).transpose()?,
+        display_name: new
+            .display_name
+            .as_deref()
+            .map(|text| slug::check_name("displayName", text))
+            .transpose()?,
         description: new.description.as_deref().map(slug::check_description).transpose()?,
         plan: slug::check_name("plan", new.plan.as_deref().unwrap_or("self-hosted"))?,
         status: "active".to_owned(),
@@ -191,7 +202,9 @@ pub(crate) fn all(sql: &mut dyn Sql) -> Result<Vec<Organization>> {
 pub(crate) fn page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, i64)> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
-        &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3"),
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3"
+        ),
         params![tenant.as_str(), page.size(), page.offset()],
     )?;
     let found = rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect::<Result<_>>()?;

@@ -95,7 +95,13 @@ mod tests {
         assert_eq!(Page::from_arguments(&Map::new()).unwrap(), Page::FIRST);
         let page = Page::from_arguments(&arguments(json!({"page": "3", "limit": 100}))).unwrap();
         assert_eq!((page.page, page.limit, page.offset()), (3, 100, 200));
-        for bad in [json!({"page": 0}), json!({"limit": 0}), json!({"limit": 101}), json!({"page": -1}), json!({"page": 1.5})] {
+        for bad in [
+            json!({"page": 0}),
+            json!({"limit": 0}),
+            json!({"limit": 101}),
+            json!({"page": -1}),
+            json!({"page": 1.5}),
+        ] {
             assert_eq!(Page::from_arguments(&arguments(bad)).unwrap_err().code(), "VALIDATION_ERROR");
         }
         let last = Page::from_arguments(&arguments(json!({"page": u64::MAX}))).unwrap();

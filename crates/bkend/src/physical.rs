@@ -16,7 +16,10 @@ use crate::{limits, refusal, validate};
 /// one with a digest. Ids are given by imports too, so two tenants may have equal ones.
 pub(crate) fn environment_name(sql: &mut dyn Sql, id: &str) -> Result<String> {
     // `__` separates the environment from the table on SQLite; a second one would make two names one.
-    let is_safe = id.starts_with("env_") && !id.contains("__") && !id.ends_with('_') && id.len() <= limits::IDENTIFIER_BYTES;
+    let is_safe = id.starts_with("env_")
+        && !id.contains("__")
+        && !id.ends_with('_')
+        && id.len() <= limits::IDENTIFIER_BYTES;
     let taken = sql.query_opt(
         "SELECT 1 FROM bkend_environment WHERE physical_key = $1",
         params![id.to_ascii_lowercase()],
@@ -70,6 +73,15 @@ pub(crate) fn create(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     Ok(())
 }
 
+/// Keeps writers of the table out until the commit; readers may go on. What a change of the table counts or converts must
+/// not grow behind its back.
+pub(crate) fn hold(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    if tx.backend() == Backend::Postgres {
+        tx.batch(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified(table)))?;
+    }
+    Ok(())
+}
+
 /// Drops the table with all its rows.
 pub(crate) fn drop(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     Ok(tx.batch(&format!("DROP TABLE {}", qualified(table)))?)
@@ -92,7 +104,12 @@ pub(crate) fn add_column(tx: &mut Tx<'_>, table: &Table, column: &str, kind: Fie
 
 /// Renames a column.
 pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
-    Ok(tx.batch(&format!("ALTER TABLE {} RENAME COLUMN {} TO {}", qualified(table), quote(from), quote(to)))?)
+    Ok(tx.batch(&format!(
+        "ALTER TABLE {} RENAME COLUMN {} TO {}",
+        qualified(table),
+        quote(from),
+        quote(to)
+    ))?)
 }
 
 /// Makes an index. Rows that are already there may stand in its way: then nothing is made, and the error shows some.
@@ -121,15 +138,20 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
     let strict = index.unique && !index.sparse;
     let nulls = if strict && postgres { " NULLS NOT DISTINCT" } else { "" };
     let name = index_name(table, &index.name);
-    let mut ddl =
-        format!("CREATE {unique}INDEX {} ON {} ({}){nulls};\n", quote(&name), qualified(table), columns.join(", "));
+    let mut ddl = format!(
+        "CREATE {unique}INDEX {} ON {} ({}){nulls};\n",
+        quote(&name),
+        qualified(table),
+        columns.join(", ")
+    );
     if strict && !postgres {
         let parts: Vec<String> = index
             .fields
             .iter()
             .map(|(field, _)| format!("({0} IS NULL), COALESCE({0}, '')", quote(field)))
             .collect();
-        let missing: Vec<String> = index.fields.iter().map(|(field, _)| format!("{} IS NULL", quote(field))).collect();
+        let missing: Vec<String> =
+            index.fields.iter().map(|(field, _)| format!("{} IS NULL", quote(field))).collect();
         ddl.push_str(&format!(
             "CREATE UNIQUE INDEX {} ON {} ({}) WHERE {};\n",
             quote(&format!("{name}.missing")),
@@ -220,7 +242,9 @@ pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
         Value::Null => SqlValue::Null,
         json if kind.is_json() => SqlValue::Text(json.to_string()),
         Value::Bool(truth) => SqlValue::Bool(*truth),
-        Value::Number(number) if kind == FieldType::Number => number.as_f64().map_or(SqlValue::Null, SqlValue::Real),
+        Value::Number(number) if kind == FieldType::Number => {
+            number.as_f64().map_or(SqlValue::Null, SqlValue::Real)
+        }
         Value::Number(number) => number.as_i64().map_or(SqlValue::Null, SqlValue::Int),
         Value::String(text) => SqlValue::Text(text.clone()),
         other => SqlValue::Text(other.to_string()),
@@ -255,7 +279,8 @@ pub(crate) fn bumped_time(backend: Backend, parameter: usize) -> String {
 fn refuse_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
     let columns: Vec<String> = index.fields.iter().map(|(field, _)| quote(field)).collect();
     let columns = columns.join(", ");
-    let present: Vec<String> = index.fields.iter().map(|(field, _)| format!("{} IS NOT NULL", quote(field))).collect();
+    let present: Vec<String> =
+        index.fields.iter().map(|(field, _)| format!("{} IS NOT NULL", quote(field))).collect();
     let filter = if index.sparse { format!("WHERE {}", present.join(" AND ")) } else { String::new() };
     let found = tx.query(
         &format!(
@@ -283,7 +308,9 @@ fn refuse_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()
 fn duplicates(index: &Index, examples: Vec<Value>) -> Error {
     let fields: Vec<&str> = index.fields.iter().map(|(field, _)| field.as_str()).collect();
     refusal::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
-        .hint("Change or delete the records that share a value, or make the index sparse if values are missing")
+        .hint(
+            "Change or delete the records that share a value, or make the index sparse if values are missing",
+        )
         .fact("examples", examples)
 }
 
@@ -292,9 +319,12 @@ fn refuse_long_texts(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()
     if texts.is_empty() {
         return Ok(());
     }
-    let too_long: Vec<String> = texts.iter().map(|name| format!("octet_length({}) > {budget}", quote(name))).collect();
-    let found =
-        tx.query_opt(&format!("SELECT 1 FROM {} WHERE {} LIMIT 1", qualified(table), too_long.join(" OR ")), &[])?;
+    let too_long: Vec<String> =
+        texts.iter().map(|name| format!("octet_length({}) > {budget}", quote(name))).collect();
+    let found = tx.query_opt(
+        &format!("SELECT 1 FROM {} WHERE {} LIMIT 1", qualified(table), too_long.join(" OR ")),
+        &[],
+    )?;
     match found {
         None => Ok(()),
         Some(_) => Err(refusal::conflict(format!(
@@ -306,8 +336,12 @@ fn refuse_long_texts(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()
 
 /// The text fields of an index, and how many bytes each may hold.
 pub(crate) fn text_budget<'i>(fields: &[Field], index: &'i Index) -> (Vec<&'i str>, usize) {
-    let texts: Vec<&str> =
-        index.fields.iter().map(|(name, _)| name.as_str()).filter(|name| kind_of(fields, name).is_text()).collect();
+    let texts: Vec<&str> = index
+        .fields
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| kind_of(fields, name).is_text())
+        .collect();
     let budget = limits::INDEXED_TEXT_BYTES / texts.len().max(1);
     (texts, budget)
 }

@@ -253,10 +253,14 @@ fn check_settings(settings: &Map<String, Value>) -> Result<()> {
     const ORIGINS: usize = 3;
     let text = Value::Object(settings.clone()).to_string();
     if text.len() > limits::SETTINGS_BYTES || text.contains("\\u0000") {
-        return Err(invalid("settings", format!("is at most {} bytes of JSON without NUL", limits::SETTINGS_BYTES)));
+        return Err(invalid(
+            "settings",
+            format!("is at most {} bytes of JSON without NUL", limits::SETTINGS_BYTES),
+        ));
     }
     if let Some(origins) = settings.get("allowedOrigins") {
-        let origins = origins.as_array().ok_or_else(|| invalid("settings.allowedOrigins", "must be a list"))?;
+        let origins =
+            origins.as_array().ok_or_else(|| invalid("settings.allowedOrigins", "must be a list"))?;
         let is_origin = |value: &Value| {
             value.as_str().is_some_and(|text| {
                 (text.starts_with("https://") || text.starts_with("http://")) && !text.contains('*')
@@ -338,5 +342,9 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
 /// One project of this very organization.
 pub(crate) fn find_in(sql: &mut dyn Sql, organization: &str, id: &str) -> Result<Project> {
     let project = find(sql, id)?;
-    if project.organization_id.as_str() == organization { Ok(project) } else { Err(refusal::not_found("Project")) }
+    if project.organization_id.as_str() == organization {
+        Ok(project)
+    } else {
+        Err(refusal::not_found("Project"))
+    }
 }

@@ -62,7 +62,10 @@ pub(crate) async fn messages(
                 return Err(invalid("purpose", format!("has at most {} characters", limits::PURPOSE_CHARS)));
             }
             let environment = argument("environmentId");
-            bkend.store.read(&caller.tenant, move |sql| design(sql, view, &purpose, environment.as_deref())).await
+            bkend
+                .store
+                .read(&caller.tenant, move |sql| design(sql, view, &purpose, environment.as_deref()))
+                .await
         }
         other => Err(Error::internal(format!("prompt {other} is published but not implemented"))),
     }
@@ -86,7 +89,10 @@ fn overview(sql: &mut dyn Sql, view: context::View, project: Option<&str>) -> Re
                 let tables = table::of_environment(sql, environment.id.as_str())?;
                 state.push_str(&format!("\n## Environment {} (`{}`)\n", environment.name, environment.id));
                 state.push_str(&described(&tables, &mut room, &mut basis));
-                links.push((environment.tables_uri(), format!("Tables in {} / {}", found.name, environment.name)));
+                links.push((
+                    environment.tables_uri(),
+                    format!("Tables in {} / {}", found.name, environment.name),
+                ));
             }
             (state, basis)
         }
@@ -108,7 +114,13 @@ fn design(
         None => {
             let (found, basis) = context::read(sql, view)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
-            (format!("Ask which environment it is for if that is not clear.\n\n{}", context::markdown(&found)), basis)
+            (
+                format!(
+                    "Ask which environment it is for if that is not clear.\n\n{}",
+                    context::markdown(&found)
+                ),
+                basis,
+            )
         }
         Some(id) => {
             let found = environment::find(sql, id)?;
@@ -146,7 +158,13 @@ fn described(tables: &[Table], room: &mut usize, basis: &mut Basis) -> String {
                 format!("{} {}{required}{unique}", field.name, field.kind.as_str())
             })
             .collect();
-        text.push_str(&format!("\n- {} (`{}`, {} rows): {}\n", table.name, table.id, table.row_count, fields.join(", ")));
+        text.push_str(&format!(
+            "\n- {} (`{}`, {} rows): {}\n",
+            table.name,
+            table.id,
+            table.row_count,
+            fields.join(", ")
+        ));
     }
     *room -= shown;
     if shown < tables.len() {
@@ -162,4 +180,39 @@ fn said(text: String, links: Vec<(String, String)>) -> Vec<Message> {
         block: Block::Link { uri, name, mime_type: Some("application/json".into()) },
     }));
     messages
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{B, worlds};
+
+    fn text(messages: &[Message]) -> &str {
+        match &messages[0].block {
+            Block::Text(text) => text,
+            _ => panic!("the first message is text"),
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn prompts_carry_the_present_state() {
+        for world in worlds().await {
+            let overview = world.prompt("backend_overview", json!({})).await.unwrap();
+            assert!(text(&overview).contains("my-app") && text(&overview).contains("env_dev001"));
+            let one = world.prompt("backend_overview", json!({"projectId": "proj_xyz789"})).await.unwrap();
+            assert!(
+                text(&one).contains("users (`tbl_users`, 1 rows)")
+                    && text(&one).contains("email string required unique")
+            );
+            assert!(matches!(&one[1].block, Block::Link { uri, .. } if *uri == format!("{B}/tables")));
+            let design = json!({"purpose": "blog posts", "environmentId": "env_dev001"});
+            let design = world.prompt("design_table", design).await.unwrap();
+            assert!(text(&design).contains("blog posts") && text(&design).contains("tbl_users"));
+            let nowhere =
+                world.prompt("design_table", json!({"purpose": "x", "environmentId": "env_none"})).await;
+            assert_eq!(nowhere.unwrap_err().code(), "NOT_FOUND");
+        }
+    }
 }

@@ -126,7 +126,8 @@ fn of_tree(sql: &mut dyn Sql, question: &Question, basis: &mut Basis) -> Result<
 
 /// Everything about one table, in either family.
 fn of_table(sql: &mut dyn Sql, question: &Question, basis: &mut Basis) -> Result<Value> {
-    let is_flat = matches!(question.noun, Noun::FlatTable | Noun::FlatSchemaVersions | Noun::FlatIndexVersions);
+    let is_flat =
+        matches!(question.noun, Noun::FlatTable | Noun::FlatSchemaVersions | Noun::FlatIndexVersions);
     let table = if is_flat { table::find(sql, &question.table)? } else { question.in_table(sql)? };
     basis.tags.insert(tags::table(table.id.as_str()));
     Ok(match question.noun {
@@ -135,9 +136,8 @@ fn of_table(sql: &mut dyn Sql, question: &Question, basis: &mut Basis) -> Result
             let versions = schema_version::all(sql, Series::Schema, &table)?;
             versions.iter().map(|version| version.summary(Series::Schema, &table)).collect()
         }
-        Noun::SchemaVersion => {
-            schema_version::find(sql, Series::Schema, &table, &question.version)?.detail(Series::Schema, &table)?
-        }
+        Noun::SchemaVersion => schema_version::find(sql, Series::Schema, &table, &question.version)?
+            .detail(Series::Schema, &table)?,
         Noun::Indexes => table.index_entries().into(),
         Noun::Rows => {
             basis.tags.insert(tags::rows(table.id.as_str()));
@@ -238,7 +238,8 @@ mod tests {
             assert_eq!(projects[0]["id"], "proj_xyz789");
             assert_eq!(projects[0]["name"], "my-app");
             assert_eq!(projects[0]["environmentCount"], 1);
-            let environments = world.read("bkend://orgs/org_abc123/projects/proj_xyz789/environments").await.unwrap();
+            let environments =
+                world.read("bkend://orgs/org_abc123/projects/proj_xyz789/environments").await.unwrap();
             assert_eq!(environments[0]["id"], "env_dev001");
             assert_eq!(environments[0]["name"], "dev");
             assert_eq!(environments[0]["status"], "active");
@@ -286,7 +287,13 @@ mod tests {
                 assert_eq!((error.message(), error.uri()), ("Resource not found", Some(uri)));
                 assert_eq!(error.next_step(), None);
             }
-            assert_eq!(world.read("bkend://orgs/org_other/projects/proj_other/environments/env_other/tables").await.unwrap(), json!([]));
+            assert_eq!(
+                world
+                    .read("bkend://orgs/org_other/projects/proj_other/environments/env_other/tables")
+                    .await
+                    .unwrap(),
+                json!([])
+            );
         }
     }
 
@@ -307,7 +314,10 @@ mod tests {
                 world.read("bkend://orgs/org_abc123/projects/proj_xyz789").await.unwrap(),
                 world.read("bkend://projects/proj_xyz789").await.unwrap()
             );
-            assert_eq!(world.read(B).await.unwrap(), world.read("bkend://environments/env_dev001").await.unwrap());
+            assert_eq!(
+                world.read(B).await.unwrap(),
+                world.read("bkend://environments/env_dev001").await.unwrap()
+            );
             for list in ["organizations", "projects", "environments", "tables", "access-tokens"] {
                 let page = world.read(&format!("bkend://{list}?limit=1")).await.unwrap();
                 let expected = json!({"total": 1, "page": 1, "limit": 1, "totalPages": 1, "hasNext": false, "hasPrev": false});
@@ -318,7 +328,10 @@ mod tests {
                 assert_eq!(world.read(bad).await.unwrap_err().kind(), Kind::BadInput, "{bad}");
             }
             let versions = world.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
-            assert_eq!((&versions["items"][0]["version"], &versions["items"][0]["isActive"]), (&json!(1), &json!(true)));
+            assert_eq!(
+                (&versions["items"][0]["version"], &versions["items"][0]["isActive"]),
+                (&json!(1), &json!(true))
+            );
             let indexes = world.read("bkend://tables/tbl_users/indexes/versions").await.unwrap();
             assert_eq!(indexes["items"][0]["indexes"][0]["unique"], true);
             let nested = world.read(&format!("{B}/tables/tbl_users/schema/versions")).await.unwrap();
@@ -326,7 +339,10 @@ mod tests {
             let one = world.read(nested[0]["uri"].as_str().unwrap()).await.unwrap();
             assert_eq!(one["schema"], table["schema"]);
             assert_eq!(world.read(&format!("{B}/tables/tbl_users/indexes")).await.unwrap(), table["indexes"]);
-            assert_eq!(world.read(&format!("{B}/tables/tbl_users/schema")).await.unwrap()["schema"], table["schema"]);
+            assert_eq!(
+                world.read(&format!("{B}/tables/tbl_users/schema")).await.unwrap()["schema"],
+                table["schema"]
+            );
         }
     }
 
@@ -359,7 +375,12 @@ mod tests {
         for world in worlds().await {
             let reader = caller(&world.test.tenant, "organization:read");
             assert!(world.read_as(&reader, "bkend://orgs").await.is_ok());
-            for uri in [&format!("{B}/tables"), "bkend://projects", "bkend://access-tokens", &format!("{B}/tables/tbl_users/rows")] {
+            for uri in [
+                &format!("{B}/tables"),
+                "bkend://projects",
+                "bkend://access-tokens",
+                &format!("{B}/tables/tbl_users/rows"),
+            ] {
                 assert_eq!(world.read_as(&reader, uri).await.unwrap_err().kind(), Kind::Scope, "{uri}");
             }
             // The context shows each caller what it may see, and no cached copy of somebody else's.
@@ -383,7 +404,10 @@ mod tests {
             }
             assert!(world.basis(&format!("{B}/tables/tbl_users/rows")).await.is_announced_by(&rows));
             world
-                .call("backend_data_create", json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io"}}))
+                .call(
+                    "backend_data_create",
+                    json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io"}}),
+                )
                 .await
                 .unwrap();
             assert_eq!(world.read(&format!("{B}/tables")).await.unwrap()[0]["rowCount"], 2);

@@ -144,7 +144,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     record.insert("createdAt".into(), created_at.to_string().into());
     record.insert("updatedAt".into(), updated_at.to_string().into());
     refuse_large(&record)?;
-    let inserted = tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({places})", qualified(table)), &values);
+    let inserted =
+        tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({places})", qualified(table)), &values);
     match inserted {
         Err(DbError::Unique { constraint }) => return Err(duplicate(table, &constraint)),
         done => done?,
@@ -229,7 +230,8 @@ pub(crate) fn is_outdated(error: &Error) -> bool {
 }
 
 fn outdated() -> Error {
-    Error::new(Kind::Conflict, OUTDATED, "The table's schema changed while the record was written").hint("Try again")
+    Error::new(Kind::Conflict, OUTDATED, "The table's schema changed while the record was written")
+        .hint("Try again")
 }
 
 /// On SQLite nobody else writes meanwhile.
@@ -289,7 +291,8 @@ fn duplicate(table: &Table, constraint: &str) -> Error {
         Some(index) => index.fields.iter().map(|(field, _)| field.as_str()).collect(),
         None => vec!["id"],
     };
-    let details: Vec<Value> = fields.iter().map(|field| json!({"field": field, "reason": "unique"})).collect();
+    let details: Vec<Value> =
+        fields.iter().map(|field| json!({"field": field, "reason": "unique"})).collect();
     let message = format!("Another record has the same {}", fields.join(", "));
     Error::new(Kind::Conflict, "data/duplicate-value", message)
         .hint("Choose another value, or change the record that has it")
@@ -314,11 +317,13 @@ fn refuse_long_keys(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
         for (field, value) in cells {
             let too_long = value.as_str().is_some_and(|text| text.len() > budget);
             if too_long && texts.contains(&field.name.as_str()) {
-                let message = format!("{} has more than {budget} bytes, too many for the index {}", field.name, index.name);
+                let message = format!(
+                    "{} has more than {budget} bytes, too many for the index {}",
+                    field.name, index.name
+                );
                 faults.push(Fault { field: field.name.clone(), reason: "indexed", message });
             }
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(refusal::record_invalid(&faults)) }
 }
-

@@ -65,17 +65,17 @@ pub(crate) fn record_invalid(faults: &[Fault]) -> Error {
 
 /// A system field where a user's field is expected.
 pub(crate) fn system_field(name: &str) -> Error {
-    Error::new(Kind::BadInput, "SYSTEM_FIELD_PROTECTED", format!("{name} is a system field and cannot be changed"))
-        .hint("id, createdBy, createdAt and updatedAt are set by the server; choose another name")
-        .fact("details", json!([{"field": name, "reason": "system"}]))
+    Error::new(
+        Kind::BadInput,
+        "SYSTEM_FIELD_PROTECTED",
+        format!("{name} is a system field and cannot be changed"),
+    )
+    .hint("id, createdBy, createdAt and updatedAt are set by the server; choose another name")
+    .fact("details", json!([{"field": name, "reason": "system"}]))
 }
 
 /// A name out of a closed vocabulary that does not exist, with the nearest that does.
-pub(crate) fn unknown<'a>(
-    what: &str,
-    name: &str,
-    known: impl IntoIterator<Item = &'a str> + Clone,
-) -> Error {
+pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
     let refused = Error::bad_input(format!("There is no {what} {}", shown(name)))
         .fact("details", json!([{"field": shown(name), "reason": "unknown"}]));
     match nearest(name, known.clone()) {

@@ -73,32 +73,214 @@ macro_rules! nested {
 }
 
 const LINES: [Line; 26] = [
-    line!(Organizations, "bkend://orgs", "Organizations", "Organizations", "The organizations that you can see.", ORGANIZATION_READ),
-    line!(Organization, "bkend://orgs/{orgId}", "Organization", "One organization", "An organization with its plan and status.", ORGANIZATION_READ),
-    line!(Projects, "bkend://orgs/{orgId}/projects", "Projects", "Projects of an organization", "The projects of an organization, each with the number of its environments.", PROJECT_READ),
-    line!(Project, "bkend://orgs/{orgId}/projects/{projectId}", "Project", "One project", "A project with its settings.", PROJECT_READ),
-    line!(Environments, "bkend://orgs/{orgId}/projects/{projectId}/environments", "Environments", "Environments of a project", "The environments of a project, each with the number of its tables.", ENVIRONMENT_READ),
-    line!(Environment, nested!(""), "Environment", "One environment", "An environment with its type and status.", ENVIRONMENT_READ),
-    line!(Tables, nested!("/tables"), "Tables", "Tables of an environment", "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.", TABLE_READ),
-    line!(Table, nested!("/tables/{tableId}"), "Table", "One table", "A table with its schema, fields, indexes and permissions.", TABLE_READ),
-    line!(Schema, nested!("/tables/{tableId}/schema"), "Schema", "Schema of a table", "A table's present schema, whole.", TABLE_READ),
-    line!(SchemaVersions, nested!("/tables/{tableId}/schema/versions"), "SchemaVersions", "Schema versions of a table", "Every schema that a table has had, the newest first.", TABLE_READ),
-    line!(SchemaVersion, nested!("/tables/{tableId}/schema/versions/{n}"), "SchemaVersion", "One schema version", "A schema that a table has or had, by its number.", TABLE_READ),
-    line!(Indexes, nested!("/tables/{tableId}/indexes"), "Indexes", "Indexes of a table", "A table's present indexes.", TABLE_READ),
-    line!(Rows, nested!("/tables/{tableId}/rows{?page,limit}"), "Rows", "Rows of a table", "A page of a table's rows, the newest first; at most 100 a page.", ROWS_READ),
-    line!(Context, "bkend://context", "Context", "Where you are", "The organization with its projects and environments, in one document.", ORGANIZATION_READ),
-    line!(FlatOrganizations, "bkend://organizations{?page,limit}", "Organization", "All organizations, in pages", "A page of the organizations that you can see.", ORGANIZATION_READ),
-    line!(FlatOrganization, "bkend://organizations/{organizationId}", "Organization", "One organization, by id", "The same as bkend://orgs/{orgId}.", ORGANIZATION_READ),
-    line!(FlatProjects, "bkend://projects{?page,limit}", "Project", "All projects, in pages", "A page of all projects.", PROJECT_READ),
-    line!(FlatProject, "bkend://projects/{projectId}", "Project", "One project, by id", "A project, wherever it is.", PROJECT_READ),
-    line!(FlatEnvironments, "bkend://environments{?page,limit}", "Environment", "All environments, in pages", "A page of all environments.", ENVIRONMENT_READ),
-    line!(FlatEnvironment, "bkend://environments/{environmentId}", "Environment", "One environment, by id", "An environment, wherever it is.", ENVIRONMENT_READ),
-    line!(FlatTables, "bkend://tables{?page,limit}", "Table", "All tables, in pages", "A page of all tables, with their schemas.", TABLE_READ),
-    line!(FlatTable, "bkend://tables/{tableId}", "Table", "One table, by id", "A table, wherever it is.", TABLE_READ),
-    line!(FlatSchemaVersions, "bkend://tables/{tableId}/schema/versions{?page,limit}", "SchemaVersion", "Schema versions of a table, in pages", "A page of a table's schemas, the newest first.", TABLE_READ),
-    line!(FlatIndexVersions, "bkend://tables/{tableId}/indexes/versions{?page,limit}", "IndexVersion", "Index versions of a table, in pages", "A page of a table's sets of indexes, the newest first.", TABLE_READ),
-    line!(AccessTokens, "bkend://access-tokens{?page,limit}", "AccessToken", "Access tokens, in pages", "A page of the tokens that may use this server, masked.", TOKEN_READ),
-    line!(AccessToken, "bkend://access-tokens/{accessTokenId}", "AccessToken", "One access token", "A token's name, scopes and status; never its secret.", TOKEN_READ),
+    line!(
+        Organizations,
+        "bkend://orgs",
+        "Organizations",
+        "Organizations",
+        "The organizations that you can see.",
+        ORGANIZATION_READ
+    ),
+    line!(
+        Organization,
+        "bkend://orgs/{orgId}",
+        "Organization",
+        "One organization",
+        "An organization with its plan and status.",
+        ORGANIZATION_READ
+    ),
+    line!(
+        Projects,
+        "bkend://orgs/{orgId}/projects",
+        "Projects",
+        "Projects of an organization",
+        "The projects of an organization, each with the number of its environments.",
+        PROJECT_READ
+    ),
+    line!(
+        Project,
+        "bkend://orgs/{orgId}/projects/{projectId}",
+        "Project",
+        "One project",
+        "A project with its settings.",
+        PROJECT_READ
+    ),
+    line!(
+        Environments,
+        "bkend://orgs/{orgId}/projects/{projectId}/environments",
+        "Environments",
+        "Environments of a project",
+        "The environments of a project, each with the number of its tables.",
+        ENVIRONMENT_READ
+    ),
+    line!(
+        Environment,
+        nested!(""),
+        "Environment",
+        "One environment",
+        "An environment with its type and status.",
+        ENVIRONMENT_READ
+    ),
+    line!(
+        Tables,
+        nested!("/tables"),
+        "Tables",
+        "Tables of an environment",
+        "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.",
+        TABLE_READ
+    ),
+    line!(
+        Table,
+        nested!("/tables/{tableId}"),
+        "Table",
+        "One table",
+        "A table with its schema, fields, indexes and permissions.",
+        TABLE_READ
+    ),
+    line!(
+        Schema,
+        nested!("/tables/{tableId}/schema"),
+        "Schema",
+        "Schema of a table",
+        "A table's present schema, whole.",
+        TABLE_READ
+    ),
+    line!(
+        SchemaVersions,
+        nested!("/tables/{tableId}/schema/versions"),
+        "SchemaVersions",
+        "Schema versions of a table",
+        "Every schema that a table has had, the newest first.",
+        TABLE_READ
+    ),
+    line!(
+        SchemaVersion,
+        nested!("/tables/{tableId}/schema/versions/{n}"),
+        "SchemaVersion",
+        "One schema version",
+        "A schema that a table has or had, by its number.",
+        TABLE_READ
+    ),
+    line!(
+        Indexes,
+        nested!("/tables/{tableId}/indexes"),
+        "Indexes",
+        "Indexes of a table",
+        "A table's present indexes.",
+        TABLE_READ
+    ),
+    line!(
+        Rows,
+        nested!("/tables/{tableId}/rows{?page,limit}"),
+        "Rows",
+        "Rows of a table",
+        "A page of a table's rows, the newest first; at most 100 a page.",
+        ROWS_READ
+    ),
+    line!(
+        Context,
+        "bkend://context",
+        "Context",
+        "Where you are",
+        "The organization with its projects and environments, in one document.",
+        ORGANIZATION_READ
+    ),
+    line!(
+        FlatOrganizations,
+        "bkend://organizations{?page,limit}",
+        "Organization",
+        "All organizations, in pages",
+        "A page of the organizations that you can see.",
+        ORGANIZATION_READ
+    ),
+    line!(
+        FlatOrganization,
+        "bkend://organizations/{organizationId}",
+        "Organization",
+        "One organization, by id",
+        "The same as bkend://orgs/{orgId}.",
+        ORGANIZATION_READ
+    ),
+    line!(
+        FlatProjects,
+        "bkend://projects{?page,limit}",
+        "Project",
+        "All projects, in pages",
+        "A page of all projects.",
+        PROJECT_READ
+    ),
+    line!(
+        FlatProject,
+        "bkend://projects/{projectId}",
+        "Project",
+        "One project, by id",
+        "A project, wherever it is.",
+        PROJECT_READ
+    ),
+    line!(
+        FlatEnvironments,
+        "bkend://environments{?page,limit}",
+        "Environment",
+        "All environments, in pages",
+        "A page of all environments.",
+        ENVIRONMENT_READ
+    ),
+    line!(
+        FlatEnvironment,
+        "bkend://environments/{environmentId}",
+        "Environment",
+        "One environment, by id",
+        "An environment, wherever it is.",
+        ENVIRONMENT_READ
+    ),
+    line!(
+        FlatTables,
+        "bkend://tables{?page,limit}",
+        "Table",
+        "All tables, in pages",
+        "A page of all tables, with their schemas.",
+        TABLE_READ
+    ),
+    line!(
+        FlatTable,
+        "bkend://tables/{tableId}",
+        "Table",
+        "One table, by id",
+        "A table, wherever it is.",
+        TABLE_READ
+    ),
+    line!(
+        FlatSchemaVersions,
+        "bkend://tables/{tableId}/schema/versions{?page,limit}",
+        "SchemaVersion",
+        "Schema versions of a table, in pages",
+        "A page of a table's schemas, the newest first.",
+        TABLE_READ
+    ),
+    line!(
+        FlatIndexVersions,
+        "bkend://tables/{tableId}/indexes/versions{?page,limit}",
+        "IndexVersion",
+        "Index versions of a table, in pages",
+        "A page of a table's sets of indexes, the newest first.",
+        TABLE_READ
+    ),
+    line!(
+        AccessTokens,
+        "bkend://access-tokens{?page,limit}",
+        "AccessToken",
+        "Access tokens, in pages",
+        "A page of the tokens that may use this server, masked.",
+        TOKEN_READ
+    ),
+    line!(
+        AccessToken,
+        "bkend://access-tokens/{accessTokenId}",
+        "AccessToken",
+        "One access token",
+        "A token's name, scopes and status; never its secret.",
+        TOKEN_READ
+    ),
 ];
 
 /// All routes, in the order of [`noun`].
@@ -130,7 +312,10 @@ fn route(line: &Line, spec: RouteSpec) -> Route {
 
 /// What route number so-and-so names.
 pub(crate) fn noun(route: usize) -> Result<Noun> {
-    LINES.get(route).map(|line| line.noun).ok_or_else(|| Error::internal(format!("there is no route {route}")))
+    LINES
+        .get(route)
+        .map(|line| line.noun)
+        .ok_or_else(|| Error::internal(format!("there is no route {route}")))
 }
 
 /// The address of an organization.
@@ -216,7 +401,9 @@ mod tests {
         check("bkend://tables?page=2", Noun::FlatTables);
         check("bkend://tables/tbl_1/indexes/versions", Noun::FlatIndexVersions);
         check("bkend://context", Noun::Context);
-        for bad in ["bkend://orgs/..%2f", "bkend://nope", "bkend://orgs?x=1", "bkend://orgs/a/projects/b/nope"] {
+        for bad in
+            ["bkend://orgs/..%2f", "bkend://nope", "bkend://orgs?x=1", "bkend://orgs/a/projects/b/nope"]
+        {
             assert!(router.route(bad).is_err(), "{bad}");
         }
     }

@@ -131,7 +131,15 @@ fn write(tx: &mut Tx<'_>, series: Series, table: &Table, body: String, actor: &s
             series.table(),
             series.column()
         ),
-        params![tenant.as_str(), table.id.as_str(), version, VersionId::generate()?.as_str(), body, actor, now],
+        params![
+            tenant.as_str(),
+            table.id.as_str(),
+            version,
+            VersionId::generate()?.as_str(),
+            body,
+            actor,
+            now
+        ],
     )?;
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use quad_core::{Error, Result};
 
-use crate::refusal::invalid;
 use crate::limits;
+use crate::refusal::invalid;
 
 /// A name that fits a line.
 pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
@@ -12,7 +12,10 @@ pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
         return Err(invalid(parameter, "must not be empty"));
     }
     if name.chars().count() > limits::NAME_CHARS || name.contains(char::is_control) {
-        return Err(invalid(parameter, format!("has at most {} characters, none of them control characters", limits::NAME_CHARS)));
+        return Err(invalid(
+            parameter,
+            format!("has at most {} characters, none of them control characters", limits::NAME_CHARS),
+        ));
     }
     Ok(name.to_owned())
 }
@@ -20,7 +23,10 @@ pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
 /// A description that fits a paragraph.
 pub(crate) fn check_description(text: &str) -> Result<String> {
     if text.chars().count() > limits::DESCRIPTION_CHARS || text.contains('\0') {
-        return Err(invalid("description", format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS)));
+        return Err(invalid(
+            "description",
+            format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS),
+        ));
     }
     Ok(text.to_owned())
 }
@@ -29,7 +35,11 @@ pub(crate) fn check_description(text: &str) -> Result<String> {
 pub(crate) fn check(slug: &str) -> Result<String> {
     let fits = (limits::SLUG_BYTES_MIN..=limits::SLUG_BYTES_MAX).contains(&slug.len());
     if !fits || !slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
-        let rule = format!("has {} to {} characters of a-z, 0-9 and -", limits::SLUG_BYTES_MIN, limits::SLUG_BYTES_MAX);
+        let rule = format!(
+            "has {} to {} characters of a-z, 0-9 and -",
+            limits::SLUG_BYTES_MIN,
+            limits::SLUG_BYTES_MAX
+        );
         return Err(invalid("slug", rule));
     }
     Ok(slug.to_owned())

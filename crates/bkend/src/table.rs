@@ -263,7 +263,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     tx.lock(&lock_name(&new.environment_id))?;
     let environment = environment::find(tx, &new.environment_id)?;
     let tenant = tx.tenant().clone();
-    let (physical_schema, physical_name) = physical::table_name(tx.backend(), &environment.physical, &new.name);
+    let (physical_schema, physical_name) =
+        physical::table_name(tx.backend(), &environment.physical, &new.name);
     let fields: Vec<Field> = new.fields.iter().map(|defined| defined.field.clone()).collect();
     let mut indexes = index::of_definitions(&new.name, &new.fields)?;
     for definition in &new.indexes {
@@ -285,8 +286,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     )?;
     if let Some(row) = taken {
         let message = format!("The environment {} has a table {} already", environment.name, row.text(0)?);
-        return Err(Error::new(Kind::Conflict, "table/already-exists", message)
-            .hint("Names differ by more than case; choose another, or change the table with backend_field_manage"));
+        return Err(Error::new(Kind::Conflict, "table/already-exists", message).hint(
+            "Names differ by more than case; choose another, or change the table with backend_field_manage",
+        ));
     }
     refuse_beyond_sqlite(tx)?;
     let created = Table {
@@ -299,7 +301,11 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
         environment_id: environment.id,
         environment: environment.name,
         name: new.name.clone(),
-        display_name: new.display_name.as_deref().map(|text| slug::check_name("displayName", text)).transpose()?,
+        display_name: new
+            .display_name
+            .as_deref()
+            .map(|text| slug::check_name("displayName", text))
+            .transpose()?,
         description: new.description.as_deref().map(slug::check_description).transpose()?,
         fields,
         removed: Vec::new(),
@@ -366,8 +372,11 @@ pub(crate) fn definition_text(part: &impl Serialize) -> Result<String> {
 
 /// More indexes than a table may have.
 pub(crate) fn too_many_indexes() -> Error {
-    refusal::limit("table/too-many-indexes", format!("A table has at most {} indexes", limits::INDEXES_PER_TABLE))
-        .hint("Remove an index first")
+    refusal::limit(
+        "table/too-many-indexes",
+        format!("A table has at most {} indexes", limits::INDEXES_PER_TABLE),
+    )
+    .hint("Remove an index first")
 }
 
 /// A table's name: an identifier on both backends.
@@ -518,7 +527,9 @@ pub(crate) fn page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> 
     let filter = if environment.is_some() { "t.environment_id = $2" } else { "$2 = ''" };
     let environment = environment.unwrap_or_default();
     let rows = sql.query(
-        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND {filter} ORDER BY t.id LIMIT $3 OFFSET $4"),
+        &format!(
+            "SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND {filter} ORDER BY t.id LIMIT $3 OFFSET $4"
+        ),
         params![tenant.as_str(), environment, page.size(), page.offset()],
     )?;
     let found = rows.iter().map(Table::from_row).collect::<Result<_>>()?;
@@ -543,7 +554,9 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
 pub(crate) fn find_named(sql: &mut dyn Sql, environment: &str, name: &str) -> Result<Table> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
-        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 AND t.name_key = $3"),
+        &format!(
+            "SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 AND t.name_key = $3"
+        ),
         params![tenant.as_str(), environment, name.to_ascii_lowercase()],
     )?;
     Table::from_row(&row.ok_or_else(|| refusal::not_found("Table"))?)

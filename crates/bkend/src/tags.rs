@@ -82,12 +82,7 @@ pub(crate) fn of_organization_change(id: &str) -> Vec<Tag> {
 
 /// Touched when a project appears, changes or goes.
 pub(crate) fn of_project_change(changed: &Project) -> Vec<Tag> {
-    vec![
-        projects(changed.organization_id.as_str()),
-        any_projects(),
-        project(changed.id.as_str()),
-        listing(),
-    ]
+    vec![projects(changed.organization_id.as_str()), any_projects(), project(changed.id.as_str()), listing()]
 }
 
 /// Touched when an environment appears or goes: its project counts it.

@@ -8,7 +8,8 @@ use quad_core::resolver::View;
 use quad_core::scheme::{CompletionQuery, Listed, Subject};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, ToolOutput,
+    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    ToolOutput,
 };
 use quad_store::Writer;
 use quad_store::testing::{TestStore, stores};
@@ -34,7 +35,6 @@ const FIXTURE: [&str; 5] = [
 pub(crate) struct World {
     pub test: TestStore,
     pub resolver: Resolver,
-    pub scheme: Arc<Bkend>,
     pub caller: Principal,
 }
 
@@ -79,9 +79,9 @@ pub(crate) async fn empty_worlds() -> Vec<World> {
     for test in stores(&[COMPONENT]).await.unwrap() {
         let scheme = Arc::new(Bkend::new(test.store.clone(), Arc::new(OneToken)));
         let store = Arc::new(test.store.clone());
-        let resolver = Resolver::new(vec![scheme.clone() as Arc<dyn Scheme>], store.clone(), store).unwrap();
+        let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
         let caller = caller(&test.tenant, "*:*");
-        worlds.push(World { test, resolver, scheme, caller });
+        worlds.push(World { test, resolver, caller });
     }
     worlds
 }
@@ -141,7 +141,13 @@ impl World {
         }
     }
 
-    pub(crate) async fn complete(&self, template: &str, variable: &str, prefix: &str, known: Value) -> Vec<String> {
+    pub(crate) async fn complete(
+        &self,
+        template: &str,
+        variable: &str,
+        prefix: &str,
+        known: Value,
+    ) -> Vec<String> {
         let query = CompletionQuery {
             subject: Subject::Template(template),
             variable,

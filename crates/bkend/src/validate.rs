@@ -7,8 +7,8 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
 use crate::field::{Field, FieldType, is_system};
-use crate::refusal::{self, Fault};
 use crate::limits;
+use crate::refusal::{self, Fault};
 
 /// What the values are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,11 @@ pub(crate) enum Purpose {
 pub(crate) type Cell<'f> = (&'f Field, Value);
 
 /// Runs the pipeline. The cells come in the order of the table's fields.
-pub(crate) fn record<'f>(fields: &'f [Field], data: &Map<String, Value>, purpose: Purpose) -> Result<Vec<Cell<'f>>> {
+pub(crate) fn record<'f>(
+    fields: &'f [Field],
+    data: &Map<String, Value>,
+    purpose: Purpose,
+) -> Result<Vec<Cell<'f>>> {
     let mut faults = Vec::new();
     for name in data.keys().filter(|name| !is_system_exactly(name)) {
         if !fields.iter().any(|field| field.name == *name) {
@@ -61,7 +65,9 @@ fn is_system_exactly(name: &str) -> bool {
 /// The value as the type spells it, or the original when it cannot be: the type check then says so.
 pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
     let coerced = match (kind, value) {
-        (FieldType::Int | FieldType::Long, Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        (FieldType::Int | FieldType::Long, Value::String(text)) => {
+            text.trim().parse::<i64>().ok().map(Value::from)
+        }
         (FieldType::Int | FieldType::Long, Value::Number(number)) if number.is_f64() => {
             number.as_f64().and_then(whole).map(Value::from)
         }
@@ -178,10 +184,13 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > limits::PATTERN_BYTES {
         return Err(format!("has at most {} bytes", limits::PATTERN_BYTES));
     }
-    RegexBuilder::new(pattern).size_limit(limits::PATTERN_PROGRAM_BYTES).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "is too large once compiled".to_owned(),
-        _ => "is not a regular expression that runs in linear time (no look-around, no back references)".to_owned(),
-    })
+    RegexBuilder::new(pattern).size_limit(limits::PATTERN_PROGRAM_BYTES).build().map_err(
+        |error| match error {
+            regex::Error::CompiledTooBig(_) => "is too large once compiled".to_owned(),
+            _ => "is not a regular expression that runs in linear time (no look-around, no back references)"
+                .to_owned(),
+        },
+    )
 }
 
 /// A number without a fraction is a whole number in JSON, so that 41 does not come back as 41.0.
@@ -201,11 +210,9 @@ fn whole(number: f64) -> Option<i64> {
 fn is_exact_double(value: &Value) -> bool {
     let exact = |number: i128| (number as f64) as i128 == number;
     match value {
-        Value::Number(number) => number
-            .as_i64()
-            .map(i128::from)
-            .or_else(|| number.as_u64().map(i128::from))
-            .is_none_or(exact),
+        Value::Number(number) => {
+            number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).is_none_or(exact)
+        }
         _ => true,
     }
 }
@@ -286,7 +293,11 @@ mod tests {
             let error = run(&fields, data.clone(), Purpose::Update).unwrap_err();
             assert_eq!(error.code(), "data/validation-error");
             let details = error.get_fact("details").unwrap();
-            assert_eq!((details[0]["field"].as_str(), details[0]["reason"].as_str()), (Some(field), Some(reason)), "{data}");
+            assert_eq!(
+                (details[0]["field"].as_str(), details[0]["reason"].as_str()),
+                (Some(field), Some(reason)),
+                "{data}"
+            );
         };
         check(json!({"name": null}), "name", "required");
         check(json!({"name": 5}), "name", "type");

@@ -510,6 +510,14 @@ impl Resolver {
         Err(busy().into())
     }
 
+    /// What a client must be able to do for that tool to work. Nothing for a tool that does not exist: calling it says so.
+    pub fn client_capabilities(&self, view: View, tool: &str) -> &'static [&'static str] {
+        match self.find_tool(view, tool) {
+            Ok((Some(mounted), _)) => mounted.scheme.client_capabilities(tool),
+            _ => &[],
+        }
+    }
+
     fn find_tool(&self, view: View, name: &str) -> Result<(Option<&Mounted>, &Checked)> {
         match self.tools.get(name) {
             Some(Place::Own(index)) => Ok((None, &self.own_tools[*index])),

@@ -177,6 +177,13 @@ pub trait Scheme: Send + Sync {
         Vec::new()
     }
 
+    /// What a client must be able to do for this tool to work, in the protocol's words; the protocol refuses the call of
+    /// one that has not said so. Nothing, as a rule: a result that an agent can read is enough.
+    fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {
+        let _ = tool;
+        &[]
+    }
+
     /// Calls a tool.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
         let name = call.tool.name;

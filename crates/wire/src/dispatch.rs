@@ -41,10 +41,7 @@ impl Exchange<'_> {
             Method::PromptsList => prompts::list(self).await,
             Method::PromptsGet => prompts::get(self).await,
             Method::ToolsList => tools::list(self).await,
-            Method::ToolsCall => match ToolCall::read(self) {
-                Ok(call) => return call.run(progress).await,
-                Err(error) => Err(error),
-            },
+            Method::ToolsCall => return ToolCall::read(self)?.run(progress).await,
             Method::Complete => completion::answer(self).await,
             Method::Initialize | Method::Subscribe | Method::Unsubscribe | Method::Listen => {
                 Err(Error::internal(format!("{} is answered by the transport", method.as_str())))

@@ -20,6 +20,8 @@ pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
 /// A header disagrees with the body.
 pub const HEADER_MISMATCH: i32 = -32020;
+/// The client has not said that it can do what the call needs.
+pub const MISSING_CAPABILITY: i32 = -32021;
 /// A revision that we do not serve.
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 /// Nothing is at that address, as legacy clients know it.
@@ -91,6 +93,17 @@ impl Fault {
                 .fact("supported", supported)
                 .fact("requested", requested);
         Fault { code: UNSUPPORTED_VERSION, status: 400, error }
+    }
+
+    /// The call needs something of its client that the client has not declared.
+    pub(crate) fn missing_capability(missing: &[&str]) -> Fault {
+        let required: serde_json::Map<String, Value> =
+            missing.iter().map(|capability| ((*capability).to_owned(), serde_json::json!({}))).collect();
+        let message = format!("This needs a client that can do: {}", missing.join(", "));
+        let error = Error::new(Kind::BadInput, "MISSING_CLIENT_CAPABILITY", message)
+            .hint("Declare it in params._meta, io.modelcontextprotocol/clientCapabilities")
+            .fact("requiredCapabilities", required);
+        Fault { code: MISSING_CAPABILITY, status: 400, error }
     }
 
     /// The era has no such method.

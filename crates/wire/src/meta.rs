@@ -42,6 +42,12 @@ impl<'a> Meta<'a> {
             .ok_or_else(|| Fault::unsupported_version(version))
     }
 
+    /// Whether the client says that it can do this.
+    pub(crate) fn has_capability(&self, capability: &str) -> bool {
+        let declared = self.client_capabilities.map(|raw| serde_json::from_str(raw.get()));
+        matches!(declared, Some(Ok(serde_json::Value::Object(declared))) if declared.contains_key(capability))
+    }
+
     /// What progress messages must repeat. A token of another type is one that we cannot repeat.
     pub(crate) fn progress_token(&self) -> Option<&'a RawValue> {
         self.progress_token.filter(|token| is_id(token))

@@ -233,7 +233,7 @@ async fn legacy_revision(
 
 /// A tool call is one document, unless it reports progress before it is done: then it is a stream.
 async fn tool_call(exchange: &Exchange<'_>) -> Result<Answered, Fault> {
-    let call = ToolCall::read(exchange).map_err(|error| exchange.fault(error))?;
+    let call = ToolCall::read(exchange)?;
     let (sender, mut reports) = mpsc::channel(limits::PROGRESS_QUEUED);
     let token = exchange.params.progress_token();
     let mut work: BoxFuture<'static, Result<Vec<u8>, Fault>> = match token.map(ToOwned::to_owned) {

@@ -47,8 +47,20 @@ pub(crate) struct ToolCall {
 }
 
 impl ToolCall {
-    /// Reads a call out of its parameters.
-    pub(crate) fn read(exchange: &Exchange<'_>) -> Result<ToolCall> {
+    /// Reads a call out of its parameters, and refuses a client that cannot do what the tool needs.
+    pub(crate) fn read(exchange: &Exchange<'_>) -> Result<ToolCall, Fault> {
+        let call = ToolCall::parse(exchange).map_err(|error| exchange.fault(error))?;
+        if let Some(meta) = exchange.params.meta.as_ref().filter(|_| exchange.revision.is_modern()) {
+            let needed = call.endpoint.resolver().client_capabilities(call.endpoint.view, &call.name);
+            let missing: Vec<&str> = needed.iter().copied().filter(|needed| !meta.has_capability(needed)).collect();
+            if !missing.is_empty() {
+                return Err(Fault::missing_capability(&missing));
+            }
+        }
+        Ok(call)
+    }
+
+    fn parse(exchange: &Exchange<'_>) -> Result<ToolCall> {
         let Params { name, arguments, .. } = exchange.params;
         Ok(ToolCall {
             endpoint: exchange.endpoint.clone(),

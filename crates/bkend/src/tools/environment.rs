@@ -5,8 +5,8 @@ use quad_core::{Basis, Need, Result, Tool};
 use serde_json::json;
 
 use super::{
-    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id, read, string,
-    unknown, write,
+    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id,
+    read, string, unknown, write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
@@ -132,5 +132,78 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             .await
         }
         name => Err(unknown(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{B, worlds};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_environment_has_a_name_and_a_type() {
+        for world in worlds().await {
+            let staging = world
+                .call(
+                    "backend_env_create",
+                    json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "name": "staging"}),
+                )
+                .await
+                .unwrap();
+            assert_eq!((&staging["type"], &staging["status"]), (&json!("staging"), &json!("active")));
+            let body = json!({"body": {"projectId": "proj_xyz789", "environment": "qa", "environmentType": "custom"}});
+            assert_eq!(world.call("backend_env_create", body).await.unwrap()["type"], "custom");
+            let again = json!({"projectId": "proj_xyz789", "name": "DEV"});
+            assert_eq!(world.refusal("backend_env_create", again).await, "CONFLICT");
+            let bad = json!({"projectId": "proj_xyz789", "name": "a b"});
+            assert_eq!(world.refusal("backend_env_create", bad).await, "VALIDATION_ERROR");
+            let listed = world
+                .call("backend_env_list", json!({"projectId": "proj_xyz789", "limit": 2}))
+                .await
+                .unwrap();
+            assert_eq!(
+                (&listed["pagination"]["total"], &listed["pagination"]["hasNext"]),
+                (&json!(3), &json!(true))
+            );
+            assert_eq!(
+                world.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
+                3
+            );
+            // A name is enough where the project is known.
+            let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
+            assert_eq!(world.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
+            assert_eq!(world.refusal("backend_env_get", json!({"environmentId": "dev"})).await, "NOT_FOUND");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_deleted_environment_takes_its_tables_with_it() {
+        for world in worlds().await {
+            assert!(world.read(B).await.is_ok());
+            world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
+            assert_eq!(world.read(B).await.unwrap_err().code(), "NOT_FOUND");
+            assert_eq!(
+                world.refusal("backend_data_list", json!({"tableId": "tbl_users"})).await,
+                "NOT_FOUND"
+            );
+            assert_eq!(
+                world.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
+                0
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_deletion_beyond_its_limit_is_refused() {
+        let world = worlds().await.remove(0);
+        let lines: Vec<String> = (0..crate::limits::CASCADE_TABLES)
+            .map(|n| format!(r#"{{"kind":"table","id":"tbl_{n}","environmentId":"env_dev001","name":"t{n}","fields":[]}}"#))
+            .collect();
+        world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+        let refused =
+            world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
+        assert_eq!((refused.kind(), refused.code()), (quad_core::Kind::Limit, "CASCADE_TOO_LARGE"));
+        world.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
+        world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
     }
 }

@@ -43,7 +43,10 @@ pub(super) fn tools() -> Vec<Tool> {
             input(
                 &[
                     ("operation", string("The tool's name")),
-                    ("schemaType", json!({"type": "string", "enum": ["input", "output", "both"], "default": "both"})),
+                    (
+                        "schemaType",
+                        json!({"type": "string", "enum": ["input", "output", "both"], "default": "both"}),
+                    ),
                 ],
                 &["operation"],
             ),
@@ -78,7 +81,8 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             let name = arguments.required_id("operation")?;
             let tools = all();
             let tool = tools.iter().find(|tool| tool.name == name);
-            let tool = tool.ok_or_else(|| refusal::unknown("tool named", name, tools.iter().map(|tool| tool.name)))?;
+            let tool =
+                tool.ok_or_else(|| refusal::unknown("tool named", name, tools.iter().map(|tool| tool.name)))?;
             let mut found = json!({"operation": tool.name, "description": tool.description});
             let wanted = arguments.id("schemaType")?.unwrap_or("both");
             if wanted != "output" {

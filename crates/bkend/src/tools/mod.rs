@@ -78,7 +78,8 @@ async fn write(
     call: Call<'_>,
     work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
 ) -> Result<Called> {
-    let (output, receipt) = bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
+    let (output, receipt) =
+        bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
     Ok(Called::wrote(output, receipt))
 }
 
@@ -211,4 +212,99 @@ fn output_schema(name: &str) -> Value {
         return json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
     }
     json!({"type": "object"})
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::tool::Effect;
+
+    use super::*;
+    use crate::testing::{caller, worlds};
+
+    #[test]
+    fn tools_are_annotated_by_what_they_do() {
+        let tools = all();
+        assert_eq!(tools.iter().filter(|tool| tool.core).count(), 10);
+        for tool in &tools {
+            let entry = tool.entry();
+            let hints = &entry["annotations"];
+            if tool.name.ends_with("_list") || tool.name.ends_with("_get") {
+                assert_eq!(hints["readOnlyHint"], true, "{}", tool.name);
+                assert!(tool.need.0.iter().all(|scope| scope.ends_with(":read")), "{}", tool.name);
+            }
+            assert_eq!(hints["destructiveHint"] == true, tool.name.ends_with("_delete"), "{}", tool.name);
+            if tool.effect != Effect::Reads {
+                assert!(tool.need.0.iter().all(|scope| !scope.ends_with(":read")), "{}", tool.name);
+            }
+            assert!(tool.need.0.iter().all(|scope| crate::SCOPES.contains(scope)), "{}", tool.name);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_published_tool_is_implemented() {
+        let world = worlds().await.remove(0);
+        for tool in all() {
+            // Whatever the fixture makes of these, the server itself must not fail.
+            for arguments in [
+                json!({}),
+                json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001",
+                    "tableId": "tbl_users", "recordId": "rec_none", "versionId": 1, "data": {}}),
+                json!({"tableId": "tbl_users", "body": {}}),
+                json!({"tableId": "\u{0}", "projectId": "\u{0}", "organizationId": "\u{0}"}),
+            ] {
+                if let Err(error) = world.call(tool.name, arguments.clone()).await {
+                    assert_ne!(
+                        error.kind(),
+                        quad_core::Kind::Internal,
+                        "{} {arguments}: {}",
+                        tool.name,
+                        error.causes()
+                    );
+                }
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_fixed_tools_answer() {
+        for world in worlds().await {
+            let context = world.call("get_context", json!({})).await.unwrap();
+            assert_eq!(context["organization"], json!({"id": "org_abc123", "name": "My Organization"}));
+            assert_eq!(context["projects"][0]["environments"][0]["id"], "env_dev001");
+            assert_eq!(context["warnings"], json!([]));
+            let found = world.call("search_docs", json!({"query": "CRUD filtering"})).await.unwrap();
+            assert!((1..=5).contains(&found["results"].as_array().unwrap().len()));
+            let organizations = world.call("backend_org_list", json!({})).await.unwrap();
+            assert_eq!(organizations["organizations"][0]["id"], "org_abc123");
+            assert_eq!(organizations["organizations"][0]["plan"], "self-hosted");
+            let schema = world
+                .call(
+                    "get_operation_schema",
+                    json!({"operation": "backend_data_delete", "schemaType": "both"}),
+                )
+                .await
+                .unwrap();
+            assert_eq!(schema["input"]["required"], json!(["tableId", "recordId"]));
+            assert_eq!(schema["output"]["required"], json!(["success", "id"]));
+            assert_eq!(
+                world.refusal("get_operation_schema", json!({"operation": "nope"})).await,
+                "VALIDATION_ERROR"
+            );
+            let tokens = world.call("backend_access_token_list", json!({})).await.unwrap();
+            assert_eq!(tokens["items"][0]["maskedKey"], "tok_01ABC…");
+            assert_eq!(
+                world.refusal("backend_access_token_get", json!({"accessTokenId": "tok_none"})).await,
+                "NOT_FOUND"
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_reader_cannot_write() {
+        let mut world = worlds().await.remove(0);
+        world.caller = caller(&world.test.tenant, "*:read");
+        let row = json!({"tableId": "tbl_users", "data": {"name": "A", "email": "a@x.io"}});
+        assert_eq!(world.refusal("backend_data_create", row).await, "SCOPE_INSUFFICIENT");
+        assert!(world.call("backend_data_list", json!({"tableId": "tbl_users"})).await.is_ok());
+    }
 }

@@ -19,7 +19,12 @@ pub(super) fn tools() -> Vec<Tool> {
         core: false,
     };
     vec![
-        tool("backend_org_list", "List organizations", "Lists the organizations that you can see.", input(&[], &[])),
+        tool(
+            "backend_org_list",
+            "List organizations",
+            "Lists the organizations that you can see.",
+            input(&[], &[]),
+        ),
         tool(
             "backend_org_get",
             "Get an organization",

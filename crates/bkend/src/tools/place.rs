@@ -53,7 +53,9 @@ pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
         found => found?,
     };
     let in_environment = match arguments.id("environmentId")? {
-        Some(wanted) => wanted == found.environment_id.as_str() || wanted.eq_ignore_ascii_case(&found.environment),
+        Some(wanted) => {
+            wanted == found.environment_id.as_str() || wanted.eq_ignore_ascii_case(&found.environment)
+        }
         None => true,
     };
     let agrees = in_environment
@@ -61,7 +63,6 @@ pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
         && agrees(arguments, "projectId", found.project_id.as_str())?;
     if agrees { Ok(found) } else { Err(refusal::not_found("Table")) }
 }
-
 
 fn agrees(arguments: &Arguments, name: &str, actual: &str) -> Result<bool> {
     Ok(arguments.id(name)?.is_none_or(|given| given == actual))

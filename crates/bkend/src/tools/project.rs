@@ -4,7 +4,10 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Need, Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, answer, deleted, input, organization_id, page_properties, place, project_id, read, string, unknown, write};
+use super::{
+    Arguments, answer, deleted, input, organization_id, page_properties, place, project_id, read, string,
+    unknown, write,
+};
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
 use crate::refusal::{self, invalid};
@@ -23,7 +26,8 @@ pub(super) fn tools() -> Vec<Tool> {
     };
     let [page, limit] = page_properties();
     let name = || ("name", string("Name, at most 100 characters"));
-    let description = || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
+    let description =
+        || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
         tool(
             "backend_project_list",
@@ -55,7 +59,10 @@ pub(super) fn tools() -> Vec<Tool> {
                         input(
                             &[
                                 organization_id(),
-                                ("slug", string("3 to 50 of a-z, 0-9 and -; derived from the name if left out")),
+                                (
+                                    "slug",
+                                    string("3 to 50 of a-z, 0-9 and -; derived from the name if left out"),
+                                ),
                                 name(),
                                 ("primaryCloud", string("Stored as given")),
                                 ("primaryRegion", string("Stored as given")),
@@ -87,7 +94,10 @@ pub(super) fn tools() -> Vec<Tool> {
                                 name(),
                                 ("slug", string("Only the present one: a slug never changes")),
                                 description(),
-                                ("settings", json!({"type": "object", "description": "Replaces all settings"})),
+                                (
+                                    "settings",
+                                    json!({"type": "object", "description": "Replaces all settings"}),
+                                ),
                             ],
                             &[],
                         ),
@@ -141,7 +151,8 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write(bkend, call, move |tx| {
                 let found = place::project(tx, &arguments)?;
                 let gone = project::delete(tx, found.id.as_str())?;
-                Ok(deleted(gone.id.as_str()).link(routes::projects(gone.organization_id.as_str()), "Projects"))
+                Ok(deleted(gone.id.as_str())
+                    .link(routes::projects(gone.organization_id.as_str()), "Projects"))
             })
             .await
         }
@@ -183,7 +194,8 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
         },
     };
     if change.name.is_none() && change.description.is_none() && change.settings.is_none() {
-        return Err(quad_core::Error::bad_input("There is nothing to change").hint("Send name, description or settings"));
+        return Err(quad_core::Error::bad_input("There is nothing to change")
+            .hint("Send name, description or settings"));
     }
     write(bkend, call, move |tx| {
         let found = place::project(tx, &arguments)?;
@@ -194,4 +206,106 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
         Ok(answer(changed.detail()).link(changed.uri(), changed.name.as_str()))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::{Tag, tool::Block};
+
+    use super::*;
+    use crate::testing::{B, World, worlds};
+
+    /// What a call's commit touched.
+    async fn touched(world: &World, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
+        let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
+        let result = world.call(tool, arguments).await.unwrap();
+        (result, changes.recv().await.unwrap().tags.clone())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_new_project_comes_with_dev() {
+        for world in worlds().await {
+            let arguments = json!({"organizationId": "org_abc123", "name": "Shop", "description": "tea"});
+            let (shop, tags) = touched(&world, "backend_project_create", arguments).await;
+            assert_eq!(
+                (&shop["slug"], &shop["environmentCount"], &shop["primaryCloud"]),
+                (&json!("shop"), &json!(1), &json!("local"))
+            );
+            assert!(shop["id"].as_str().unwrap().starts_with("proj_"));
+            assert!(tags.contains(&Tag::listing("bkend")));
+            let environments = world.read(shop["environmentsUri"].as_str().unwrap()).await.unwrap();
+            assert_eq!(environments.as_array().unwrap().len(), 1);
+            assert_eq!(
+                (&environments[0]["name"], &environments[0]["status"]),
+                (&json!("dev"), &json!("active"))
+            );
+            // The same name again gets a slug of its own; a chosen slug that is taken is refused.
+            let second = world
+                .call(
+                    "backend_project_create",
+                    json!({"body": {"organizationId": "org_abc123", "name": "Shop", "primaryCloud": "aws"}}),
+                )
+                .await
+                .unwrap();
+            assert_eq!((&second["slug"], &second["primaryCloud"]), (&json!("shop-2"), &json!("aws")));
+            let taken = json!({"body": {"organizationId": "org_abc123", "name": "x", "slug": "shop"}});
+            assert_eq!(world.refusal("backend_project_create", taken).await, "CONFLICT");
+            let nowhere = json!({"organizationId": "org_none", "name": "x"});
+            assert_eq!(world.refusal("backend_project_create", nowhere).await, "NOT_FOUND");
+            assert_eq!(
+                world.refusal("backend_project_create", json!({"organizationId": "org_abc123"})).await,
+                "VALIDATION_ERROR"
+            );
+            let listed =
+                world.call("backend_project_list", json!({"organizationId": "org_abc123"})).await.unwrap();
+            assert_eq!(listed["pagination"]["total"], 3);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_project_changes_but_for_its_slug() {
+        for world in worlds().await {
+            let rename = json!({"projectId": "proj_xyz789", "name": "Renamed", "description": "d"});
+            let (renamed, tags) = touched(&world, "backend_project_update", rename).await;
+            assert_eq!((&renamed["name"], &renamed["slug"]), (&json!("Renamed"), &json!("my-app")));
+            assert!(tags.contains(&Tag::listing("bkend")), "titles of the list name the project");
+            let body = json!({"projectId": "proj_xyz789", "body": {"description": null, "settings": {"allowedOrigins": ["https://a.example"]}}});
+            let changed = world.call("backend_project_update", body).await.unwrap();
+            assert_eq!((&changed["name"], &changed["description"]), (&json!("Renamed"), &json!(null)));
+            assert_eq!(changed["settings"]["allowedOrigins"][0], "https://a.example");
+            let slug = json!({"projectId": "proj_xyz789", "body": {"name": "x", "slug": "other"}});
+            assert_eq!(world.refusal("backend_project_update", slug).await, "VALIDATION_ERROR");
+            let elsewhere = json!({"organizationId": "org_none", "projectId": "proj_xyz789", "name": "x"});
+            assert_eq!(world.refusal("backend_project_update", elsewhere).await, "NOT_FOUND");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_deleted_project_takes_everything_with_it() {
+        for world in worlds().await {
+            assert!(world.read(&format!("{B}/tables")).await.is_ok());
+            let output =
+                world.output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
+            assert_eq!(output.structured, Some(json!({"success": true, "id": "proj_xyz789"})));
+            assert!(
+                matches!(&output.blocks[1], Block::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
+            );
+            assert_eq!(world.read("bkend://orgs/org_abc123/projects").await.unwrap(), json!([]));
+            for gone in
+                [&format!("{B}/tables"), "bkend://tables/tbl_users", "bkend://environments/env_dev001"]
+            {
+                assert_eq!(world.read(gone).await.unwrap_err().code(), "NOT_FOUND", "{gone}");
+            }
+            // The physical table is gone too: the same ids can be loaded anew.
+            world
+                .load(&[
+                    r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"my-app"}"#,
+                    r#"{"kind":"environment","id":"env_dev001","projectId":"proj_xyz789","name":"dev"}"#,
+                    r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":[{"name":"a","type":"int"}]}"#,
+                ])
+                .await
+                .unwrap();
+            assert_eq!(world.read(&format!("{B}/tables/tbl_users/rows")).await.unwrap()["items"], json!([]));
+        }
+    }
 }

@@ -23,7 +23,8 @@ pub(super) fn tools() -> Vec<Tool> {
         effect,
         core,
     };
-    let names = |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    let names =
+        |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
     vec![
         tool(
             "backend_field_manage",
@@ -87,7 +88,10 @@ pub(super) fn tools() -> Vec<Tool> {
 
 /// The parameter that names a version.
 pub(super) fn version_id() -> (&'static str, Value) {
-    ("versionId", json!({"type": ["string", "integer"], "description": "The number or the id of the version"}))
+    (
+        "versionId",
+        json!({"type": ["string", "integer"], "description": "The number or the id of the version"}),
+    )
 }
 
 pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
@@ -101,7 +105,12 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
 }
 
 /// A page of versions.
-pub(super) async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments, series: Series) -> Result<Called> {
+pub(super) async fn list(
+    bkend: &Bkend,
+    call: Call<'_>,
+    arguments: Arguments,
+    series: Series,
+) -> Result<Called> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
@@ -113,7 +122,12 @@ pub(super) async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments, se
 }
 
 /// One version.
-pub(super) async fn get(bkend: &Bkend, call: Call<'_>, arguments: Arguments, series: Series) -> Result<Called> {
+pub(super) async fn get(
+    bkend: &Bkend,
+    call: Call<'_>,
+    arguments: Arguments,
+    series: Series,
+) -> Result<Called> {
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
         let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
@@ -161,7 +175,8 @@ fn of_action(arguments: &Arguments) -> Result<FieldChanges> {
     let (name, definition) = match arguments.root.get("field") {
         Some(Value::String(name)) => (name.clone(), None),
         Some(Value::Object(field)) => {
-            let name = field.get("name").and_then(Value::as_str).ok_or_else(|| refusal::missing("field.name"))?;
+            let name =
+                field.get("name").and_then(Value::as_str).ok_or_else(|| refusal::missing("field.name"))?;
             (name.to_owned(), Some(Value::Object(field.clone())))
         }
         _ => return Err(refusal::missing("field")),
@@ -188,7 +203,9 @@ fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
     };
     let set = match body.get("fieldsToAddOrUpdate") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Object(fields)) => fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        Some(Value::Object(fields)) => {
+            fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
         Some(Value::Array(fields)) => fields
             .iter()
             .map(|field| {
@@ -206,4 +223,146 @@ fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
         release: names("requiredFieldsToRemove")?,
         only_new: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::Tag;
+
+    use super::*;
+    use crate::testing::{B, World, worlds};
+
+    async fn manage(world: &World, body: Value) -> Result<Value> {
+        world.call("backend_field_manage", json!({"tableId": "tbl_users", "body": body})).await
+    }
+
+    async fn table(world: &World) -> Value {
+        world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_required_field_is_added_and_rows_that_lack_it_are_counted() {
+        for world in worlds().await {
+            let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
+            let basis = world.basis(&format!("{B}/tables")).await;
+            let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
+            let changed = manage(&world, body).await.unwrap();
+            assert_eq!((&changed["schemaVersion"], &changed["previousVersion"]), (&json!(2), &json!(1)));
+            assert_eq!(changed["appliedFields"], json!({"added": ["phone"], "updated": [], "removed": []}));
+            assert_eq!(changed["appliedRequired"], json!({"added": ["phone"], "removed": []}));
+            assert_eq!(changed["rowsMissing"], 1);
+            let touched = changes.recv().await.unwrap();
+            assert!(basis.is_announced_by(&touched.tags), "a subscriber of the table list hears of it");
+            assert!(!touched.tags.iter().any(Tag::is_listing));
+            let versions = world.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
+            assert_eq!(
+                (&versions["items"][0]["version"], &versions["items"][0]["isActive"]),
+                (&json!(2), &json!(true))
+            );
+            assert_eq!(
+                (&versions["items"][1]["version"], &versions["items"][1]["isActive"]),
+                (&json!(1), &json!(false))
+            );
+            for wanted in [json!(1), json!("1"), versions["items"][1]["id"].clone()] {
+                let version = world
+                    .call("backend_schema_version_get", json!({"tableId": "tbl_users", "versionId": wanted}))
+                    .await
+                    .unwrap();
+                assert_eq!(version["schema"]["properties"].as_object().unwrap().len(), 4);
+            }
+            let row = json!({"tableId": "tbl_users", "data": {"name": "A", "email": "a@x.io"}});
+            assert_eq!(world.refusal("backend_data_create", row).await, "data/validation-error");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn contradictions_change_nothing() {
+        for world in worlds().await {
+            let check = async |body: Value, code: &str| {
+                assert_eq!(manage(&world, body.clone()).await.unwrap_err().code(), code, "{body}");
+            };
+            check(
+                json!({"fieldsToAddOrUpdate": {"role": "string"}, "fieldsToRemove": ["role"]}),
+                "FIELD_CONFLICT",
+            )
+            .await;
+            check(
+                json!({"requiredFieldsToAdd": ["role"], "requiredFieldsToRemove": ["role"]}),
+                "REQUIRED_CONFLICT",
+            )
+            .await;
+            check(json!({"fieldsToRemove": ["createdAt"]}), "SYSTEM_FIELD_PROTECTED").await;
+            check(json!({"fieldsToAddOrUpdate": {"createdAt": "date"}}), "SYSTEM_FIELD_PROTECTED").await;
+            check(json!({"requiredFieldsToAdd": ["id"]}), "SYSTEM_FIELD_PROTECTED").await;
+            check(json!({"fieldsToRemove": ["nope"]}), "VALIDATION_ERROR").await;
+            check(json!({"requiredFieldsToAdd": ["nope"]}), "VALIDATION_ERROR").await;
+            check(json!({"fieldsToAddOrUpdate": {"Role": "string"}}), "VALIDATION_ERROR").await;
+            check(json!({"fieldsToAddOrUpdate": {"x": {}}}), "VALIDATION_ERROR").await;
+            check(json!({}), "VALIDATION_ERROR").await;
+            // A change that fails halfway leaves nothing behind.
+            check(json!({"fieldsToAddOrUpdate": {"good": "string", "bad": "nonsense"}}), "VALIDATION_ERROR")
+                .await;
+            let action =
+                json!({"tableId": "tbl_users", "action": "add", "field": {"name": "role", "type": "string"}});
+            assert_eq!(world.refusal("backend_field_manage", action).await, "VALIDATION_ERROR");
+            let action = json!({"tableId": "tbl_users", "action": "update", "field": {"name": "nope", "type": "string"}});
+            assert_eq!(world.refusal("backend_field_manage", action).await, "VALIDATION_ERROR");
+            assert_eq!(table(&world).await["schemaVersion"], 1);
+            manage(&world, json!({"fieldsToAddOrUpdate": {"good": "string"}})).await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_removed_field_is_hidden_and_its_name_is_free() {
+        for world in worlds().await {
+            let action = json!({"tableId": "tbl_users", "action": "delete", "field": {"name": "email"}});
+            let changed = world.call("backend_field_manage", action).await.unwrap();
+            assert_eq!(changed["appliedFields"]["removed"], json!(["email"]));
+            assert_eq!(changed["schema"]["required"], json!(["name"]));
+            assert_eq!(changed["indexVersion"], 2, "its unique index goes with it");
+            let get =
+                || world.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+            assert!(get().await.unwrap().get("email").is_none());
+            // The name comes back as a field of another type, without the old values.
+            let action = json!({"tableId": "tbl_users", "action": "add", "field": {"name": "Email", "type": "int", "unique": true}});
+            world.call("backend_field_manage", action).await.unwrap();
+            assert!(get().await.unwrap().get("Email").is_none());
+            let update = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": {"Email": 5}});
+            assert_eq!(world.call("backend_data_update", update).await.unwrap()["Email"], 5);
+            // And once more, to see that hidden columns do not collide.
+            for round in 0..3 {
+                manage(&world, json!({"fieldsToRemove": ["Email"]})).await.unwrap();
+                manage(&world, json!({"fieldsToAddOrUpdate": {"Email": "date"}})).await.unwrap();
+                assert_eq!(table(&world).await["schemaVersion"], 5 + 2 * round);
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_type_changes_only_if_every_value_converts() {
+        for world in worlds().await {
+            let set = |definition: Value| manage(&world, json!({"fieldsToAddOrUpdate": {"age": definition}}));
+            assert_eq!(
+                set(json!({"bsonType": "string"})).await.unwrap()["schema"]["properties"]["age"]["bsonType"],
+                "string"
+            );
+            let get =
+                || world.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+            assert_eq!(get().await.unwrap()["age"], "36");
+            let unique = set(json!({"type": "long", "unique": true})).await.unwrap();
+            assert_eq!(unique["schema"]["properties"]["age"]["bsonType"], "long");
+            assert_eq!(get().await.unwrap()["age"], 36);
+            let error =
+                manage(&world, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}})).await.unwrap_err();
+            assert_eq!(error.code(), "CONFLICT");
+            assert_eq!(error.get_fact("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
+            assert_eq!(get().await.unwrap()["role"], "admin");
+            // The index survived the move: the value is still unique.
+            let twin = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            assert_eq!(world.refusal("backend_data_create", twin).await, "data/duplicate-value");
+            set(json!({"type": "double", "unique": false})).await.unwrap();
+            let twin = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            assert_eq!(world.call("backend_data_create", twin).await.unwrap()["age"], 36);
+        }
+    }
 }

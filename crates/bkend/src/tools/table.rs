@@ -5,8 +5,8 @@ use quad_core::{Basis, Error, Need, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id, read, string,
-    table_path, unknown, write,
+    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id,
+    read, string, table_path, unknown, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
@@ -29,8 +29,10 @@ pub(super) fn tools() -> Vec<Tool> {
         core: matches!(name, "backend_table_list" | "backend_table_get" | "backend_table_create"),
     };
     let [page, limit] = page_properties();
-    let display_name = || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
-    let description = || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
+    let display_name =
+        || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
+    let description =
+        || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
         tool(
             "backend_table_list",
@@ -231,9 +233,174 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
         let mut result = changed.detail();
         if !dropped.is_empty() {
             let dropped = dropped.join(", ");
-            result["warnings"] = json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
+            result["warnings"] =
+                json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
         }
         Ok(answer(result).link(changed.uri(), changed.name.as_str()))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::Tag;
+
+    use super::*;
+    use crate::testing::{B, worlds};
+
+    fn path() -> Value {
+        json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001"})
+    }
+
+    fn with(mut base: Value, more: Value) -> Value {
+        for (key, value) in more.as_object().unwrap() {
+            base[key] = value.clone();
+        }
+        base
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn both_dialects_make_the_same_table() {
+        for world in worlds().await {
+            let fields = json!([{"name": "title", "type": "string", "required": true},
+                {"name": "published", "type": "boolean", "defaultValue": false}]);
+            let first = world
+                .call("backend_table_create", with(path(), json!({"name": "posts", "fields": fields})))
+                .await
+                .unwrap();
+            assert!(first["id"].as_str().unwrap().starts_with("tbl_"));
+            assert_eq!((&first["schemaVersion"], &first["indexVersion"]), (&json!(1), &json!(1)));
+            let body = json!({"body": {"projectId": "proj_xyz789", "environment": "dev", "tableName": "articles",
+                "schema": {"title": {"bsonType": "string", "required": true}, "published": {"bsonType": "bool", "default": false}}}});
+            let second = world.call("backend_table_create", body).await.unwrap();
+            assert_eq!(second["schema"], first["schema"]);
+            assert_eq!(
+                second["schema"]["properties"]["published"],
+                json!({"bsonType": "bool", "default": false})
+            );
+            let listed = world.call("backend_table_list", path()).await.unwrap();
+            assert_eq!(listed["pagination"]["total"], 3);
+            assert_eq!(world.read(B).await.unwrap()["tableCount"], 3);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn names_are_checked_and_taken_once() {
+        for world in worlds().await {
+            let create = |name: &str| with(path(), json!({"name": name, "fields": []}));
+            for taken in ["users", "USERS"] {
+                assert_eq!(
+                    world.refusal("backend_table_create", create(taken)).await,
+                    "table/already-exists"
+                );
+            }
+            for bad in ["1abc", "a b", "_x", &"a".repeat(65), "", "sqlite_x", "PG_x", "a\"b", "a.b", "ä"] {
+                assert_eq!(
+                    world.refusal("backend_table_create", create(bad)).await,
+                    "VALIDATION_ERROR",
+                    "{bad}"
+                );
+            }
+            // What would collide if names of tables and of what belongs to them shared a space.
+            for good in ["users_pkey", "a-b", "a__b", "order", "select", "Users2", &"z".repeat(63)] {
+                world.call("backend_table_create", create(good)).await.unwrap();
+                let row = json!({"environmentId": "env_dev001", "tableId": good, "data": {}});
+                world.call("backend_data_create", row).await.unwrap();
+            }
+            let elsewhere = json!({"environmentId": "env_none", "name": "x", "fields": []});
+            assert_eq!(world.refusal("backend_table_create", elsewhere).await, "NOT_FOUND");
+            let nowhere = json!({"name": "x", "fields": []});
+            assert_eq!(world.refusal("backend_table_create", nowhere).await, "VALIDATION_ERROR");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_new_table_is_in_the_very_next_read() {
+        for world in worlds().await {
+            let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
+            for round in 0..40 {
+                let created = world
+                    .call(
+                        "backend_table_create",
+                        with(path(), json!({"name": format!("t{round}"), "fields": {"a": "int"}})),
+                    )
+                    .await
+                    .unwrap();
+                let tables = world.read(&format!("{B}/tables")).await.unwrap();
+                assert!(
+                    tables.as_array().unwrap().iter().any(|table| table["id"] == created["id"]),
+                    "round {round}"
+                );
+                let touched = changes.recv().await.unwrap();
+                assert!(touched.tags.contains(&Tag::new("bkend:tables:env_dev001")));
+                assert!(!touched.tags.iter().any(Tag::is_listing), "a table is no entry of the list");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn descriptions_and_permissions_change() {
+        for world in worlds().await {
+            let permissions = json!({"user": {"create": true, "read": true}, "guest": {"read": true}});
+            let body =
+                json!({"tableId": "tbl_users", "body": {"displayName": "Users", "permissions": permissions}});
+            let changed = world.call("backend_table_update", body).await.unwrap();
+            assert_eq!((&changed["displayName"], &changed["permissions"]), (&json!("Users"), &permissions));
+            let fewer = json!({"tableId": "tbl_users", "body": {"permissions": {"user": {"read": true}}}});
+            let changed = world.call("backend_table_update", fewer).await.unwrap();
+            assert!(changed["warnings"][0].as_str().unwrap().ends_with("guest"));
+            assert_eq!(changed["schemaVersion"], 1);
+            let bad = json!({"tableId": "tbl_users", "body": {"permissions": {"usr": {}}}});
+            assert_eq!(world.refusal("backend_table_update", bad).await, "VALIDATION_ERROR");
+            assert_eq!(
+                world.refusal("backend_table_update", json!({"tableId": "tbl_users"})).await,
+                "VALIDATION_ERROR"
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_ids_of_a_table_must_agree() {
+        for world in worlds().await {
+            for good in [
+                json!({"tableId": "tbl_users"}),
+                with(path(), json!({"tableId": "tbl_users"})),
+                with(path(), json!({"tableId": "Users"})),
+                json!({"projectId": "proj_xyz789", "environmentId": "dev", "tableId": "users"}),
+                json!({"environmentId": "env_dev001", "tableId": "users"}),
+            ] {
+                assert_eq!(
+                    world.call("backend_table_get", good.clone()).await.unwrap()["id"],
+                    "tbl_users",
+                    "{good}"
+                );
+            }
+            for bad in [
+                json!({"tableId": "users"}),
+                json!({"tableId": "tbl_users", "projectId": "proj_none"}),
+                json!({"tableId": "tbl_users", "organizationId": "org_none"}),
+                json!({"tableId": "tbl_users", "environmentId": "env_none"}),
+                json!({"tableId": "users", "environmentId": "dev"}),
+            ] {
+                assert_eq!(world.refusal("backend_table_get", bad.clone()).await, "NOT_FOUND", "{bad}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_deleted_name_can_be_used_again() {
+        for world in worlds().await {
+            let gone = world.call("backend_table_delete", json!({"tableId": "tbl_users"})).await.unwrap();
+            assert_eq!(gone, json!({"success": true, "id": "tbl_users"}));
+            assert_eq!(
+                world.refusal("backend_table_delete", json!({"tableId": "tbl_users"})).await,
+                "NOT_FOUND"
+            );
+            let again = world
+                .call("backend_table_create", with(path(), json!({"name": "users", "fields": {"a": "int"}})))
+                .await
+                .unwrap();
+            assert_eq!(again["stats"]["rowCount"], 0);
+        }
+    }
 }

@@ -70,6 +70,10 @@ impl Scheme for Fixtures {
         tools::all()
     }
 
+    fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {
+        tools::client_capabilities(tool)
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
         Box::pin(async move {
             let output = tools::call(call.tool.name, call.progress).await?;

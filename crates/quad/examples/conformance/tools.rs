@@ -1,7 +1,4 @@
 //! The tools: one for each kind of block that a result can hold, and one for each way in which a call can go.
-//!
-//! The suite also knows `test_missing_capability`, which must refuse a client that cannot sample. It is left out: nothing
-//! here ever relies on what a client can do, so there is no such refusal to check.
 
 use std::time::Duration;
 
@@ -12,7 +9,7 @@ use serde_json::json;
 use crate::media;
 
 /// Names and descriptions, in the order of the list.
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 10] = [
     ("test_simple_text", "Answers with a text."),
     ("test_image_content", "Answers with a picture."),
     ("test_audio_content", "Answers with a sound."),
@@ -22,7 +19,16 @@ const TOOLS: [(&str, &str); 9] = [
     ("test_tool_with_progress", "Tells how far it is before it answers."),
     ("test_streaming_elicitation", "Answers without asking its client anything."),
     ("test_logging_tool", "Answers without sending its client a log."),
+    (MISSING_CAPABILITY, "Works only for a client that can sample."),
 ];
+
+/// The tool that needs something of its client.
+const MISSING_CAPABILITY: &str = "test_missing_capability";
+
+/// What a tool needs of its client.
+pub fn client_capabilities(tool: &str) -> &'static [&'static str] {
+    if tool == MISSING_CAPABILITY { &["sampling"] } else { &[] }
+}
 
 /// How long a step of the call with progress takes: long enough to be seen on its own.
 const STEP: Duration = Duration::from_millis(50);
@@ -69,6 +75,7 @@ pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
         }
         "test_streaming_elicitation" => vec![text("This tool needs nothing from its client.")],
         "test_logging_tool" => vec![text("This tool has nothing to log.")],
+        MISSING_CAPABILITY => vec![text("This tool's client can sample.")],
         other => return Err(Error::internal(format!("{other} is not a fixture"))),
     };
     Ok(ToolOutput { blocks, ..ToolOutput::default() })

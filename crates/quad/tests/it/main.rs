@@ -9,10 +9,15 @@
 mod client;
 mod combination;
 mod conversation;
+mod database;
 mod era;
+mod freshness;
 mod http;
+mod kill;
+mod paging;
 mod pattern;
 mod pattern_parser;
 mod place;
+mod trail;
 mod transcript;
 mod transcripts;

@@ -1,0 +1,67 @@
+//! The database itself, read without the code that wrote it.
+
+use rusqlite::types::ValueRef;
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::combination::Backend;
+use crate::place::{Place, runtime};
+
+/// A row, every value as text.
+pub type Row = Vec<Option<String>>;
+
+impl Place {
+    /// The rows of a query, every value as text.
+    pub fn query(&self, sql: &str) -> Vec<Row> {
+        match self.backend {
+            Backend::Sqlite => self.query_sqlite(sql),
+            Backend::Postgres => self.query_postgres(sql),
+        }
+    }
+
+    /// The only value of a query with one row.
+    pub fn query_one(&self, sql: &str) -> String {
+        let rows = self.query(sql);
+        assert_eq!((rows.len(), rows[0].len()), (1, 1), "{sql}");
+        rows[0][0].clone().unwrap_or_default()
+    }
+
+    /// The id of a tenant.
+    pub fn tenant_id(&self, name: &str) -> String {
+        self.query_one(&format!("SELECT id FROM tenant WHERE name = '{name}'"))
+    }
+
+    fn query_sqlite(&self, sql: &str) -> Vec<Row> {
+        let connection = rusqlite::Connection::open(self.database_file()).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let rows = statement.query_map([], |row| {
+            let text = |index| {
+                Ok(match row.get_ref(index)? {
+                    ValueRef::Null => None,
+                    ValueRef::Integer(number) => Some(number.to_string()),
+                    ValueRef::Real(number) => Some(number.to_string()),
+                    ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                })
+            };
+            (0..columns).map(text).collect::<rusqlite::Result<Row>>()
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    }
+
+    fn query_postgres(&self, sql: &str) -> Vec<Row> {
+        let url = self.database.as_deref().expect("a place on PostgreSQL has a database");
+        let messages = runtime().block_on(async {
+            let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+            let driver = tokio::spawn(connection);
+            let messages = client.simple_query(sql).await.unwrap();
+            drop(client);
+            driver.await.unwrap().unwrap();
+            messages
+        });
+        let row = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|index| row.get(index).map(str::to_owned)).collect()),
+            _ => None,
+        };
+        messages.iter().filter_map(row).collect()
+    }
+}

@@ -1,0 +1,40 @@
+//! A tenant's audit chain and versions, checked link by link with nothing but SHA-256.
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+/// Checks that the chain of a tenant is whole up to its head and that its versions have no gap, and returns the events.
+pub fn verify(place: &Place, tenant: &str) -> Vec<Value> {
+    let id = place.tenant_id(tenant);
+    let head = place.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
+    let [head] = head.as_slice() else { panic!("{tenant} has {} heads", head.len()) };
+    let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
+    let blocks = format!("SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = '{id}' ORDER BY first_sequence");
+    let mut events = Vec::new();
+    let mut previous = Value::Null;
+    for block in place.query(&blocks) {
+        assert_eq!(number(&block[0]), events.len() + 1, "{tenant}: a block begins at the wrong place");
+        let lines: Vec<&str> = block[2].as_deref().unwrap_or_default().lines().collect();
+        assert_eq!(number(&block[1]), lines.len(), "{tenant}: a block has not the events that it counts");
+        for line in lines {
+            let event: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(event["prev_event_hash"], previous, "{tenant}: event {} breaks the chain", events.len() + 1);
+            assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of somebody else");
+            previous = sha256(line).into();
+            events.push(event);
+        }
+    }
+    assert_eq!(number(&head[1]), events.len(), "{tenant}: the head and the chain differ in length");
+    assert_eq!(head[2].clone().map_or(Value::Null, Value::from), previous, "{tenant}: the head is not the last event");
+    let changes = place.query(&format!("SELECT version FROM change WHERE tenant_id = '{id}' ORDER BY version"));
+    let versions: Vec<usize> = changes.iter().map(|row| number(&row[0])).collect();
+    let expected: Vec<usize> = (1..=number(&head[0])).collect();
+    assert_eq!(versions, expected, "{tenant}: the versions have gaps");
+    events
+}
+
+fn sha256(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
