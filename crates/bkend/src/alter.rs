@@ -7,7 +7,8 @@ use quad_core::{Error, Kind, Result};
 use quad_store::{Sql, Tx, Value as SqlValue, params};
 use serde_json::{Value, json};
 
-use crate::field::{self, Defined, Field, FieldType};
+use crate::definition::Defined;
+use crate::field::{self, Field, FieldType};
 use crate::index::{self, Index};
 use crate::refusal::{self, invalid};
 use crate::table::{self, Removed, Table};

@@ -8,7 +8,7 @@ use crate::organization::{self, NewOrganization};
 use crate::project::{self, NewProject};
 use crate::record::{self, NewRecord};
 use crate::table::{self, NewTable};
-use crate::{field, refusal};
+use crate::{definition, refusal};
 
 /// Who made what a demonstration shows.
 const ACTOR: &str = "quad_demo";
@@ -85,7 +85,7 @@ fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
             name: "tasks".to_owned(),
             display_name: Some("Tasks".to_owned()),
             description: Some("What is to be done.".to_owned()),
-            fields: field::definitions(&fields)?,
+            fields: definition::definitions(&fields)?,
             indexes: Vec::new(),
             created_by: ACTOR.to_owned(),
         },

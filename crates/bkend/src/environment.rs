@@ -265,22 +265,28 @@ pub(crate) fn of_project(sql: &mut dyn Sql, organization: &str, project: &str) -
     rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect()
 }
 
-/// A page of the environments of one project or of all, and how many there are.
-pub(crate) fn page(sql: &mut dyn Sql, project: Option<&str>, page: Page) -> Result<(Vec<Environment>, i64)> {
+/// A page of the environments of one project or of all, and how many there are. The project's organization comes with it,
+/// since the index begins there.
+pub(crate) fn page(
+    sql: &mut dyn Sql,
+    within: Option<(&str, &str)>,
+    page: Page,
+) -> Result<(Vec<Environment>, i64)> {
     let tenant = sql.tenant().clone();
-    let filter = if project.is_some() { "e.project_id = $2" } else { "$2 = ''" };
-    let project = project.unwrap_or_default();
+    let filter =
+        if within.is_some() { "e.organization_id = $2 AND e.project_id = $3" } else { "$2 = '' AND $3 = ''" };
+    let (organization, project) = within.unwrap_or_default();
     let rows = sql.query(
         &format!(
             "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}
-             ORDER BY e.id LIMIT $3 OFFSET $4"
+             ORDER BY e.id LIMIT $4 OFFSET $5"
         ),
-        params![tenant.as_str(), project, page.size(), page.offset()],
+        params![tenant.as_str(), organization, project, page.size(), page.offset()],
     )?;
     let found = rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect::<Result<_>>()?;
     let total = sql.query_opt(
         &format!("SELECT COUNT(*) FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}"),
-        params![tenant.as_str(), project],
+        params![tenant.as_str(), organization, project],
     )?;
     Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
 }

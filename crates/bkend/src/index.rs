@@ -4,7 +4,8 @@ use quad_core::{Error, Kind, Result, canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::field::{Defined, Field, SYSTEM_FIELDS};
+use crate::definition::Defined;
+use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
 use crate::refusal::{self, invalid};
 
@@ -188,7 +189,7 @@ pub(crate) fn shortened(name: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::definitions;
+    use crate::definition::definitions;
 
     fn known() -> Vec<Field> {
         let defined = definitions(&json!({"email": "string", "age": "int", "meta": "object"})).unwrap();

@@ -18,6 +18,7 @@
 mod alter;
 mod completion;
 mod context;
+mod definition;
 pub mod demo;
 mod docs;
 mod environment;

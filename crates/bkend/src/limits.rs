@@ -90,8 +90,8 @@ pub const LOAD_LINES: usize = 500;
 /// Bytes of one line of a load: a record with room for its envelope, or a large definition.
 pub const LOAD_LINE_BYTES: usize = 512 << 10;
 
-/// How often a row write starts again because the table's schema changed under it.
-pub const WRITE_ATTEMPTS: usize = 5;
+/// How often a row write is tried when the table's schema changes under it. The last attempt keeps schema changes out.
+pub const WRITE_ATTEMPTS: usize = 3;
 
 /// Pages of documentation that a search returns.
 pub const DOCS_RESULTS: usize = 5;

@@ -21,7 +21,7 @@ use crate::project::{self, NewProject, ProjectId};
 use crate::record::{self, NewRecord, RecordId};
 use crate::refusal::{self, invalid};
 use crate::table::{self, NewTable, Table, TableId};
-use crate::{field, limits};
+use crate::{definition, limits};
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +187,7 @@ fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()
         name: required(line, "name")?,
         display_name: optional(line, "displayName")?,
         description: optional(line, "description")?,
-        fields: field::definitions(definition)?,
+        fields: definition::definitions(definition)?,
         indexes: match line.get("indexes") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(indexes)) => indexes.clone(),

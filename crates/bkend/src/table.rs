@@ -8,8 +8,9 @@ use quad_store::{Backend, DbError, Row, Sql, Tx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::definition::Defined;
 use crate::environment::{self, EnvironmentId};
-use crate::field::{self, Defined, Field};
+use crate::field::{self, Field};
 use crate::index::{self, Index};
 use crate::organization::OrganizationId;
 use crate::page::Page;

@@ -252,7 +252,7 @@ fn holds_nul(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::definitions;
+    use crate::definition::definitions;
     use serde_json::json;
 
     fn fields(definition: Value) -> Vec<Field> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_core::resolver::View;
 use quad_core::{BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
@@ -114,5 +113,6 @@ async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
         || "`quad tenant list` shows the tenants, `quad tenant add` makes one".to_owned(),
         |near| format!("The nearest is {near}; `quad tenant add {name}` makes this one"),
     );
-    Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}")).hint(near))
+    Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
+        .hint(near))
 }

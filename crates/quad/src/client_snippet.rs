@@ -31,9 +31,13 @@ pub fn snippet(client: Client, reach: &Reach<'_>) -> (String, &'static str) {
         Client::ClaudeDesktop => {
             (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), "claude_desktop_config.json")
         }
-        Client::Cursor => (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), ".cursor/mcp.json"),
+        Client::Cursor => {
+            (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), ".cursor/mcp.json")
+        }
         Client::Vscode => (pretty(json!({"servers": {"quad": server(reach, "http")}})), ".vscode/mcp.json"),
-        Client::Inspector => (pretty(json!({"mcpServers": {"quad": server(reach, "streamable-http")}})), "mcp.json"),
+        Client::Inspector => {
+            (pretty(json!({"mcpServers": {"quad": server(reach, "streamable-http")}})), "mcp.json")
+        }
         Client::Codex => (codex(reach), "~/.codex/config.toml"),
     }
 }
@@ -67,7 +71,8 @@ fn codex(reach: &Reach<'_>) -> String {
         Reach::Http { endpoint, token } => {
             server.insert("url".into(), (*endpoint).into());
             if let Some(token) = token {
-                let headers = toml::Table::from_iter([("Authorization".to_owned(), format!("Bearer {token}").into())]);
+                let headers =
+                    toml::Table::from_iter([("Authorization".to_owned(), format!("Bearer {token}").into())]);
                 server.insert("http_headers".into(), headers.into());
             }
         }
@@ -85,7 +90,9 @@ mod tests {
         let http = Reach::Http { endpoint: "http://127.0.0.1:1/mcp", token: Some("abc") };
         let stdio = Reach::Stdio { program: Path::new("quad"), arguments: vec!["stdio".to_owned()] };
         for reach in [http, stdio] {
-            for client in [Client::ClaudeCode, Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Inspector] {
+            for client in
+                [Client::ClaudeCode, Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Inspector]
+            {
                 let parsed: Value = serde_json::from_str(&snippet(client, &reach).0).unwrap();
                 assert!(parsed.pointer("/mcpServers/quad").or(parsed.pointer("/servers/quad")).is_some());
             }

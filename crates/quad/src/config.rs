@@ -14,8 +14,17 @@ use crate::cli::{Common, Serve, Tools};
 pub const LISTEN: &str = "127.0.0.1:4704";
 
 /// The keys of `quad.toml`.
-const KEYS: &[&str] =
-    &["data_dir", "database_url", "tenant", "project", "listen", "no_auth", "allowed_hosts", "public_url", "tools"];
+const KEYS: &[&str] = &[
+    "data_dir",
+    "database_url",
+    "tenant",
+    "project",
+    "listen",
+    "no_auth",
+    "allowed_hosts",
+    "public_url",
+    "tools",
+];
 
 /// The variables that mean something to us.
 const VARIABLES: &[&str] = &[
@@ -145,7 +154,9 @@ fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
             continue;
         }
         if let Some(near) = nearest(&name, VARIABLES.iter().copied()) {
-            return Err(Error::bad_input(format!("{name} is not a setting")).hint(format!("The nearest is {near}")));
+            return Err(
+                Error::bad_input(format!("{name} is not a setting")).hint(format!("The nearest is {near}"))
+            );
         }
     }
     Ok(())
@@ -156,7 +167,8 @@ fn read_file(named: Option<&Path>) -> Result<toml::Table> {
         Some(file) => file.to_owned(),
         None => {
             let here = PathBuf::from("quad.toml");
-            let at_home = home("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
+            let at_home =
+                home("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
             match [Some(here), at_home.ok()].into_iter().flatten().find(|file| file.is_file()) {
                 Some(file) => file,
                 None => return Ok(toml::Table::new()),
@@ -167,7 +179,8 @@ fn read_file(named: Option<&Path>) -> Result<toml::Table> {
         .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))?;
     parse(&source).map_err(|error| {
         let hint = error.next_step().map(str::to_owned);
-        let located = Error::new(error.kind(), "CONFIG_INVALID", format!("{}: {}", file.display(), error.message()));
+        let located =
+            Error::new(error.kind(), "CONFIG_INVALID", format!("{}: {}", file.display(), error.message()));
         match hint {
             Some(hint) => located.hint(hint),
             None => located,
@@ -176,14 +189,17 @@ fn read_file(named: Option<&Path>) -> Result<toml::Table> {
 }
 
 fn parse(source: &str) -> Result<toml::Table> {
-    let table: toml::Table = source.parse().map_err(|error: toml::de::Error| Error::bad_input(error.to_string()))?;
+    let table: toml::Table =
+        source.parse().map_err(|error: toml::de::Error| Error::bad_input(error.to_string()))?;
     for key in table.keys() {
         if !KEYS.contains(&key.as_str()) {
             let hint = match nearest(key, KEYS.iter().copied()) {
                 Some(near) => format!("The nearest is {near}"),
                 None => format!("The keys are {}", KEYS.join(", ")),
             };
-            return Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting")).hint(hint));
+            return Err(
+                Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting")).hint(hint)
+            );
         }
     }
     Ok(table)
@@ -201,7 +217,9 @@ fn texts(table: &toml::Table, key: &str) -> Result<Vec<String>> {
     let Some(value) = table.get(key) else { return Ok(Vec::new()) };
     value
         .as_array()
-        .and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>())
+        .and_then(|items| {
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        })
         .ok_or_else(|| wrong_type(key, "a list of texts"))
 }
 

@@ -182,7 +182,7 @@ fn work(
             continue;
         }
         if savepoints {
-            connection.batch("SAVEPOINT job")?;
+            connection.control("SAVEPOINT job")?;
         }
         let mut tx = Tx {
             connection: &mut *connection,
@@ -205,7 +205,7 @@ fn work(
         match outcome {
             Ok(()) => {
                 if savepoints {
-                    connection.batch("RELEASE job")?;
+                    connection.control("RELEASE job")?;
                 }
                 let change = Change { version: Version(i64::MAX), tags: tags.clone() };
                 touched.entry(tenant).or_default().push(Arc::new(change));
@@ -215,7 +215,8 @@ fn work(
             Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
             Err(error) => {
                 if savepoints {
-                    connection.batch("ROLLBACK TO job; RELEASE job")?;
+                    connection.control("ROLLBACK TO job")?;
+                    connection.control("RELEASE job")?;
                 }
                 ran.push(Err(Verdict::Refused(error)));
             }

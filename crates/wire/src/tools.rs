@@ -52,7 +52,8 @@ impl ToolCall {
         let call = ToolCall::parse(exchange).map_err(|error| exchange.fault(error))?;
         if let Some(meta) = exchange.params.meta.as_ref().filter(|_| exchange.revision.is_modern()) {
             let needed = call.endpoint.resolver().client_capabilities(call.endpoint.view, &call.name);
-            let missing: Vec<&str> = needed.iter().copied().filter(|needed| !meta.has_capability(needed)).collect();
+            let missing: Vec<&str> =
+                needed.iter().copied().filter(|needed| !meta.has_capability(needed)).collect();
             if !missing.is_empty() {
                 return Err(Fault::missing_capability(&missing));
             }

@@ -257,6 +257,8 @@ impl Watcher {
             .is_some_and(|proof| is_newer(proof) && proof.is_touched_by(&change.tags))
         {
             // What the caller may see has changed with its credential; it must prove itself again.
+            self.ended = true;
+            return;
         }
         if let Some(list) = &mut self.list
             && change.tags.iter().any(|tag| is_listed(tag, &self.endpoint))

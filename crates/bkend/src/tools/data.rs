@@ -9,7 +9,7 @@ use super::{Arguments, answer, deleted, input, page_properties, place, read, str
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
 use crate::refusal::{self, invalid};
-use crate::table::Table;
+use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
 /// What other servers of this kind take and this one does not.
@@ -170,7 +170,8 @@ fn data(arguments: &Arguments) -> Result<Map<String, Value>> {
 }
 
 /// Writes a row, again from the start if the table's schema changed meanwhile. On PostgreSQL the statement itself can fail
-/// then, since a column has another type or the table is gone; a second look at the catalogue tells what is right.
+/// then, since a column has another type or the table is gone; a second look at the catalogue tells what is right. The last
+/// attempt takes the lock of schema changes first, so that a row cannot lose to them for ever.
 async fn write_rows(
     bkend: &Bkend,
     call: Call<'_>,
@@ -186,7 +187,11 @@ async fn write_rows(
         let written = bkend
             .store
             .write(&writer, event.clone(), move |tx| {
-                let table = place::table(tx, &arguments)?;
+                let mut table = place::table(tx, &arguments)?;
+                if attempt == limits::WRITE_ATTEMPTS {
+                    tx.lock(&table::lock_name(table.environment_id.as_str()))?;
+                    table = place::table(tx, &arguments)?;
+                }
                 work(tx, &table, &arguments)
             })
             .await;
@@ -411,7 +416,7 @@ mod tests {
                     "d": "2026-02-12T01:02:03.004Z", "o": {"k": [1, {"x": null}]}, "a": ["a", 1, null], "r": "rec_abc123", "m": "text"}),
                 json!({"s": "", "i": i64::MAX, "l": i64::MIN, "n": -1e300, "b": false, "d": "0001-01-01T00:00:00.000Z",
                     "o": {}, "a": [], "m": 5}),
-                json!({"n": 1e15, "d": "9999-12-30T21:59:59.999Z", "m": {"k": true}}),
+                json!({"n": 1_000_000_000_000_000i64, "d": "9999-12-30T21:59:59.999Z", "m": {"k": true}}),
                 json!({"m": [1]}),
                 json!({"m": false}),
                 json!({}),

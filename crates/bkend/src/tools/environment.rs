@@ -85,15 +85,17 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
                 let basis = Basis::at(sql.version()).on(tags::any_environments()).on(tags::any_tables());
-                let mut uri = "bkend://environments".to_owned();
-                let project = arguments.id("projectId")?;
-                if project.is_some() {
-                    let owner = place::project(sql, &arguments)?;
-                    uri = routes::environments(owner.organization_id.as_str(), owner.id.as_str());
+                let mut owner = None;
+                if arguments.id("projectId")?.is_some() {
+                    owner = Some(place::project(sql, &arguments)?);
                 } else if arguments.id("organizationId")?.is_some() {
                     return Err(refusal::missing("projectId"));
                 }
-                let (environments, total) = environment::page(sql, project, page)?;
+                let within = owner.as_ref().map(|owner| (owner.organization_id.as_str(), owner.id.as_str()));
+                let uri = within.map_or("bkend://environments".to_owned(), |(organization, project)| {
+                    routes::environments(organization, project)
+                });
+                let (environments, total) = environment::page(sql, within, page)?;
                 let listed = page.envelope(environments.iter().map(Environment::detail).collect(), total);
                 Ok((answer(listed).link(uri, "Environments"), basis))
             })

@@ -9,7 +9,7 @@ use super::{Arguments, answer, input, page_properties, place, table_path, unknow
 use crate::alter::{self, IndexChanges};
 use crate::refusal::{self, invalid};
 use crate::schema_version::Series;
-use crate::{Bkend, field, routes};
+use crate::{Bkend, definition, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema, need, effect| Tool {
@@ -134,7 +134,7 @@ fn of_body(arguments: &Arguments) -> Result<IndexChanges> {
     };
     let remove = match body.get("indexesToRemove") {
         None | Some(Value::Null) => Vec::new(),
-        Some(names) => field::read_names(names, "indexesToRemove")?,
+        Some(names) => definition::read_names(names, "indexesToRemove")?,
     };
     Ok(IndexChanges { set, remove })
 }

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Arguments, answer, input, page_properties, place, read, table_path, unknown, write};
 use crate::alter::{self, FieldChanges};
-use crate::field;
 use crate::page::Page;
 use crate::refusal::{self, invalid};
 use crate::schema_version::{self, Series};
 use crate::{Bkend, reading, routes, tags};
+use crate::{definition, field};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema, need, effect, core| Tool {
@@ -199,7 +199,7 @@ fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
     let body = arguments.payload();
     let names = |key: &str| match body.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(value) => field::read_names(value, key),
+        Some(value) => definition::read_names(value, key),
     };
     let set = match body.get("fieldsToAddOrUpdate") {
         None | Some(Value::Null) => Vec::new(),

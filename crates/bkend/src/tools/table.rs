@@ -10,7 +10,7 @@ use super::{
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
-use crate::{Bkend, field, refusal, routes, tags};
+use crate::{Bkend, definition, refusal, routes, tags};
 
 /// What a definition of fields may look like, told to the agent that writes one.
 const FIELDS: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
@@ -204,7 +204,7 @@ async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
         name,
         display_name: arguments.text("displayName")?.map(str::to_owned),
         description: arguments.text("description")?.map(str::to_owned),
-        fields: field::definitions(definition)?,
+        fields: definition::definitions(definition)?,
         indexes: Vec::new(),
         created_by: call.caller.subject.to_string(),
     };

@@ -55,7 +55,10 @@ async fn chain(app: &App) -> Finding {
     let checked = app.store.read(&app.tenant.id, |snapshot| {
         let tenant = snapshot.tenant().as_str().to_owned();
         let head = snapshot
-            .query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", quad_store::params![tenant.as_str()])?
+            .query_opt(
+                "SELECT sequence, hash FROM head WHERE tenant_id = $1",
+                quad_store::params![tenant.as_str()],
+            )?
             .ok_or_else(|| Error::internal("the tenant has no head"))?;
         let last = snapshot.query_opt(
             "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = $1 \

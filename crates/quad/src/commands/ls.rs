@@ -14,11 +14,17 @@ pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
     let mut shown: Vec<Value> = Vec::new();
     loop {
         let page = app.resolver.list(&caller, View::All, cursor.as_deref()).await?;
-        for entry in page.entries.iter().filter(|entry| prefix.is_none_or(|prefix| entry.uri.starts_with(prefix))) {
+        for entry in
+            page.entries.iter().filter(|entry| prefix.is_none_or(|prefix| entry.uri.starts_with(prefix)))
+        {
             if as_json {
                 shown.push(entry.entry());
             } else {
-                outcome::line(format_args!("{}  {}", entry.uri, entry.title.as_deref().unwrap_or(&entry.name)));
+                outcome::line(format_args!(
+                    "{}  {}",
+                    entry.uri,
+                    entry.title.as_deref().unwrap_or(&entry.name)
+                ));
             }
         }
         cursor = page.next_cursor;

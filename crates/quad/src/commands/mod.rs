@@ -43,9 +43,13 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
         Command::Ls { prefix } => ls::run(&App::open(config).await?, prefix.as_deref(), json).await,
         Command::Templates => templates::run(&App::open(config).await?, json),
-        Command::Call { tool, arguments } => call::run(&App::open(config).await?, &tool, &arguments, json).await,
+        Command::Call { tool, arguments } => {
+            call::run(&App::open(config).await?, &tool, &arguments, json).await
+        }
         Command::Watch { uri } => watch::run(App::open(config).await?, &uri, json).await,
-        Command::ClientConfig { name, http } => client_config::run(&App::open(config).await?, name, http).await,
+        Command::ClientConfig { name, http } => {
+            client_config::run(&App::open(config).await?, name, http).await
+        }
         Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
@@ -61,5 +65,9 @@ fn start_log(serving: bool) {
     let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     // Fails only if a log was started before, which tests in one process do.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi)
+        .try_init();
 }

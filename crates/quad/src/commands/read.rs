@@ -13,7 +13,8 @@ use crate::outcome;
 pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     let answer = app.resolver.read(&app.local_agent(), View::All, uri).await?;
     if as_json {
-        let contents: Value = serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
+        let contents: Value =
+            serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
         outcome::json(&json!({
             "contents": contents,
             "contentHash": answer.sealed.content_hash,

@@ -51,7 +51,9 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
 async fn bind(listen: &str) -> Result<TcpListener> {
     TcpListener::bind(listen).await.map_err(|error| {
         let hint = match error.kind() {
-            std::io::ErrorKind::AddrInUse => "Another program listens there; choose another port with --listen",
+            std::io::ErrorKind::AddrInUse => {
+                "Another program listens there; choose another port with --listen"
+            }
             _ => "--listen takes an address of this machine and a port, such as 127.0.0.1:4704",
         };
         Error::new(Kind::BadInput, "LISTEN_FAILED", format!("Cannot listen on {listen}: {error}")).hint(hint)
@@ -63,8 +65,9 @@ fn refuse_open_door_to_the_world(bound: SocketAddr) -> Result<()> {
     if bound.ip().is_loopback() {
         return Ok(());
     }
-    Err(Error::bad_input(format!("--no-auth would let everyone who reaches {bound} act as you"))
-        .hint("Listen on 127.0.0.1, or leave --no-auth out and give each client a token with `quad token mint`"))
+    Err(Error::bad_input(format!("--no-auth would let everyone who reaches {bound} act as you")).hint(
+        "Listen on 127.0.0.1, or leave --no-auth out and give each client a token with `quad token mint`",
+    ))
 }
 
 /// The three things to copy.
@@ -79,9 +82,13 @@ fn greet(app: &App, endpoint: &str, token: Option<&str>, as_json: bool) {
     outcome::line(format_args!("  endpoint  {endpoint}"));
     match token {
         Some(token) => outcome::line(format_args!("  token     {token}")),
-        None => outcome::line("  token     none needed (--no-auth): everyone on this machine is the local agent"),
+        None => {
+            outcome::line("  token     none needed (--no-auth): everyone on this machine is the local agent")
+        }
     }
-    outcome::line(format_args!("\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"));
+    outcome::line(format_args!(
+        "\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"
+    ));
     outcome::line("Stop with Ctrl-C.");
 }
 

@@ -67,5 +67,8 @@ fn print(token: &TokenRecord) {
         (None, false) => "active",
     };
     let (id, subject, kind) = (&token.id, &token.subject, token.kind.as_str());
-    outcome::line(format_args!("{id}  {state}  {kind} {subject}  until {}  {}", token.expires_at, token.scopes));
+    outcome::line(format_args!(
+        "{id}  {state}  {kind} {subject}  until {}  {}",
+        token.expires_at, token.scopes
+    ));
 }

@@ -225,6 +225,8 @@ impl Client {
 
     /// Opens a stream for these addresses and leaves the one before.
     fn listen(&mut self, watched: &[String]) {
+        let mut watched = watched.to_vec();
+        watched.sort();
         let filter = json!({"resourcesListChanged": true, "resourceSubscriptions": watched});
         let (id, message) = self.message("subscriptions/listen", Some(json!({"notifications": filter})));
         match &mut self.wire {
@@ -232,7 +234,9 @@ impl Client {
                 pipe.send(&message);
                 if let Some(left) = self.listening {
                     let params = json!({"requestId": left, "reason": "watching something else"});
-                    pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+                    pipe.send(
+                        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
+                    );
                 }
             }
             Wire::Http(http) => {
@@ -343,7 +347,8 @@ impl Http {
             }
             return answer.expect("the stream ended without the answer");
         }
-        let message: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{} {text}", response.status));
+        let message: Value =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{} {text}", response.status));
         assert_eq!(message["id"], id, "{message:#}");
         message
     }
@@ -380,7 +385,9 @@ impl Drop for Http {
 
 /// A header's text: as it is if it is plain, otherwise in the protocol's wrapping.
 fn header_value(text: &str) -> String {
-    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && text.trim() == text && !text.starts_with("=?");
+    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && text.trim() == text
+        && !text.starts_with("=?");
     if is_plain {
         return text.to_owned();
     }

@@ -13,6 +13,9 @@ use crate::transcript::{Action, ErrorKind, Expectation, Step, Transcript};
 /// The agent that has every scope.
 const OWNER: &str = "owner";
 
+/// Its name to the server. Over stdio every client has this one, so rows have the same `createdBy` over both transports.
+const OWNER_SUBJECT: &str = "agent_local";
+
 /// The scheme that transcripts speak to; counts are exact at its own endpoint.
 const SCHEME: &str = "bkend";
 
@@ -133,7 +136,7 @@ impl<'a> Conversation<'a> {
             // Over stdio the program at the other end needs no token.
             let token = match transport {
                 Transport::Stdio => String::new(),
-                Transport::Http => self.place.token(&self.tenant, OWNER, "*:*"),
+                Transport::Http => self.place.token(&self.tenant, OWNER_SUBJECT, "*:*"),
             };
             self.tokens.insert((self.tenant.clone(), OWNER.to_owned()), token);
         }
@@ -213,7 +216,9 @@ impl<'a> Conversation<'a> {
                 pattern.check(&said["error"], kept).map_err(mismatch)
             }
             Expectation::Error { kind, data } => {
-                let Err(error) = &reply.outcome else { return Err(explain("the request was answered".to_owned())) };
+                let Err(error) = &reply.outcome else {
+                    return Err(explain("the request was answered".to_owned()));
+                };
                 check_number(*kind, error, &reply, self.combination).map_err(&explain)?;
                 data.check(&error["data"], kept).map_err(mismatch)
             }
@@ -227,7 +232,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn expect_notification(&mut self, method: &str, params: &Pattern, source: &str) -> Result<(), String> {
-        let message = self.client().notification().ok_or_else(|| format!("nothing came\nexpected {source}"))?;
+        let message =
+            self.client().notification().ok_or_else(|| format!("nothing came\nexpected {source}"))?;
         let explain = |wrong: String| format!("{wrong}\nexpected {source}\ngot {message:#}");
         if message["method"].as_str() != Some(&format!("notifications/{method}")) {
             return Err(explain("another notification came".to_owned()));
@@ -267,7 +273,12 @@ fn said_by_tool(result: &Value, failed: bool, structure: bool) -> Result<Value, 
     }
 }
 
-fn check_number(kind: ErrorKind, error: &Value, reply: &Reply, combination: Combination) -> Result<(), String> {
+fn check_number(
+    kind: ErrorKind,
+    error: &Value,
+    reply: &Reply,
+    combination: Combination,
+) -> Result<(), String> {
     let (number, name) = match kind {
         ErrorKind::NotFound if combination.revision.is_modern() => (-32602, Some("not_found")),
         ErrorKind::NotFound => (-32002, Some("not_found")),
@@ -290,7 +301,8 @@ fn check_number(kind: ErrorKind, error: &Value, reply: &Reply, combination: Comb
         let scope = error["data"]["scope"].as_str().unwrap_or_default();
         let challenge = reply.challenge.as_deref().unwrap_or_default();
         let wanted = [r#"error="insufficient_scope""#, &format!(r#"scope="{scope}""#), "resource_metadata="];
-        let names_all = challenge.starts_with("Bearer ") && wanted.iter().all(|part| challenge.contains(part));
+        let names_all =
+            challenge.starts_with("Bearer ") && wanted.iter().all(|part| challenge.contains(part));
         if reply.status != Some(403) || scope.is_empty() || !names_all {
             return Err(format!("no proper challenge: {:?} {challenge}", reply.status));
         }
@@ -300,5 +312,6 @@ fn check_number(kind: ErrorKind, error: &Value, reply: &Reply, combination: Comb
 
 fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_else(|| "panicked".to_owned())
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "panicked".to_owned())
 }

@@ -40,7 +40,9 @@ impl Place {
                     ValueRef::Null => None,
                     ValueRef::Integer(number) => Some(number.to_string()),
                     ValueRef::Real(number) => Some(number.to_string()),
-                    ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                    ValueRef::Text(text) | ValueRef::Blob(text) => {
+                        Some(String::from_utf8_lossy(text).into_owned())
+                    }
                 })
             };
             (0..columns).map(text).collect::<rusqlite::Result<Row>>()
@@ -59,7 +61,9 @@ impl Place {
             messages
         });
         let row = |message: &SimpleQueryMessage| match message {
-            SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|index| row.get(index).map(str::to_owned)).collect()),
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|index| row.get(index).map(str::to_owned)).collect())
+            }
             _ => None,
         };
         messages.iter().filter_map(row).collect()

@@ -90,7 +90,9 @@ fn modern(
         (true, Some(Ok(ttl_ms)), Some(Value::String(scope))) if scope == "public" || scope == "private" => {
             Ok(Some(CacheHint { ttl_ms, scope }))
         }
-        (true, ttl_ms, scope) => Err(format!("a result of {method} has ttlMs {ttl_ms:?}, cacheScope {scope:?}")),
+        (true, ttl_ms, scope) => {
+            Err(format!("a result of {method} has ttlMs {ttl_ms:?}, cacheScope {scope:?}"))
+        }
     }
 }
 

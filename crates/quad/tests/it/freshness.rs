@@ -49,7 +49,8 @@ fn create_and_read(place: &Place) {
 }
 
 fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
-    let result = client.request("tools/call", Some(json!({"name": tool, "arguments": arguments}))).outcome.unwrap();
+    let result =
+        client.request("tools/call", Some(json!({"name": tool, "arguments": arguments}))).outcome.unwrap();
     assert_eq!(result["isError"], false, "{result:#}");
     result["structuredContent"].clone()
 }

@@ -228,7 +228,7 @@ impl Body {
 impl Read for Body {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = match self.framing {
-            Framing::Over => return Ok(0),
+            Framing::Over | Framing::Length(0) => return Ok(0),
             Framing::Length(left) => left,
             Framing::Chunks(Some(left)) if left > 0 => left,
             Framing::Chunks(before) => {
@@ -250,7 +250,6 @@ impl Read for Body {
         let count = self.connection.read(&mut buffer[..room])?;
         self.framing = match self.framing {
             Framing::Chunks(_) => Framing::Chunks(Some(left - count)),
-            _ if left == count => Framing::Over,
             _ => Framing::Length(left - count),
         };
         Ok(count)

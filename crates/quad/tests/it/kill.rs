@@ -32,7 +32,8 @@ const TENANT: &str = "kill";
 #[test]
 fn what_was_acknowledged_survives_kills() {
     let setting = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
+        std::env::var(name)
+            .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
     };
     let kills = setting("QUAD_TEST_KILLS", KILLS);
     let seed = setting("QUAD_TEST_SEED", u64::from(std::process::id()));
@@ -44,8 +45,11 @@ fn what_was_acknowledged_survives_kills() {
             let place = &place;
             let start = |number: u64| {
                 scope.spawn(move || {
-                    let moments = Moments(seed.wrapping_mul(WORKERS).wrapping_add(number).wrapping_mul(0x9e37_79b9) | 1);
-                    Worker { place, number, moments, next: 0, written: Written::default() }.run(kills / WORKERS)
+                    let moments = Moments(
+                        seed.wrapping_mul(WORKERS).wrapping_add(number).wrapping_mul(0x9e37_79b9) | 1,
+                    );
+                    Worker { place, number, moments, next: 0, written: Written::default() }
+                        .run(kills / WORKERS)
                 })
             };
             let workers: Vec<_> = (0..WORKERS).map(start).collect();
@@ -126,8 +130,10 @@ impl Worker<'_> {
         self.next += 1;
         let id = number as u64;
         let email = format!("worker{}-{number}@example.org", self.number);
-        let data = json!({"name": format!("Name {number}"), "email": email, "role": "x".repeat(64), "age": number});
-        let params = json!({"name": "backend_data_create", "arguments": {"tableId": "tbl_users", "data": data}});
+        let data =
+            json!({"name": format!("Name {number}"), "email": email, "role": "x".repeat(64), "age": number});
+        let params =
+            json!({"name": "backend_data_create", "arguments": {"tableId": "tbl_users", "data": data}});
         let params = era::dress(Revision::MODERN, Some(params));
         self.written.sent.insert(email.clone(), number);
         (id, email, json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
@@ -170,13 +176,15 @@ impl Moments {
 fn check(place: &Place, written: &[Written]) {
     let tenant = place.tenant_id(TENANT);
     let catalogue = format!("FROM bkend_table WHERE tenant_id = '{tenant}' AND id = 'tbl_users'");
-    let physical = place.query(&format!("SELECT physical_schema, physical_name, row_count {catalogue}")).remove(0);
+    let physical =
+        place.query(&format!("SELECT physical_schema, physical_name, row_count {catalogue}")).remove(0);
     let part = |index: usize| physical[index].clone().unwrap();
     let table = match place.backend {
         Backend::Sqlite => format!("\"{}\"", part(1)),
         Backend::Postgres => format!("\"{}\".\"{}\"", part(0), part(1)),
     };
-    let rows = place.query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
+    let rows =
+        place.query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for row in rows {
         let column = |index: usize| row[index].clone().unwrap_or_default();
@@ -198,8 +206,13 @@ fn check(place: &Place, written: &[Written]) {
     // One row came with the fixture.
     assert_eq!(part(2), (found.len() + 1).to_string(), "row_count and the rows differ");
     let events = trail::verify(place, TENANT);
-    let created: Vec<&str> = events.iter().filter_map(|event| event["outputs"]["record_id"].as_str()).collect();
-    let recorded: BTreeSet<&str> = created.iter().copied().filter(|id| *id != "rec_abc123").collect();
+    let writes: Vec<&Value> =
+        events.iter().map(|event| &event["outputs"]).filter(|o| o["record_id"].is_string()).collect();
+    let versions: Vec<u64> = writes.iter().filter_map(|outputs| outputs["version"].as_u64()).collect();
+    let expected: Vec<u64> = (1..=versions.len() as u64).collect();
+    assert_eq!(versions, expected, "the versions have gaps");
+    let recorded = writes.iter().filter_map(|outputs| outputs["record_id"].as_str());
+    let recorded: BTreeSet<&str> = recorded.filter(|id| *id != "rec_abc123").collect();
     let present: BTreeSet<&str> = found.keys().map(String::as_str).collect();
     assert_eq!(recorded, present, "the trail and the rows differ");
     assert!(acknowledged >= CREATES, "{acknowledged} rows were acknowledged");

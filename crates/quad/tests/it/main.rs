@@ -18,6 +18,7 @@ mod paging;
 mod pattern;
 mod pattern_parser;
 mod place;
+mod statuses;
 mod trail;
 mod transcript;
 mod transcripts;

@@ -18,7 +18,8 @@ fn three_hundred_projects_are_four_pages() {
             let (project, environment) = (format!("proj_{number:04}"), format!("env_{number:04}"));
             let name = format!("project {number}");
             lines.push(json!({"kind": "project", "id": project, "organizationId": "org_1", "name": name}));
-            lines.push(json!({"kind": "environment", "id": environment, "projectId": project, "name": "dev"}));
+            lines
+                .push(json!({"kind": "environment", "id": environment, "projectId": project, "name": "dev"}));
             let environments = format!("bkend://orgs/org_1/projects/{project}/environments");
             expected.push(environments.clone());
             expected.push(format!("{environments}/{environment}/tables"));
@@ -33,7 +34,8 @@ fn three_hundred_projects_are_four_pages() {
         let token = place.token("many", "owner", "*:*");
         for revision in [Revision::MODERN, Revision::LEGACY] {
             let over_http = Client::over_http(revision, &server.authority, "/mcp/bkend", Some(&token));
-            let over_stdio = Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "many", "--only", "bkend"]));
+            let over_stdio =
+                Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "many", "--only", "bkend"]));
             for mut client in [over_http, over_stdio] {
                 let (listed, pages) = list(&mut client);
                 assert_eq!(pages, [200, 200, 200, 2]);

@@ -166,7 +166,9 @@ impl Pattern {
                 }
                 Value::String(filled)
             }
-            Pattern::Kept(name) => kept.get(name).cloned().ok_or_else(|| format!("nothing is kept as ${name}"))?,
+            Pattern::Kept(name) => {
+                kept.get(name).cloned().ok_or_else(|| format!("nothing is kept as ${name}"))?
+            }
             Pattern::Array(elements) => {
                 let each = elements.iter().map(|element| match element {
                     Element::One(pattern) => pattern.fill(kept),
@@ -175,7 +177,9 @@ impl Pattern {
                 Value::Array(each.collect::<Result<_, _>>()?)
             }
             Pattern::Object { members, .. } => {
-                let each = members.iter().map(|member| Ok((fill_text(&member.name, kept), member.pattern.fill(kept)?)));
+                let each = members
+                    .iter()
+                    .map(|member| Ok((fill_text(&member.name, kept), member.pattern.fill(kept)?)));
                 Value::Object(each.collect::<Result<Map<_, _>, String>>()?)
             }
             other => return Err(format!("a request cannot hold {other:?}")),
@@ -270,7 +274,10 @@ fn compare_elements(
         [] => Err(differs(format!("has {} elements too many, from {}", values.len(), short(&values[0])))),
         [Element::One(pattern), rest @ ..] => {
             let [value, others @ ..] = values else {
-                return Err(differs(format!("has no element {index}, but {} more are expected", elements.len())));
+                return Err(differs(format!(
+                    "has no element {index}, but {} more are expected",
+                    elements.len()
+                )));
             };
             pattern.compare(value, &format!("{path}[{index}]"), kept)?;
             compare_elements(rest, others, index + 1, path, kept)
@@ -313,7 +320,9 @@ pub fn fill_text(text: &str, kept: &Kept) -> String {
     while let Some(place) = rest.find('$') {
         let (before, after) = rest.split_at(place);
         filled.push_str(before);
-        let end = after[1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(after.len(), |end| end + 1);
+        let end = after[1..]
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .map_or(after.len(), |end| end + 1);
         match kept.get(&after[1..end]) {
             Some(Value::String(value)) => filled.push_str(value),
             Some(value) => filled.push_str(&value.to_string()),
@@ -382,7 +391,11 @@ mod tests {
         check("[…, 2, …]", json!([1, 3]), Some("[0]: expected 2, got 1"));
         check("[…, 1, …, 1, …]", json!([1, 2]), Some("[1]: expected 1, got 2"));
         check("not […, 2, …]", json!([1, 3]), None);
-        check(r#"each {"a": integer}"#, json!([{"a": 1}, {"a": "1"}]), Some("[1].a: expected integer, got \"1\""));
+        check(
+            r#"each {"a": integer}"#,
+            json!([{"a": 1}, {"a": "1"}]),
+            Some("[1].a: expected integer, got \"1\""),
+        );
     }
 
     #[test]
@@ -398,7 +411,11 @@ mod tests {
     #[test]
     fn a_string_may_hold_json() {
         check(r#"{"text:json": [{"id": "a"}]}"#, json!({"text": "[{\"id\":\"a\",\"b\":1}]"}), None);
-        check(r#"{"text:json": […]}"#, json!({"text": "["}), Some("text:json: expected JSON in a string, got \"[\""));
+        check(
+            r#"{"text:json": […]}"#,
+            json!({"text": "["}),
+            Some("text:json: expected JSON in a string, got \"[\""),
+        );
     }
 
     #[test]
@@ -415,9 +432,15 @@ mod tests {
     #[test]
     fn what_is_kept_can_be_used_again() {
         let mut kept = Kept::new();
-        parse(r#"[…, {"id": "b…" as $b}, …]"#).unwrap().check(&json!([{"id": "a"}, {"id": "b1"}]), &mut kept).unwrap();
+        parse(r#"[…, {"id": "b…" as $b}, …]"#)
+            .unwrap()
+            .check(&json!([{"id": "a"}, {"id": "b1"}]), &mut kept)
+            .unwrap();
         assert_eq!(kept["b"], "b1");
-        parse(r#"[$b, "x/$b/y", {"$gte": 1}]"#).unwrap().check(&json!(["b1", "x/b1/y", {"$gte": 1}]), &mut kept).unwrap();
+        parse(r#"[$b, "x/$b/y", {"$gte": 1}]"#)
+            .unwrap()
+            .check(&json!(["b1", "x/b1/y", {"$gte": 1}]), &mut kept)
+            .unwrap();
         let filled = parse(r#"{"uri": "x://$b", "n": [$b, 1], "$gte": "$c"}"#).unwrap().fill(&kept).unwrap();
         assert_eq!(filled, json!({"uri": "x://b1", "n": ["b1", 1], "$gte": "$c"}));
         assert!(parse(r#"{"a": …}"#).unwrap().fill(&kept).is_err());

@@ -57,7 +57,9 @@ impl<'a> Parser<'a> {
                 self.space();
                 self.object(true)?
             }
-            _ => Pattern::Sort(Sort::parse(word).ok_or_else(|| format!("`{word}` is not a word of patterns"))?),
+            _ => {
+                Pattern::Sort(Sort::parse(word).ok_or_else(|| format!("`{word}` is not a word of patterns"))?)
+            }
         })
     }
 
@@ -170,7 +172,11 @@ impl<'a> Parser<'a> {
 
     fn unexpected(&self, wanted: &str) -> String {
         let near: String = self.rest().chars().take(30).collect();
-        if near.is_empty() { format!("expected {wanted} at the end") } else { format!("expected {wanted} at `{near}`") }
+        if near.is_empty() {
+            format!("expected {wanted} at the end")
+        } else {
+            format!("expected {wanted} at `{near}`")
+        }
     }
 }
 

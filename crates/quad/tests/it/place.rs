@@ -86,7 +86,8 @@ impl Place {
 
     /// A token of an agent with these scopes.
     pub fn token(&self, tenant: &str, agent: &str, scopes: &str) -> String {
-        let arguments = ["token", "mint", "--tenant", tenant, "--subject", agent, "--kind", "agent", "--scope", scopes];
+        let arguments =
+            ["token", "mint", "--tenant", tenant, "--subject", agent, "--kind", "agent", "--scope", scopes];
         self.run(&arguments).trim().to_owned()
     }
 

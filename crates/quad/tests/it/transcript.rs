@@ -113,7 +113,8 @@ impl Transcript {
                 }
             }
         }
-        let has_agents = |step: &Step| matches!(&step.action, Action::Agent { scopes, .. } if !scopes.is_empty());
+        let has_agents =
+            |step: &Step| matches!(&step.action, Action::Agent { scopes, .. } if !scopes.is_empty());
         if transcript.steps.iter().any(has_agents) && !transcript.only.iter().any(|word| word == "http") {
             return Err(format!("{}: agents with scopes of their own need `@only http`", path.display()));
         }
@@ -146,7 +147,8 @@ fn paragraphs(source: &str) -> Vec<(usize, String)> {
 
 fn action(text: &str) -> Result<Action, String> {
     let (first, rest) = split(text);
-    let required = |what: &str| if rest.is_empty() { Err(format!("{first} needs {what}")) } else { Ok(rest.to_owned()) };
+    let required =
+        |what: &str| if rest.is_empty() { Err(format!("{first} needs {what}")) } else { Ok(rest.to_owned()) };
     Ok(match first {
         "@tenant" => Action::Tenant(required("a name")?),
         "@load" => Action::Load(required("a file")?),
@@ -202,7 +204,9 @@ fn expectation(text: &str) -> Result<Expectation, String> {
                 "not_found" => ErrorKind::NotFound,
                 "bad_input" => ErrorKind::BadInput,
                 "scope" => ErrorKind::Scope,
-                number => ErrorKind::Number(number.parse().map_err(|_| format!("`{number}` is no kind of error"))?),
+                number => {
+                    ErrorKind::Number(number.parse().map_err(|_| format!("`{number}` is no kind of error"))?)
+                }
             };
             Expectation::Error { kind, data: pattern(data)? }
         }
@@ -243,7 +247,10 @@ mod tests {
         assert_eq!(transcript.only, ["http"]);
         let lines: Vec<usize> = transcript.steps.iter().map(|step| step.line).collect();
         assert_eq!(lines, [4, 5, 6]);
-        assert!(matches!(&transcript.steps[2].action, Action::Expect(Expectation::Result(Pattern::Object { .. }))));
+        assert!(matches!(
+            &transcript.steps[2].action,
+            Action::Expect(Expectation::Result(Pattern::Object { .. }))
+        ));
     }
 
     #[test]

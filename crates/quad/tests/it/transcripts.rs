@@ -81,7 +81,8 @@ fn every_transcript_holds_in_every_combination() {
 
 fn read_all() -> Vec<Transcript> {
     let choice = std::env::var(CHOICE).ok();
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "mcp"));
     paths.sort();
     let transcripts: Vec<Transcript> = paths
@@ -113,20 +114,43 @@ fn compare(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
     for other in others {
         for ((line, expected), (_, got)) in expected.iter().zip(neutral_replies(other)) {
             // An old revision leaves structure and links out: only its patterns say what it answers.
-            let comparable = first.combination.revision.has_structure() == other.combination.revision.has_structure();
-            if comparable && *expected != got {
+            let comparable =
+                first.combination.revision.has_structure() == other.combination.revision.has_structure();
+            if let (true, Some(difference)) = (comparable, difference(expected, &got, "")) {
                 failures.push(format!(
                     "{}:{line} [{}] and [{}] answer differently\n{}",
                     transcript.path.file_name().unwrap_or_default().display(),
                     first.combination,
                     other.combination,
-                    indent(&format!("{expected:#}\n{got:#}"))
+                    indent(&difference)
                 ));
                 break;
             }
         }
     }
     failures
+}
+
+/// The first place where two values differ, and both.
+fn difference(one: &Value, other: &Value, path: &str) -> Option<String> {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+            let absent = Value::from("(absent)");
+            let mut differences = names.filter_map(|name| {
+                let of =
+                    |object: &serde_json::Map<String, Value>| object.get(name).unwrap_or(&absent).clone();
+                difference(&of(one), &of(other), &format!("{path}.{name}"))
+            });
+            differences.next()
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            let mut pairs = one.iter().zip(other).enumerate();
+            pairs.find_map(|(index, (one, other))| difference(one, other, &format!("{path}[{index}]")))
+        }
+        _ if one == other => None,
+        _ => Some(format!("{}\n{one:#}\n{other:#}", path.trim_start_matches('.'))),
+    }
 }
 
 fn neutral_replies(run: &Run) -> Vec<(usize, Value)> {

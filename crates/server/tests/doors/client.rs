@@ -184,8 +184,7 @@ impl Events {
 
     async fn line(&mut self) -> Option<String> {
         let mut line = String::new();
-        let read = timeout(HANGS, self.reader.read_line(&mut line)).await.expect("the stream is silent");
-        match read {
+        match self.reader.read_line(&mut line).await {
             Ok(0) | Err(_) => None,
             Ok(_) => Some(line.trim_end().to_owned()),
         }
@@ -193,6 +192,11 @@ impl Events {
 
     /// The next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
+        // Comments that keep the stream alive do not count.
+        timeout(HANGS, self.message()).await.expect("the stream is silent")
+    }
+
+    async fn message(&mut self) -> Option<Value> {
         loop {
             let line = self.line().await?;
             // The chunk of no bytes, which ends the body; the connection may stay.

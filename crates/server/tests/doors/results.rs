@@ -265,6 +265,14 @@ async fn progress_turns_the_reply_into_a_stream() {
         assert_eq!(messages.len(), 4);
         assert_eq!((&messages[3]["id"], &messages[3]["result"]["isError"]), (&json!(1), &json!(false)));
     }
+    let hasty =
+        client.legacy(&[], "tools/call", json!({"name": "toy_hasty", "_meta": {"progressToken": 1}})).await;
+    assert_eq!(events(&hasty.body).len(), 2);
+    let params = modern(json!({"name": "toy_hasty", "_meta": {"progressToken": 1}}));
+    let headers =
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "toy_hasty")];
+    let hasty = client.post_raw(&headers, &request(1, "tools/call", params).to_string()).await;
+    assert_eq!(events(&hasty.body).len(), 2);
     // Nobody asked, or nothing to report: one document.
     let quiet = client.modern("tools/call", json!({"name": "toy_progress"})).await;
     assert_eq!(quiet.header("content-type"), Some("application/json"));

@@ -298,6 +298,7 @@ impl Scheme for Toy {
             set,
             tool("toy_media", READ, Effect::Reads, true, nothing()),
             tool("toy_progress", READ, Effect::Reads, true, nothing()),
+            tool("toy_hasty", READ, Effect::Reads, false, nothing()),
             tool("toy_hang", READ, Effect::Reads, false, nothing()),
             tool("toy_slow", READ, Effect::Reads, false, nothing()),
             tool("toy_fail", READ, Effect::Reads, false, nothing()),
@@ -332,6 +333,11 @@ impl Scheme for Toy {
                         call.progress.report(done, Some(100.0), "on the way");
                         tokio::task::yield_now().await;
                     }
+                    Ok(Called::read(ToolOutput::structured(json!({"done": true})), basis))
+                }
+                "toy_hasty" => {
+                    // Reports and is done before anybody can look.
+                    call.progress.report(1.0, None, "");
                     Ok(Called::read(ToolOutput::structured(json!({"done": true})), basis))
                 }
                 "toy_hang" => {

@@ -45,30 +45,39 @@ impl Connection {
         }
     }
 
+    /// A statement that steers a transaction. SQLite keeps it prepared, since every commit runs a handful of them; on
+    /// PostgreSQL the simple protocol takes one round trip, and works where a transaction has failed.
+    pub(crate) fn control(&mut self, sql: &str) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.execute(sql, &[]).map(drop),
+            Connection::Postgres(conn) => conn.batch(sql),
+        }
+    }
+
     /// Begins a transaction that will write.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {
             // Immediate: a deferred transaction that finds the lock taken at its first write cannot wait for it.
-            Connection::Sqlite(conn) => conn.batch("BEGIN IMMEDIATE"),
-            Connection::Postgres(conn) => conn.batch("BEGIN"),
+            Connection::Sqlite(_) => self.control("BEGIN IMMEDIATE"),
+            Connection::Postgres(_) => self.control("BEGIN"),
         }
     }
 
     /// Begins a snapshot.
     pub(crate) fn begin_read(&mut self) -> Result<(), DbError> {
         match self {
-            Connection::Sqlite(conn) => conn.batch("BEGIN"),
-            Connection::Postgres(conn) => conn.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            Connection::Sqlite(_) => self.control("BEGIN"),
+            Connection::Postgres(_) => self.control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
         }
     }
 
     pub(crate) fn commit(&mut self) -> Result<(), DbError> {
-        self.batch("COMMIT")
+        self.control("COMMIT")
     }
 
     /// Gives up the transaction. A failure here means that the connection is gone, and so is the transaction.
     pub(crate) fn rollback(&mut self) {
-        if let Err(error) = self.batch("ROLLBACK") {
+        if let Err(error) = self.control("ROLLBACK") {
             tracing::debug!(%error, "a rollback failed");
         }
     }
