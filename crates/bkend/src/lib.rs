@@ -180,10 +180,10 @@ impl Scheme for Bkend {
             let (prefix, known) = (query.prefix.to_owned(), query.context.clone());
             match kind {
                 completion::Kind::Token => {
-                    let tokens = self.tokens.list(&caller.tenant).await?;
+                    let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
                     let ids = tokens.into_iter().map(|token| token.id);
                     let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
-                    Ok(Completion { total: values.len(), values, basis: Basis::default() })
+                    Ok(Completion { total: values.len(), values, basis })
                 }
                 completion::Kind::Version => {
                     self.store

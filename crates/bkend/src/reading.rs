@@ -205,8 +205,12 @@ fn flat(sql: &mut dyn Sql, question: &Question, basis: &mut Basis) -> Result<Val
     })
 }
 
-/// Tokens. Whoever keeps them announces nothing here, so the answer is never kept.
-pub(crate) fn tokens(noun: Noun, address: &Address, tokens: Vec<TokenSummary>) -> Result<Reading> {
+/// Tokens, with what whoever keeps them says that they rest on.
+pub(crate) fn tokens(
+    noun: Noun,
+    address: &Address,
+    (tokens, basis): (Vec<TokenSummary>, Basis),
+) -> Result<Reading> {
     let value = if noun == Noun::AccessToken {
         token::find(&tokens, address.variable("accessTokenId").unwrap_or_default())?
     } else {
@@ -214,9 +218,7 @@ pub(crate) fn tokens(noun: Noun, address: &Address, tokens: Vec<TokenSummary>) -
         let total = tokens.len() as i64;
         page.envelope(page.cut(tokens).iter().map(TokenSummary::detail).collect(), total)
     };
-    let mut reading = Reading::new(Content::json(&value)?, Basis::default());
-    reading.cacheable = false;
-    Ok(reading)
+    Ok(Reading::new(Content::json(&value)?, basis))
 }
 
 #[cfg(test)]
@@ -361,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn tokens_are_masked_and_never_kept() {
+    async fn tokens_are_masked() {
         for world in worlds().await {
             let tokens = world.read("bkend://access-tokens").await.unwrap();
             assert_eq!(tokens["items"][0]["maskedKey"], "tok_01ABC…");

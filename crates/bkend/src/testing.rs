@@ -41,9 +41,9 @@ pub(crate) struct World {
 struct OneToken;
 
 impl TokenDirectory for OneToken {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<Vec<TokenSummary>>> {
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
         Box::pin(async {
-            Ok(vec![TokenSummary {
+            let token = TokenSummary {
                 id: "tok_01ABCDEFGH".to_owned(),
                 name: "ci".to_owned(),
                 kind: "agent".to_owned(),
@@ -51,7 +51,8 @@ impl TokenDirectory for OneToken {
                 created_at: Timestamp(0),
                 expires_at: None,
                 status: "active".to_owned(),
-            }])
+            };
+            Ok((vec![token], Basis::default()))
         })
     }
 }

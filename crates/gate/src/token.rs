@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use quad_core::{
-    Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, Version, typed_id,
+    Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, Version,
+    typed_id,
 };
 use quad_store::{Row, Sql, Tx, Writer, params};
 use serde_json::{Value, json};
@@ -113,6 +114,11 @@ pub(crate) fn tag(id: &str) -> Tag {
     Tag::new(format!("gate:token:{id}"))
 }
 
+/// The tag that a change of any token touches.
+fn list_tag() -> Tag {
+    Tag::new("gate:tokens")
+}
+
 /// The tag that a change of that holder's state touches.
 pub(crate) fn holder_tag(subject: &str) -> Tag {
     Tag::new(format!("gate:agent:{subject}"))
@@ -193,6 +199,11 @@ impl Gate {
 
     /// The tenant's tokens, newest first, expired and revoked ones among them.
     pub async fn tokens(&self, tenant: &TenantId) -> Result<Vec<TokenRecord>> {
+        Ok(self.tokens_and_basis(tenant).await?.0)
+    }
+
+    /// The same, and what the list rests on, for those who show it to others.
+    pub async fn tokens_and_basis(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, Basis)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
@@ -201,7 +212,14 @@ impl Gate {
                     limits::TOKENS_LISTED
                 );
                 let rows = snapshot.query(&listing, params![tenant.as_str()])?;
-                rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect()
+                let tokens: Vec<TokenRecord> =
+                    rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect::<Result<_>>()?;
+                let mut basis = Basis::at(snapshot.version()).on(list_tag());
+                // An active token becomes an expired one without anybody's doing.
+                let now = Timestamp::now();
+                basis.valid_until =
+                    tokens.iter().map(|token| token.expires_at).filter(|ends| *ends > now).min();
+                Ok((tokens, basis))
             })
             .await
     }
@@ -234,6 +252,7 @@ fn insert(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
         ],
     )?;
     tx.touch(tag(&record.id));
+    tx.touch(list_tag());
     Ok(())
 }
 
@@ -279,6 +298,7 @@ fn take_back(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
     let row = tx.query_opt(&update, params![tenant.as_str(), id.as_str(), now])?;
     let row = row.ok_or_else(|| no_such_token(id.as_str()))?;
     tx.touch(tag(id.as_str()));
+    tx.touch(list_tag());
     TokenRecord::from_row(&tenant, &row)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_core::resolver::View;
-use quad_core::{BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
+use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_store::{Component, Store, tenant};
 
@@ -70,10 +70,10 @@ fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
 struct Tokens(Gate);
 
 impl TokenDirectory for Tokens {
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<Vec<TokenSummary>>> {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
         Box::pin(async move {
-            let tokens = self.0.tokens(tenant).await?;
-            Ok(tokens.iter().map(summary).collect())
+            let (tokens, basis) = self.0.tokens_and_basis(tenant).await?;
+            Ok((tokens.iter().map(summary).collect(), basis))
         })
     }
 }

@@ -241,7 +241,7 @@ async fn tool_call(exchange: &Exchange<'_>) -> Result<Answered, Fault> {
         None => Box::pin(async move { call.run(&NoProgress).await }),
     };
     if !exchange.revision.is_modern() {
-        let _ = outlive; 
+        work = outlive(work);
     }
     if token.is_none() {
         return work.await.map(Answered::Message);

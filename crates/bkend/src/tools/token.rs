@@ -1,7 +1,7 @@
 //! `backend_access_token_*`.
 
 use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool};
+use quad_core::{Result, Tool};
 
 use super::{Arguments, answer, input, page_properties, string, unknown};
 use crate::page::Page;
@@ -37,9 +37,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     let arguments = Arguments::new(call.arguments)?;
-    let tokens = bkend.tokens.list(&call.caller.tenant).await?;
-    // Whoever keeps the tokens announces nothing here, so there is no tag to rest on.
-    let basis = Basis::default();
+    let (tokens, basis) = bkend.tokens.list(&call.caller.tenant).await?;
     match call.tool.name {
         "backend_access_token_list" => {
             let page = Page::from_arguments(&arguments.root)?;

@@ -138,7 +138,7 @@ fn write_request(stream: &mut TcpStream, authority: &str, request: &Request) -> 
     for (name, value) in &request.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if let Some(body) = &request.body {
+    if let (Some(body), false) = (&request.body, request.has("content-length")) {
         head.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
     head.push_str("\r\n");

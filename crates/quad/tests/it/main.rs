@@ -8,12 +8,14 @@
 
 mod client;
 mod combination;
+mod command_line;
 mod conversation;
 mod database;
 mod era;
 mod freshness;
 mod http;
 mod kill;
+mod oracle;
 mod paging;
 mod pattern;
 mod pattern_parser;

@@ -57,6 +57,18 @@ async fn only_what_was_asked_for_is_sent() {
 }
 
 #[tokio::test]
+async fn a_subscription_follows_what_its_address_rests_on() {
+    let running = start().await;
+    running.world.set("pointer", "one");
+    let mut events = running.client().listen(1, json!({"resourceSubscriptions": ["toy://pointed"]})).await;
+    events.next().await.unwrap();
+    running.world.set("pointer", "two");
+    assert_eq!(events.next().await.unwrap()["params"]["uri"], "toy://pointed");
+    running.world.set("two", "new");
+    assert_eq!(events.next().await.unwrap()["params"]["uri"], "toy://pointed");
+}
+
+#[tokio::test]
 async fn a_burst_collapses_and_its_last_change_is_never_lost() {
     let running = start().await;
     let client = running.client();

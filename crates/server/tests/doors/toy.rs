@@ -140,7 +140,7 @@ const READ: Need = Need(&["toy:read"]);
 const WRITE: Need = Need(&["toy:write"]);
 const SECRET: Need = Need(&["toy:secret"]);
 
-const ROUTES: [(&str, Need); 8] = [
+const ROUTES: [(&str, Need); 9] = [
     ("toy://static", READ),
     ("toy://items/{id}", READ),
     ("toy://picture", READ),
@@ -149,6 +149,7 @@ const ROUTES: [(&str, Need); 8] = [
     ("toy://volatile", READ),
     ("toy://secret", SECRET),
     ("toy://broken", READ),
+    ("toy://pointed", READ),
 ];
 
 static PROMPTS: [Prompt; 2] = [
@@ -221,7 +222,15 @@ impl Scheme for Toy {
                 4 => Reading { immutable: true, ..Reading::new(text("for ever"), basis) },
                 5 => Reading { cacheable: false, ..Reading::new(text("once"), basis) },
                 6 => Reading::new(text("psst"), basis),
-                _ => return Err(Error::internal("the disk is on fire")),
+                7 => return Err(Error::internal("the disk is on fire")),
+                _ => {
+                    // What the item `pointer` points to: it rests on both.
+                    let Some(id) = state.items.get("pointer") else {
+                        return Err(Error::not_found(address.requested()));
+                    };
+                    let value = state.items.get(id).map_or("", String::as_str);
+                    Reading::new(text(value), basis.on(item("pointer")).on(item(id)))
+                }
             })
         })
     }
