@@ -10,14 +10,8 @@ use crate::{Error, EventDraft, Need, Principal, Result, Tool, ToolOutput};
 /// The three tools. They need no scope of their own: what they reach is checked like any other read.
 pub fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need: Need::NOTHING,
-        effect: Effect::Reads,
         core: true,
+        ..Tool::new(name, title, description, input_schema, Need::NOTHING, Effect::Reads)
     };
     vec![
         tool(

@@ -41,6 +41,18 @@ pub enum Effect {
 }
 
 impl Tool {
+    /// A tool outside the short list, whose result has no published schema.
+    pub fn new(
+        name: &'static str,
+        title: &'static str,
+        description: &'static str,
+        input_schema: Value,
+        need: Need,
+        effect: Effect,
+    ) -> Tool {
+        Tool { name, title, description, input_schema, output_schema: None, need, effect, core: false }
+    }
+
     /// The entry in `tools/list`.
     pub fn entry(&self) -> Value {
         let mut entry = json!({

@@ -16,16 +16,6 @@ use crate::{Bkend, limits, routes, tags};
 const NOT_AVAILABLE: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core: name != "backend_data_delete",
-    };
     let record_id = || ("recordId", string("Record id (rec_…)"));
     let data = |description: &str| ("data", json!({"type": "object", "description": description}));
     let mut list = input(
@@ -45,7 +35,7 @@ pub(super) fn tools() -> Vec<Tool> {
         list.remove("additionalProperties");
     }
     vec![
-        tool(
+        Tool::new(
             "backend_data_list",
             "List rows",
             "Lists a table's rows in pages, the newest first unless sorted otherwise.",
@@ -53,7 +43,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::ROWS_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_data_get",
             "Get a row",
             "Shows one row of a table.",
@@ -61,7 +51,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::ROWS_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_data_create",
             "Create a row",
             "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
@@ -69,7 +59,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["table:data:create"]),
             Effect::Creates,
         ),
-        tool(
+        Tool::new(
             "backend_data_update",
             "Update a row",
             "Changes the fields that you send and leaves the others. null clears a field.",
@@ -88,7 +78,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["table:data:update"]),
             Effect::Updates,
         ),
-        tool(
+        Tool::new(
             "backend_data_delete",
             "Delete a row",
             "Deletes one row. This cannot be undone.",

@@ -13,19 +13,9 @@ use crate::page::Page;
 use crate::{Bkend, refusal, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core: false,
-    };
     let [page, limit] = page_properties();
     vec![
-        tool(
+        Tool::new(
             "backend_env_list",
             "List environments",
             "Lists the environments of a project, or all.",
@@ -33,7 +23,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::ENVIRONMENT_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_env_get",
             "Get an environment",
             "Shows one environment.",
@@ -41,7 +31,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::ENVIRONMENT_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_env_create",
             "Create an environment",
             "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
@@ -67,7 +57,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["environment:create"]),
             Effect::Creates,
         ),
-        tool(
+        Tool::new(
             "backend_env_delete",
             "Delete an environment",
             "Deletes an environment with all its tables and rows. This cannot be undone.",

@@ -9,34 +9,24 @@ use crate::refusal::{self, invalid};
 use crate::{Bkend, context, docs, limits, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, core| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect: Effect::Reads,
-        core,
-    };
     vec![
-        tool(
+        Tool::new(
             "get_context",
             "Get context",
             "Shows your organization with its projects and environments. A good first call; no other tool depends on it.",
             input(&[], &[]),
             routes::ORGANIZATION_READ,
-            true,
+            Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "search_docs",
             "Search the documentation",
             "Searches the documentation of this backend: concepts, tables, rows, types, rules, examples.",
             input(&[("query", string("Words, or the id of a page"))], &["query"]),
             Need::NOTHING,
-            false,
+            Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "get_operation_schema",
             "Get a tool's schema",
             "Shows the JSON Schema of a tool's arguments and of its result.",
@@ -51,7 +41,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 &["operation"],
             ),
             Need::NOTHING,
-            false,
+            Effect::Reads,
         ),
     ]
 }

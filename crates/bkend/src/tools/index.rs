@@ -12,20 +12,10 @@ use crate::schema_version::Series;
 use crate::{Bkend, definition, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core: false,
-    };
     const INDEX: &str = "{\"name\":\"role_idx\",\"fields\":{\"role\":1,\"age\":-1},\"unique\":false,\"sparse\":false}; fields may \
         be a list of names, and the name is derived if left out";
     vec![
-        tool(
+        Tool::new(
             "backend_index_manage",
             "Manage indexes",
             "Adds, replaces or removes indexes of a table and writes a new index version. Either action and index, or body.",
@@ -56,7 +46,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["table:update"]),
             Effect::Updates,
         ),
-        tool(
+        Tool::new(
             "backend_index_version_list",
             "List index versions",
             "Lists every set of indexes that a table has had, the newest first.",
@@ -64,7 +54,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::TABLE_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_index_version_get",
             "Get an index version",
             "Shows one set of indexes that a table has or had.",

@@ -22,6 +22,20 @@ use serde_json::{Map, Value, json};
 use crate::Bkend;
 use crate::refusal::{self, invalid};
 
+/// The tools that a client sees unless it asks for all: what an agent needs to find its way, make a table and use it.
+const CORE: [&str; 10] = [
+    "get_context",
+    "backend_project_create",
+    "backend_table_list",
+    "backend_table_get",
+    "backend_table_create",
+    "backend_field_manage",
+    "backend_data_list",
+    "backend_data_get",
+    "backend_data_create",
+    "backend_data_update",
+];
+
 /// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
     let mut tools = fixed::tools();
@@ -33,6 +47,9 @@ pub(crate) fn all() -> Vec<Tool> {
     tools.extend(index::tools());
     tools.extend(data::tools());
     tools.extend(token::tools());
+    for tool in &mut tools {
+        tool.core = CORE.contains(&tool.name);
+    }
     tools
 }
 

@@ -8,15 +8,8 @@ use super::{Arguments, answer, input, organization_id, read, unknown};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need: routes::ORGANIZATION_READ,
-        effect: Effect::Reads,
-        core: false,
+    let tool = |name, title, description, input_schema| {
+        Tool::new(name, title, description, input_schema, routes::ORGANIZATION_READ, Effect::Reads)
     };
     vec![
         tool(

@@ -14,22 +14,12 @@ use crate::refusal::{self, invalid};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core: name == "backend_project_create",
-    };
     let [page, limit] = page_properties();
     let name = || ("name", string("Name, at most 100 characters"));
     let description =
         || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
-        tool(
+        Tool::new(
             "backend_project_list",
             "List projects",
             "Lists the projects of an organization, or all.",
@@ -37,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::PROJECT_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_project_get",
             "Get a project",
             "Shows one project.",
@@ -45,7 +35,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::PROJECT_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_project_create",
             "Create a project",
             "Creates a project with an environment named dev. Send organizationId and name, or the same in body.",
@@ -77,7 +67,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["project:create"]),
             Effect::Creates,
         ),
-        tool(
+        Tool::new(
             "backend_project_update",
             "Update a project",
             "Changes a project's name, description or settings. The slug never changes.",
@@ -108,7 +98,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["project:update"]),
             Effect::Updates,
         ),
-        tool(
+        Tool::new(
             "backend_project_delete",
             "Delete a project",
             "Deletes a project with all its environments, tables and rows. This cannot be undone.",

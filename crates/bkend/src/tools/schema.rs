@@ -13,20 +13,10 @@ use crate::{Bkend, reading, routes, tags};
 use crate::{definition, field};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect, core| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core,
-    };
     let names =
         |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
     vec![
-        tool(
+        Tool::new(
             "backend_field_manage",
             "Manage fields",
             "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
@@ -63,25 +53,22 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             Need(&["table:update"]),
             Effect::Updates,
-            true,
         ),
-        tool(
+        Tool::new(
             "backend_schema_version_list",
             "List schema versions",
             "Lists every schema that a table has had, the newest first.",
             input(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             Effect::Reads,
-            false,
         ),
-        tool(
+        Tool::new(
             "backend_schema_version_get",
             "Get a schema version",
             "Shows one schema that a table has or had.",
             input(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             Effect::Reads,
-            false,
         ),
     ]
 }

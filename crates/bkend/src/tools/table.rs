@@ -18,23 +18,13 @@ const FIELDS: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"re
     unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, need, effect| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need,
-        effect,
-        core: matches!(name, "backend_table_list" | "backend_table_get" | "backend_table_create"),
-    };
     let [page, limit] = page_properties();
     let display_name =
         || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
     let description =
         || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
-        tool(
+        Tool::new(
             "backend_table_list",
             "List tables",
             "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
@@ -42,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::TABLE_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_table_get",
             "Get a table",
             "Shows one table with its schema, fields, indexes and row count.",
@@ -50,7 +40,7 @@ pub(super) fn tools() -> Vec<Tool> {
             routes::TABLE_READ,
             Effect::Reads,
         ),
-        tool(
+        Tool::new(
             "backend_table_create",
             "Create a table",
             "Creates a table in an environment. Send environmentId, name and fields, or body with projectId, environment, \
@@ -88,7 +78,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["table:create"]),
             Effect::Creates,
         ),
-        tool(
+        Tool::new(
             "backend_table_update",
             "Update a table",
             "Changes a table's display name, description or permissions. Fields change with backend_field_manage. Permissions \
@@ -118,7 +108,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Need(&["table:update"]),
             Effect::Updates,
         ),
-        tool(
+        Tool::new(
             "backend_table_delete",
             "Delete a table",
             "Deletes a table with all its rows. This cannot be undone.",

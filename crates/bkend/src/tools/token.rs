@@ -9,15 +9,8 @@ use crate::token::{self, TokenSummary};
 use crate::{Bkend, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema| Tool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema: None,
-        need: routes::TOKEN_READ,
-        effect: Effect::Reads,
-        core: false,
+    let tool = |name, title, description, input_schema| {
+        Tool::new(name, title, description, input_schema, routes::TOKEN_READ, Effect::Reads)
     };
     vec![
         tool(

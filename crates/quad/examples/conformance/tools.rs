@@ -36,14 +36,8 @@ const STEP: Duration = Duration::from_millis(50);
 /// What is published.
 pub fn all() -> Vec<Tool> {
     let tool = |(name, description)| Tool {
-        name,
-        title: name,
-        description,
-        input_schema: json!({"type": "object"}),
-        output_schema: None,
-        need: Need::NOTHING,
-        effect: Effect::Reads,
         core: true,
+        ..Tool::new(name, name, description, json!({"type": "object"}), Need::NOTHING, Effect::Reads)
     };
     TOOLS.into_iter().map(tool).collect()
 }

@@ -117,7 +117,9 @@ fn shorten(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(shorten),
         Value::Object(object) => object.values_mut().for_each(shorten),
-        Value::Number(number) if number.is_f64() => *value = number.as_f64().map(|fraction| fraction as f32).into(),
+        Value::Number(number) if number.is_f64() => {
+            *value = number.as_f64().map(|fraction| fraction as f32).into()
+        }
         _ => {}
     }
 }
