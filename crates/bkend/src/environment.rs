@@ -143,7 +143,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         Some(id) => id.clone(),
         None => EnvironmentId::generate()?,
     };
-    let created = Environment {
+    let mut created = Environment {
         physical: physical::environment_name(tx, id.as_str())?,
         id,
         organization_id: owner.organization_id,
@@ -157,28 +157,14 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         updated_at: tx.now(),
         table_count: 0,
     };
-    let tenant = tx.tenant().clone();
-    let inserted = tx.execute(
-        "INSERT INTO bkend_environment (tenant_id, id, organization_id, project_id, name, name_key, type, status,
-            cloud, region, physical, physical_key, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
-        params![
-            tenant.as_str(),
-            created.id.as_str(),
-            created.organization_id.as_str(),
-            created.project_id.as_str(),
-            created.name.as_str(),
-            created.name.to_ascii_lowercase(),
-            created.kind.as_str(),
-            created.status.as_str(),
-            created.cloud.as_str(),
-            created.region.as_str(),
-            created.physical.as_str(),
-            created.physical.to_ascii_lowercase(),
-            created.created_at,
-        ],
-    );
+    let mut inserted = insert_row(tx, &created);
+    if matches!(inserted, Ok(0)) {
+        // Another tenant's transaction took the same physical name after we had looked. Now it can be seen.
+        created.physical = physical::environment_name(tx, created.id.as_str())?;
+        inserted = insert_row(tx, &created);
+    }
     match inserted {
+        Ok(0) => return Err(quad_core::Error::internal("an environment found no physical name")),
         Err(DbError::Unique { .. }) => {
             return Err(refusal::conflict(format!(
                 "The project has an environment {} already",
@@ -193,6 +179,32 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         tx.touch(tag);
     }
     Ok(created)
+}
+
+/// Inserts the row; 0 if its physical name is taken.
+fn insert_row(tx: &mut Tx<'_>, new: &Environment) -> Result<u64, DbError> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "INSERT INTO bkend_environment (tenant_id, id, organization_id, project_id, name, name_key, type, status,
+            cloud, region, physical, physical_key, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+         ON CONFLICT (physical_key) DO NOTHING",
+        params![
+            tenant.as_str(),
+            new.id.as_str(),
+            new.organization_id.as_str(),
+            new.project_id.as_str(),
+            new.name.as_str(),
+            new.name.to_ascii_lowercase(),
+            new.kind.as_str(),
+            new.status.as_str(),
+            new.cloud.as_str(),
+            new.region.as_str(),
+            new.physical.as_str(),
+            new.physical.to_ascii_lowercase(),
+            new.created_at,
+        ],
+    )
 }
 
 fn check_name(name: &str) -> Result<String> {

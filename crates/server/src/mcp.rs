@@ -90,9 +90,7 @@ async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: 
     };
     let mut reply = post::answer(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::Reauthenticate) {
-        // What was known about the token is no longer true; nothing has been done yet.
-        server.door.forget(authorization(headers));
-        caller = match authenticate(server, headers).await {
+        caller = match authenticate_again(server, headers).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
@@ -131,11 +129,19 @@ fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
 
 /// The stream of a legacy session.
 async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let caller = match authenticate(server, headers).await {
+    let mut caller = match authenticate(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    match session_stream::open(endpoint, &caller, headers).await {
+    let mut opened = session_stream::open(endpoint, &caller, headers).await;
+    if opened.as_ref().is_err_and(Fault::asks_for_credential) {
+        caller = match authenticate_again(server, headers).await {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
+        opened = session_stream::open(endpoint, &caller, headers).await;
+    }
+    match opened {
         Ok(messages) => sse::response(messages),
         Err(fault) => refuse(&fault),
     }
@@ -143,11 +149,19 @@ async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 
 /// The end of a legacy session.
 async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let caller = match authenticate(server, headers).await {
+    let mut caller = match authenticate(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    match session_stream::end(endpoint, &caller, headers).await {
+    let mut ended = session_stream::end(endpoint, &caller, headers).await;
+    if ended.as_ref().is_err_and(Fault::asks_for_credential) {
+        caller = match authenticate_again(server, headers).await {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
+        ended = session_stream::end(endpoint, &caller, headers).await;
+    }
+    match ended {
         Ok(()) => empty(StatusCode::NO_CONTENT),
         Err(fault) => refuse(&fault),
     }
@@ -196,6 +210,12 @@ pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result
         }
     };
     Err(Box::new(response))
+}
+
+/// The same once more, when what was known about the token is no longer true. Nothing has been done for it yet.
+async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
+    server.door.forget(authorization(headers));
+    authenticate(server, headers).await
 }
 
 /// 401, with the challenge.

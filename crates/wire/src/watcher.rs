@@ -69,6 +69,14 @@ impl Pace {
         Pace { pending: false, not_before: Instant::now() }
     }
 
+    /// Something to say, but not yet.
+    fn later() -> Pace {
+        let mut pace = Pace::new();
+        pace.sent();
+        pace.pending = true;
+        pace
+    }
+
     fn is_due(&self, now: Instant) -> bool {
         self.pending && self.not_before <= now
     }
@@ -128,8 +136,9 @@ impl Watcher {
         self.commands_done
     }
 
-    /// Makes the watched addresses those of `wanted`. A new one is announced at once: it was subscribed to somewhere
-    /// else, and what changed since then is not known here.
+    /// Makes the watched addresses those of `wanted`. A new one is announced: it was subscribed to somewhere else, and
+    /// what changed since then is not known here. Only after a moment, though: a subscription that is just being made
+    /// here is already written down while its command is still on its way, and that command takes the announcement back.
     pub(crate) async fn reconcile(&mut self, wanted: Vec<String>) {
         let wanted: HashSet<String> = wanted.into_iter().collect();
         self.watched.retain(|uri, _| wanted.contains(uri));
@@ -140,7 +149,7 @@ impl Watcher {
             if let Ok(basis) = self.basis_of(&uri).await {
                 self.watch(uri.clone(), basis);
                 if let Some(watched) = self.watched.get_mut(&uri) {
-                    watched.pace.pending = true;
+                    watched.pace = Pace::later();
                 }
             }
         }

@@ -56,7 +56,6 @@ struct Http {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    pub method: String,
     /// The result without what the revision adds, or the error.
     pub outcome: Result<Value, Value>,
     /// How long it keeps.
@@ -146,19 +145,18 @@ impl Client {
     }
 
     fn reply(&self, method: &str, message: Value, status: Option<u16>, challenge: Option<String>) -> Reply {
-        let method = method.to_owned();
         let mut cache = None;
         let outcome = match (message.get("result"), message.get("error")) {
             (Some(result), None) => {
                 let mut result = result.clone();
-                cache = era::undress(self.revision, &method, &mut result)
+                cache = era::undress(self.revision, method, &mut result)
                     .unwrap_or_else(|wrong| panic!("{method}: {wrong}\n{message:#}"));
                 Ok(result)
             }
             (None, Some(error)) => Err(error.clone()),
             _ => panic!("{method}: neither a result nor an error\n{message:#}"),
         };
-        Reply { method, outcome, cache, status, challenge }
+        Reply { outcome, cache, status, challenge }
     }
 
     /// Sends a notification.

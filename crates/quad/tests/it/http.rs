@@ -34,7 +34,6 @@ pub struct Response {
 /// An answer whose body is still coming.
 pub struct OpenResponse {
     pub status: u16,
-    pub headers: Vec<(String, String)>,
     pub body: Body,
 }
 
@@ -103,7 +102,7 @@ impl HttpClient {
         write_request(connection.get_mut(), &self.authority, request)?;
         let (status, headers) = read_head(&mut connection)?;
         let body = Body::new(connection, &headers);
-        Ok(OpenResponse { status, headers, body })
+        Ok(OpenResponse { status, body })
     }
 
     fn connect(&self) -> io::Result<BufReader<TcpStream>> {

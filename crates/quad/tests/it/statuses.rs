@@ -238,9 +238,8 @@ fn the_wrong_method_media_type_or_size_is_named() {
     let modern_get =
         house.with_token(Request::new("GET", "/mcp")).header("MCP-Protocol-Version", "2026-07-28");
     assert_eq!(house.send(&modern_get).status, 405);
-    let large =
-        house.post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","x":"{}"}}"#, "x".repeat(5 << 20)));
-    assert_eq!(house.send(&large).status, 413);
+    // The size that a request announces is enough to refuse it.
+    assert_eq!(house.send(&house.post("").header("Content-Length", "5242880")).status, 413);
     let unknown_scheme =
         house.with_token(Request::new("POST", "/mcp/nope").header("Content-Type", "application/json"));
     let refused = house.send(&unknown_scheme.body("{}"));
