@@ -68,6 +68,8 @@ pub enum AddressError {
         scheme: String,
         /// The scheme that it resembles.
         nearest: Option<String>,
+        /// All schemes that are served, sorted.
+        known: Vec<String>,
     },
     /// The scheme is known, but no template matches the path.
     #[error("the URI matches no template of its scheme")]
@@ -154,7 +156,10 @@ impl AddressError {
                 Some("remove the doubled or trailing slash, or fill in the missing value".to_owned())
             }
             AddressError::DotSegment { .. } => Some("write the address in full".to_owned()),
-            AddressError::UnknownScheme { nearest, .. } => nearest.as_deref().map(did_you_mean),
+            AddressError::UnknownScheme { nearest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownScheme { known, .. } => {
+                Some(format!("the schemes are {}", known.join(", ")))
+            }
             AddressError::NoTemplate { nearest } => (!nearest.is_empty()).then(|| {
                 let noun = if nearest.len() == 1 { "template" } else { "templates" };
                 format!("nearest {noun}: {}", nearest.join(", "))

@@ -110,7 +110,10 @@ impl<T> Router<T> {
     fn resolve(&self, uri: &str) -> Result<Address, AddressError> {
         let raw = RawUri::cut(uri)?;
         let Some(trie) = self.schemes.get(&raw.scheme) else {
+            let mut known: Vec<String> = self.schemes.keys().cloned().collect();
+            known.sort_unstable();
             return Err(AddressError::UnknownScheme {
+                known,
                 nearest: nearest(&raw.scheme, self.schemes.keys().map(String::as_str)).map(str::to_owned),
                 scheme: shown(&raw.scheme),
             });
@@ -284,7 +287,11 @@ mod tests {
             Some("replace each {name} of the template by a value"),
         );
         check("ames://node/1", "the scheme `ames` is not served here", Some("did you mean `amem`?"));
-        check("http://x", "the scheme `http` is not served here", None);
+        check(
+            "http://x",
+            "the scheme `http` is not served here",
+            Some("the schemes are amem, bkend, brain, link, refrakt"),
+        );
         let no_template = "the URI matches no template of its scheme";
         check("amem://nodes/5", no_template, Some("nearest template: amem://node/{id}"));
         check(

@@ -97,8 +97,8 @@ pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mut jobs: Vec<Jo
         connection.take_was_busy();
         match transaction(connection, mirror, &mut jobs) {
             Ok((verdicts, announced)) => {
-                for (tenant, version, changes) in announced {
-                    mirror.extend(&tenant, version, &changes);
+                for (tenant, locked, version, changes) in announced {
+                    mirror.extend(&tenant, locked, version, &changes);
                 }
                 let later = jobs.split_off(verdicts.len());
                 for (job, verdict) in jobs.into_iter().zip(verdicts) {
@@ -130,7 +130,8 @@ fn fail(jobs: Vec<Job>, error: Error) {
     }
 }
 
-type Announced = Vec<(TenantId, Version, Vec<Arc<Change>>)>;
+/// For each tenant: its version before and after the commit, and what lies between.
+type Announced = Vec<(TenantId, Version, Version, Vec<Arc<Change>>)>;
 
 fn transaction(
     connection: &mut Connection,
@@ -326,7 +327,7 @@ fn settle(
         }
         if !changes.is_empty() {
             catch_up(connection, mirror, tenant, locked.version)?;
-            announced.push((tenant.clone(), head.version, changes));
+            announced.push((tenant.clone(), locked.version, head.version, changes));
         }
     }
     let verdicts = verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Done(None))).collect();
@@ -367,13 +368,13 @@ pub(crate) fn catch_up(
     tenant: &TenantId,
     version: Version,
 ) -> Result<()> {
-    match mirror.known_to(tenant) {
-        Some(known) if known >= version => {}
-        Some(known) => {
-            let changes = change::since(connection, tenant, known)?;
-            mirror.extend(tenant, version, &changes);
-        }
-        None => mirror.extend(tenant, version, &[]),
+    // Of a tenant that this process meets for the first time it learns as much as it would remember, so that what was
+    // read before a restart of the mirror need not be read again.
+    let furthest = Version((version.0 - limits::CHANGES_REMEMBERED as i64).max(0));
+    let known = mirror.known_to(tenant).unwrap_or(furthest);
+    if known < version {
+        let changes = change::since(connection, tenant, known)?;
+        mirror.extend(tenant, known, version, &changes);
     }
     Ok(())
 }

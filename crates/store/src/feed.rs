@@ -32,8 +32,9 @@ impl Mirror {
         self.tenants().get(tenant).map(|recent| recent.complete_to)
     }
 
-    /// Takes committed changes, in version order, that bring the mirror to `head`. Those it knows already are ignored.
-    pub(crate) fn extend(&self, tenant: &TenantId, head: Version, changes: &[Arc<Change>]) {
+    /// Takes the committed changes after `known` that bring the mirror to `head`, in version order. Those it knows already
+    /// are ignored; a tenant that is met for the first time is known from `known` on.
+    pub(crate) fn extend(&self, tenant: &TenantId, known: Version, head: Version, changes: &[Arc<Change>]) {
         let mut tenants = self.tenants();
         if !tenants.contains_key(tenant) {
             if tenants.len() >= limits::TENANTS_REMEMBERED {
@@ -41,10 +42,8 @@ impl Mirror {
             }
             tenants.insert(
                 tenant.clone(),
-                Recent { changes: VecDeque::new(), complete_to: head, listeners: None },
+                Recent { changes: VecDeque::new(), complete_to: known, listeners: None },
             );
-            // Nothing is known of what lies before; the mirror of a newly met tenant starts here.
-            return;
         }
         let Some(recent) = tenants.get_mut(tenant) else { return };
         for change in changes.iter().filter(|change| change.version <= head) {
@@ -157,8 +156,7 @@ mod tests {
         let mirror = Mirror::default();
         let tenant = TenantId::new("t");
         let now = Timestamp(0);
-        mirror.extend(&tenant, Version(5), &[]);
-        mirror.extend(&tenant, Version(7), &[change(6, "a"), change(7, "b")]);
+        mirror.extend(&tenant, Version(5), Version(7), &[change(6, "a"), change(7, "b")]);
         let holds =
             |basis: &Basis, pending: &[Arc<Change>]| mirror.holds(&tenant, basis, Version(7), pending, now);
         assert!(holds(&basis(7, "b"), &[]));
@@ -177,9 +175,8 @@ mod tests {
     fn a_gap_forgets_what_lies_before_it() {
         let mirror = Mirror::default();
         let tenant = TenantId::new("t");
-        mirror.extend(&tenant, Version(1), &[]);
-        mirror.extend(&tenant, Version(2), &[change(2, "a")]);
-        mirror.extend(&tenant, Version(9), &[change(9, "b")]);
+        mirror.extend(&tenant, Version(1), Version(2), &[change(2, "a")]);
+        mirror.extend(&tenant, Version(2), Version(9), &[change(9, "b")]);
         assert!(!mirror.holds(&tenant, &basis(2, "z"), Version(9), &[], Timestamp(0)));
         assert!(mirror.holds(&tenant, &basis(8, "z"), Version(9), &[], Timestamp(0)));
     }
@@ -189,8 +186,8 @@ mod tests {
         let mirror = Mirror::default();
         let tenant = TenantId::new("t");
         let mut listener = mirror.listen(&tenant, Version(3));
-        mirror.extend(&tenant, Version(4), &[change(4, "a")]);
-        mirror.extend(&tenant, Version(5), &[change(4, "a"), change(5, "b")]);
+        mirror.extend(&tenant, Version(3), Version(4), &[change(4, "a")]);
+        mirror.extend(&tenant, Version(3), Version(5), &[change(4, "a"), change(5, "b")]);
         assert_eq!(listener.try_recv().unwrap().version, Version(4));
         assert_eq!(listener.try_recv().unwrap().version, Version(5));
         assert!(listener.try_recv().is_err());

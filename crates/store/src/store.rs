@@ -368,7 +368,7 @@ async fn poll(store: Weak<Inner>) {
                 if head > known {
                     let changes = change::since(connection, &tenant, known)?;
                     // The newest change may be younger than the head that was read; it belongs to the next look.
-                    mirror.extend(&tenant, head, &changes);
+                    mirror.extend(&tenant, known, head, &changes);
                 }
             }
             Ok(None)

@@ -140,6 +140,19 @@ async fn a_record_is_refused_once_its_basis_is_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_process_vouches_for_what_it_did_not_see() {
+    for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        add_note(store, tenant, 2, "two").await.unwrap();
+        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let basis = |tag: &str| vec![Arc::new(Basis::at(version).on(Tag::new(tag)))];
+        other.record(tenant, event("note.read"), basis("note:1")).await.unwrap();
+        let stale = other.record(tenant, event("note.read"), basis("note:2")).await;
+        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_withdrawn_credential_cannot_write() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();

@@ -19,7 +19,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../transcripts")
 }
 
-/// `QUAD_TEST_TRANSCRIPT=listing` runs one of them.
+/// `QUAD_TEST_TRANSCRIPT=resources` runs one of them.
 const CHOICE: &str = "QUAD_TEST_TRANSCRIPT";
 
 /// What one run of one transcript gave.
