@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HOST, HeaderValue};
 use http::{HeaderMap, StatusCode};
 use quad_wire::Revision;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::http::Server;
 use crate::problem;
@@ -33,17 +33,20 @@ pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
 
 /// `GET /.well-known/oauth-protected-resource`, RFC 9728; any page may read it.
 pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
-    let mut body = json!({
-        "resource": format!("{}/mcp", base_url(&server, &headers)),
+    let base = base_url(&server, &headers);
+    // The protocol wants at least one. Without another issuer it is this server, whose command line mints tokens.
+    let servers = if server.authorization_servers.is_empty() {
+        std::slice::from_ref(&base)
+    } else {
+        &server.authorization_servers
+    };
+    let body = json!({
+        "resource": format!("{base}/mcp"),
+        "authorization_servers": servers,
         "scopes_supported": server.hub.resolver().every_scope(),
         "bearer_methods_supported": ["header"],
         "resource_name": "Quadrivium",
     });
-    if let (false, Some(body)) = (server.authorization_servers.is_empty(), body.as_object_mut()) {
-        let servers: Vec<Value> =
-            server.authorization_servers.iter().map(|url| url.as_str().into()).collect();
-        body.insert("authorization_servers".into(), servers.into());
-    }
     let mut response = problem::json(StatusCode::OK, body.to_string());
     response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response

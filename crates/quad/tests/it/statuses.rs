@@ -207,6 +207,10 @@ fn strangers_are_turned_away_before_anything_is_read() {
     let metadata = house.send(&Request::new("GET", "/.well-known/oauth-protected-resource/mcp"));
     assert_eq!(metadata.status, 200);
     assert_eq!(body(&metadata)["resource"], format!("http://{}/mcp", house.server.authority));
+    assert_eq!(
+        body(&metadata)["authorization_servers"],
+        json!([format!("http://{}", house.server.authority)])
+    );
     assert_eq!(body(&metadata)["bearer_methods_supported"], json!(["header"]));
 }
 
