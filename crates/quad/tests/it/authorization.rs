@@ -1,0 +1,133 @@
+//! The authorization matrix: which scope opens which address and which tool, and what another tenant gets. It is found out by
+//! asking with one token for each scope, and compared with a file that is reviewed like code.
+//!
+//! A new address or tool has no row in the file, so this test fails until somebody has looked at its row
+//! (`QUAD_TEST_BLESS=1` writes the file).
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::combination::Revision;
+use crate::http::{HttpClient, Request};
+use crate::place::Place;
+use crate::transcripts;
+
+/// Addresses without variables, which no list of templates shows.
+const FIXED: [&str; 2] = ["bkend://orgs", "bkend://context"];
+
+/// What the variables of templates stand for in the fixture.
+const VARIABLES: [(&str, &str); 7] = [
+    ("{orgId}", "org_abc123"),
+    ("{organizationId}", "org_abc123"),
+    ("{projectId}", "proj_xyz789"),
+    ("{envId}", "env_dev001"),
+    ("{environmentId}", "env_dev001"),
+    ("{tableId}", "tbl_users"),
+    ("{n}", "1"),
+];
+
+#[test]
+fn every_address_and_tool_has_its_row() {
+    for place in Place::on_each_backend() {
+        let found = matrix(&place);
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/authorization-matrix.txt");
+        if std::env::var_os("QUAD_TEST_BLESS").is_some() {
+            std::fs::write(&file, &found).unwrap();
+        }
+        let reviewed = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(found, reviewed, "{}: the matrix differs from the reviewed one", place.backend);
+    }
+}
+
+fn matrix(place: &Place) -> String {
+    place.add_tenant("mine");
+    place.add_tenant("theirs");
+    place.load("mine", &transcripts::folder().join("backend.jsonl"));
+    let server = place.serve(&["--tools", "all"]);
+    let connect =
+        |token: &str| Client::over_http(Revision::MODERN, &server.authority, &server.path, Some(token));
+    let metadata = Request::new("GET", "/.well-known/oauth-protected-resource");
+    let metadata = HttpClient::new(&server.authority).send(&metadata).unwrap();
+    let metadata: Value = serde_json::from_slice(&metadata.body).unwrap();
+    let scopes: Vec<&str> = texts(&metadata["scopes_supported"]);
+    let mut holders: Vec<(&str, Client)> = scopes
+        .iter()
+        .map(|scope| (*scope, connect(&place.token("mine", &scope.replace(':', "."), scope))))
+        .collect();
+    let mut owner = connect(&place.token("mine", "owner", "*:*"));
+    let mut stranger = connect(&place.token("theirs", "stranger", "*:*"));
+
+    let listed = owner.request("resources/templates/list", None).outcome.unwrap();
+    let templates =
+        listed["resourceTemplates"].as_array().unwrap().iter().map(|t| t["uriTemplate"].as_str().unwrap());
+    let mut text =
+        String::from("# address: the scopes of which any one opens it | what another tenant gets\n");
+    for template in FIXED.into_iter().chain(templates) {
+        let params = json!({"uri": expand(template, &mut owner)});
+        let opens = |client: &mut Client| !is_scope_refusal(client, "resources/read", &params);
+        let opened =
+            holders.iter_mut().filter_map(|(scope, client)| opens(client).then_some(*scope)).collect();
+        let theirs = match stranger.request("resources/read", Some(params.clone())).outcome {
+            Ok(_) => "its own",
+            Err(error) => match error["data"]["kind"].as_str().unwrap() {
+                "not_found" => "not found",
+                other => panic!("{template} answers another tenant with {other}: {error:#}"),
+            },
+        };
+        writeln!(text, "{template}: {} | {theirs}", openers(opened, scopes.len())).unwrap();
+    }
+
+    let listed = owner.request("tools/list", None).outcome.unwrap();
+    text.push_str("\n# tool: the scopes of which any one opens it | what it does\n");
+    for tool in listed["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        // Without arguments: past the scope, most stop at their own schema.
+        let params = json!({"name": name, "arguments": {}});
+        let opens = |client: &mut Client| !is_scope_refusal(client, "tools/call", &params);
+        let opened =
+            holders.iter_mut().filter_map(|(scope, client)| opens(client).then_some(*scope)).collect();
+        let does = match (&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]) {
+            (Value::Bool(true), _) => "reads",
+            (_, Value::Bool(true)) => "deletes",
+            _ => "writes",
+        };
+        writeln!(text, "{name}: {} | {does}", openers(opened, scopes.len())).unwrap();
+    }
+    text
+}
+
+fn openers(opened: Vec<&str>, all: usize) -> String {
+    match opened.len() {
+        0 => panic!("something is open to nobody"),
+        some if some == all => "anybody".to_owned(),
+        _ => opened.join(" "),
+    }
+}
+
+fn is_scope_refusal(client: &mut Client, method: &str, params: &Value) -> bool {
+    match client.request(method, Some(params.clone())).outcome {
+        Ok(_) => false,
+        Err(error) => error["data"]["kind"] == "scope",
+    }
+}
+
+fn expand(template: &str, owner: &mut Client) -> String {
+    let mut uri = template.split_once("{?").map_or(template, |(path, _)| path).to_owned();
+    for (variable, value) in VARIABLES {
+        uri = uri.replace(variable, value);
+    }
+    if uri.contains("{accessTokenId}") {
+        let tokens = json!({"name": "backend_access_token_list", "arguments": {}});
+        let tokens = owner.request("tools/call", Some(tokens)).outcome.unwrap();
+        let id = tokens["structuredContent"]["items"][0]["id"].as_str().unwrap();
+        uri = uri.replace("{accessTokenId}", id);
+    }
+    assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");
+    uri
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+}
