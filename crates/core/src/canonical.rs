@@ -1,12 +1,48 @@
 //! Canonical JSON: compact, keys sorted at every depth. What the audit chain hashes.
 
-use serde_json::Value;
+use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use serde_json::{Map, Value};
 
 /// Writes `value` compactly with its keys sorted recursively.
 pub fn to_string(value: &Value) -> String {
-    let mut text = String::new();
-    write(value, &mut text);
-    text
+    // A JSON value has text keys and finite numbers, so writing it cannot fail.
+    serde_json::to_string(&Sorted(value)).unwrap_or_default()
+}
+
+/// A value that is written with its keys sorted at every depth.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorted<'a>(pub &'a Value);
+
+/// An object that is written with its keys sorted at every depth.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedMap<'a>(pub &'a Map<String, Value>);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(map) => SortedMap(map).serialize(serializer),
+            Value::Array(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    list.serialize_element(&Sorted(item))?;
+                }
+                list.end()
+            }
+            scalar => scalar.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for SortedMap<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut entries: Vec<(&String, &Value)> = self.0.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        let mut map = serializer.serialize_map(Some(entries.len()))?;
+        for (key, value) in entries {
+            map.serialize_entry(key, &Sorted(value))?;
+        }
+        map.end()
+    }
 }
 
 /// The lower-case hexadecimal SHA-256 of a value's canonical form.
@@ -26,36 +62,6 @@ pub fn hex(bytes: &[u8]) -> String {
         .iter()
         .flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char])
         .collect()
-}
-
-fn write(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort_unstable();
-            text.push('{');
-            for (index, key) in keys.into_iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                write(&map[key], text);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                write(item, text);
-            }
-            text.push(']');
-        }
-        scalar => text.push_str(&scalar.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub struct Principal {
     pub scopes: ScopeSet,
     /// What the proof rests on: the registry row of a token. Checked again with every audit commit, so that a
     /// revocation holds from the next call on, in every process. `None` for the operating-system user.
-    pub proof: Option<Basis>,
+    pub proof: Option<Arc<Basis>>,
     /// When the credential ends; streams end with it.
     pub expires_at: Option<Timestamp>,
 }

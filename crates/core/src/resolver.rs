@@ -605,7 +605,7 @@ impl Resolver {
     ) -> Result<Option<Receipt>> {
         let mut bases = bases;
         let answers = bases.len();
-        bases.extend(caller.proof.clone().map(Arc::new));
+        bases.extend(caller.proof.clone());
         match self.journal.record(&caller.tenant, event, bases).await {
             Ok(receipt) => Ok(Some(receipt)),
             Err(NotRecorded::Stale(index)) if index < answers => Ok(None),
@@ -620,7 +620,7 @@ impl Resolver {
 
     /// Writes a refusal down and hands the error on. If even that cannot be written, the caller learns only that we
     /// failed: an unrecorded refusal would be a hole in the trail.
-    async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
+    pub async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
         if error.kind() == Kind::Credential {
             return error;
         }

@@ -78,7 +78,7 @@ impl Gate {
             subject: claims.subject,
             kind: claims.kind,
             scopes: claims.scopes,
-            proof: Some(proof),
+            proof: Some(Arc::new(proof)),
             expires_at: Some(claims.expires_at),
         })
     }
@@ -213,7 +213,7 @@ pub(crate) mod tests {
             let header = format!("Bearer {}", minted.token);
             let before = other.authenticate(Some(&header)).await.unwrap();
             let record = async |caller: &Principal| {
-                let proof = Arc::new(caller.proof.clone().unwrap());
+                let proof = caller.proof.clone().unwrap();
                 other.store.record(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await
             };
             assert!(record(&before).await.is_ok());
@@ -233,7 +233,7 @@ pub(crate) mod tests {
             let caller = test.gate.authenticate(Some(&format!("Bearer {}", mine.token))).await.unwrap();
             let other = test.gate.mint(test.request("a", "project:create"), &KNOWN).await.unwrap();
             test.gate.revoke(&test.place.tenant, &other.record.id, "operator").await.unwrap();
-            let proof = Arc::new(caller.proof.clone().unwrap());
+            let proof = caller.proof.clone().unwrap();
             let event = EventDraft::call(&caller, "ping");
             assert!(test.place.store.record(&caller.tenant, event, vec![proof]).await.is_ok());
         }
@@ -256,7 +256,7 @@ pub(crate) mod tests {
             });
             pause.await.unwrap();
             let caller = test.gate.authenticate(Some(&header)).await.unwrap();
-            let (event, proof) = (EventDraft::call(&caller, "ping"), Arc::new(caller.proof.clone().unwrap()));
+            let (event, proof) = (EventDraft::call(&caller, "ping"), caller.proof.clone().unwrap());
             let recorded = test.place.store.record(&caller.tenant, event, vec![proof]).await;
             assert!(matches!(recorded, Err(NotRecorded::Stale(0))));
             test.gate.forget(&header);

@@ -4,8 +4,9 @@
 //! the next record carries it as `prev_event_hash`. The records of one commit and tenant are stored as one block, one
 //! record a line, exactly as they were hashed: whoever has the lines can check the chain with nothing but SHA-256.
 
-use quad_core::{EventDraft, Result, TenantId, Timestamp, canonical, id};
-use serde_json::{Map, Value, json};
+use quad_core::canonical::{self, SortedMap};
+use quad_core::{Error, EventDraft, Result, TenantId, Timestamp, id};
+use serde::Serialize;
 
 use crate::connection::Connection;
 use crate::head::Head;
@@ -40,7 +41,7 @@ pub(crate) fn link(
     now: Timestamp,
 ) -> Result<AuditEvent> {
     let id = format!("evt_{}", id::ulid()?);
-    let record = record(tenant, &id, draft, now, head.hash.as_deref());
+    let record = record(tenant, &id, draft, now, head.hash.as_deref())?;
     let hash = hash_of(&record);
     head.sequence += 1;
     head.hash = Some(hash.clone());
@@ -64,30 +65,61 @@ pub(crate) fn insert_block(
     Ok(())
 }
 
-fn record(tenant: &TenantId, id: &str, draft: &EventDraft, now: Timestamp, previous: Option<&str>) -> String {
-    let object = |map: &Map<String, Value>| Value::Object(map.clone());
-    canonical::to_string(&json!({
-        "action": draft.action,
-        "actor": draft.actor,
-        "actor_display_name": null,
-        "actor_email": null,
-        "after_state": null,
-        "before_state": null,
-        "created_at": now,
-        "event_type": draft.event_type,
-        "id": id,
-        "inputs": object(&draft.inputs),
-        "key_id": null,
-        "layer": draft.layer,
-        "outcome": draft.outcome,
-        "outputs": object(&draft.outputs),
-        "policy_check_id": null,
-        "policy_decision_id": null,
-        "policy_version": null,
-        "prev_event_hash": previous,
-        "severity": draft.severity,
-        "tenant_id": tenant.as_str(),
-    }))
+/// The twenty hashed fields, in the order of their names: that order is the canonical one.
+#[derive(Serialize)]
+struct Record<'a> {
+    action: &'a str,
+    actor: &'a str,
+    actor_display_name: Option<&'a str>,
+    actor_email: Option<&'a str>,
+    after_state: Option<&'a str>,
+    before_state: Option<&'a str>,
+    created_at: Timestamp,
+    event_type: &'a str,
+    id: &'a str,
+    inputs: SortedMap<'a>,
+    key_id: Option<&'a str>,
+    layer: &'a str,
+    outcome: Option<&'a str>,
+    outputs: SortedMap<'a>,
+    policy_check_id: Option<&'a str>,
+    policy_decision_id: Option<&'a str>,
+    policy_version: Option<&'a str>,
+    prev_event_hash: Option<&'a str>,
+    severity: &'a str,
+    tenant_id: &'a str,
+}
+
+fn record(
+    tenant: &TenantId,
+    id: &str,
+    draft: &EventDraft,
+    now: Timestamp,
+    previous: Option<&str>,
+) -> Result<String> {
+    let record = Record {
+        action: draft.action,
+        actor: &draft.actor,
+        actor_display_name: None,
+        actor_email: None,
+        after_state: None,
+        before_state: None,
+        created_at: now,
+        event_type: draft.event_type,
+        id,
+        inputs: SortedMap(&draft.inputs),
+        key_id: None,
+        layer: draft.layer,
+        outcome: draft.outcome,
+        outputs: SortedMap(&draft.outputs),
+        policy_check_id: None,
+        policy_decision_id: None,
+        policy_version: None,
+        prev_event_hash: previous,
+        severity: draft.severity,
+        tenant_id: tenant.as_str(),
+    };
+    serde_json::to_string(&record).map_err(Error::internal)
 }
 
 #[cfg(test)]
@@ -105,11 +137,12 @@ mod tests {
             .output("ok", true)
             .output("result_kind", "tool_result");
         let start = Timestamp::parse("2025-09-01").unwrap();
-        let first = record(&tenant, "evt_01HQ7K3AAAAAAAAAAAAAAAAAAA", &draft, start, None);
+        let first = record(&tenant, "evt_01HQ7K3AAAAAAAAAAAAAAAAAAA", &draft, start, None).unwrap();
         let first = hash_of(&first);
         assert_eq!(first, "d1781541c67f7b6de9b34c69f6a432306381cfe547d14aaba6983ba54dccfd52");
         let second =
-            record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first));
+            record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first))
+                .unwrap();
         assert_eq!(hash_of(&second), "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be");
     }
 }

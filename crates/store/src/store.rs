@@ -49,7 +49,7 @@ pub struct Writer {
     /// Whose rows.
     pub tenant: TenantId,
     /// What the caller's credential rests on; the commit checks it.
-    pub proof: Option<Basis>,
+    pub proof: Option<Arc<Basis>>,
 }
 
 impl From<&Principal> for Writer {
@@ -212,7 +212,7 @@ impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> 
     }
 
     fn proof(&self) -> Option<&Basis> {
-        self.writer.proof.as_ref()
+        self.writer.proof.as_deref()
     }
 
     fn event(&self) -> Option<&EventDraft> {

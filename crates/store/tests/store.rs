@@ -156,8 +156,10 @@ async fn a_new_process_vouches_for_what_it_did_not_see() {
 async fn a_withdrawn_credential_cannot_write() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let writer =
-            Writer { tenant: tenant.clone(), proof: Some(Basis::at(version).on(Tag::new("note:2"))) };
+        let writer = Writer {
+            tenant: tenant.clone(),
+            proof: Some(Arc::new(Basis::at(version).on(Tag::new("note:2")))),
+        };
         store.write(&writer, event("allowed"), |_| Ok(())).await.unwrap();
         add_note(store, tenant, 2, "this touches the proof").await.unwrap();
         let refused = store.write(&writer, event("refused"), |_| Ok(())).await.unwrap_err();

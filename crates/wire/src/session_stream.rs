@@ -184,19 +184,26 @@ pub(crate) async fn alter(
 pub(crate) async fn authorize(exchange: &Exchange<'_>) -> Result<(String, Arc<Basis>)> {
     let uri = params::text(exchange.params.uri, "uri")?.into_owned();
     let endpoint = exchange.endpoint;
-    let basis =
-        endpoint.resolver().basis_of(exchange.caller, endpoint.view, &uri).await.map_err(|error| {
-            // The same envelope as a read of it would have.
-            if error.uri().is_some() { error } else { error.at(&uri) }
-        })?;
-    Ok((uri, basis))
+    match endpoint.resolver().basis_of(exchange.caller, endpoint.view, &uri).await {
+        Ok(basis) => Ok((uri, basis)),
+        Err(error) => {
+            // The same envelope and the same trace as a read of it would leave.
+            let error = if error.uri().is_some() { error } else { error.at(&uri) };
+            let event = subscription_event(exchange, Method::Subscribe, &uri);
+            Err(endpoint.resolver().refuse(exchange.caller, event, error).await)
+        }
+    }
 }
 
 /// Writes a subscription down.
 pub(crate) async fn note(exchange: &Exchange<'_>, method: Method, uri: &str) -> Result<()> {
-    let shown: String = uri.chars().take(512).collect();
-    let event = EventDraft::call(exchange.caller, method.as_str()).input("uri", shown);
+    let event = subscription_event(exchange, method, uri);
     exchange.endpoint.resolver().note(exchange.caller, event).await.map(|_| ())
+}
+
+fn subscription_event(exchange: &Exchange<'_>, method: Method, uri: &str) -> EventDraft {
+    let shown: String = uri.chars().take(512).collect();
+    EventDraft::call(exchange.caller, method.as_str()).input("uri", shown)
 }
 
 /// One subscription too many.

@@ -109,7 +109,8 @@ impl Keeper for Tokens {
             let version = *versions.entry(token.to_owned()).or_insert_with(|| self.world.version());
             let mut principal = Principal::local_agent(TenantId::new("t"), scopes.iter().copied());
             principal.subject = token.into();
-            principal.proof = Some(Basis::at(Version(version)).on(Tag::new(format!("token:{token}"))));
+            principal.proof =
+                Some(Arc::new(Basis::at(Version(version)).on(Tag::new(format!("token:{token}")))));
             principal.expires_at = *self.until.lock().unwrap();
             Ok(principal)
         })
