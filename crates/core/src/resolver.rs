@@ -276,7 +276,7 @@ impl Resolver {
     /// Finds the address and checks the scope that its shape needs.
     fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<(Address, Target)> {
         let (address, target) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
-        if view != View::All && view != View::Only(target.scheme) {
+        if !self.is_served(view, target.scheme) {
             return Err(Error::new(
                 Kind::BadInput,
                 "INVALID_URI",
@@ -288,6 +288,11 @@ impl Resolver {
         let need = self.schemes[target.scheme].routes[target.route].need;
         require(need, caller).map_err(|error| error.at(uri))?;
         Ok((address, *target))
+    }
+
+    /// Whether an endpoint answers for a scheme.
+    fn is_served(&self, view: View, scheme: usize) -> bool {
+        view == View::All || view == View::Only(scheme) || self.schemes[scheme].scheme.is_everywhere()
     }
 
     /// Lists what the caller can read.
@@ -426,7 +431,7 @@ impl Resolver {
                 let (_, found, target) = self
                     .router
                     .find_template(template)
-                    .filter(|(_, _, target)| view == View::All || view == View::Only(target.scheme))
+                    .filter(|(_, _, target)| self.is_served(view, target.scheme))
                     .ok_or_else(|| unknown("template").hint("resources/templates/list has the templates"))?;
                 let mounted = &self.schemes[target.scheme];
                 require(mounted.routes[target.route].need, caller)?;

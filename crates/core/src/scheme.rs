@@ -133,6 +133,12 @@ pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
 
+    /// Whether its addresses can be read at every endpoint, also at one that shows another scheme only. It is listed and
+    /// advertised where all schemes are. For what is about the others: what happened, what cites what.
+    fn is_everywhere(&self) -> bool {
+        false
+    }
+
     /// What an agent should know to start, at most 2 kB over all schemes.
     fn instructions(&self) -> &'static str;
 

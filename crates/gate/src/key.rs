@@ -36,6 +36,11 @@ impl SigningKey {
         &self.kid
     }
 
+    /// The public half.
+    pub fn public_key(&self) -> &[u8] {
+        self.pair.public_key().as_ref()
+    }
+
     /// Signs.
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()

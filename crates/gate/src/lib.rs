@@ -19,6 +19,7 @@ mod refusal;
 mod schema;
 mod secret_file;
 mod session;
+mod sign;
 mod token;
 mod verdicts;
 
@@ -27,4 +28,5 @@ pub use key_home::KeyHome;
 pub use refusal::{Reason, Refusal};
 pub use schema::COMPONENT;
 pub use session::{Session, SessionRefusal};
+pub use sign::Signature;
 pub use token::{MintRequest, Minted, TokenRecord};

@@ -7,6 +7,7 @@ use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_store::{Component, Store, tenant};
+use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
 
 use crate::config::Config;
 
@@ -23,6 +24,8 @@ pub struct App {
     pub gate: Gate,
     /// The schemes.
     pub resolver: Arc<Resolver>,
+    /// Who signs checkpoints of the audit chain.
+    pub keeper: Keeper,
     /// The tenant that the settings name.
     pub tenant: tenant::Tenant,
 }
@@ -44,7 +47,9 @@ impl App {
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
         let resolver = Arc::new(registry(&store, &gate)?);
-        Ok(App { config, store, gate, resolver, tenant })
+        let file = CheckpointFile::in_folder(&config.data_dir);
+        let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
+        Ok(App { config, store, gate, resolver, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -61,9 +66,20 @@ impl App {
 /// The schemes, in the order in which lists show them.
 fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
     let tokens = Arc::new(Tokens(gate.clone()));
-    let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Bkend::new(store.clone(), tokens))];
+    let schemes: Vec<Arc<dyn Scheme>> =
+        vec![Arc::new(Bkend::new(store.clone(), tokens)), Arc::new(Audit::new(store.clone()))];
     let store = Arc::new(store.clone());
     Resolver::new(schemes, store.clone(), store)
+}
+
+/// The gate's key, as the audit trail uses it. Neither crate knows the other.
+struct Seal(Gate);
+
+impl Signer for Seal {
+    fn sign(&self, message: &[u8]) -> Signed {
+        let signed = self.0.sign(message);
+        Signed { public_key: signed.public_key, signature: signed.signature }
+    }
 }
 
 /// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.

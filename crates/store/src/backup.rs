@@ -1,5 +1,6 @@
 //! A copy of the database that is right as of one moment, made while it is in use.
 
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,10 +19,13 @@ impl Store {
         let (file, to) = (file.clone(), to.to_owned());
         let copy = move || -> Result<()> {
             // Made, never overwritten: a backup that replaces yesterday's by mistake is worse than none.
-            std::fs::OpenOptions::new().write(true).create_new(true).open(&to).map_err(|error| {
-                let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-                Error::bad_input(format!("{} cannot be made", to.display())).hint(hint)
-            })?;
+            // And its owner's alone, like what it is a copy of.
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to).map_err(
+                |error| {
+                    let hint = format!("Choose a file that does not exist in a folder that does: {error}");
+                    Error::bad_input(format!("{} cannot be made", to.display())).hint(hint)
+                },
+            )?;
             let source = sqlite::Conn::open(&file)?;
             let mut target = rusqlite::Connection::open(&to).map_err(Error::internal)?;
             let backup =

@@ -14,6 +14,7 @@
 //! This crate knows no scheme, no protocol and no socket but the database's.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod backup;
 mod chain;
 mod change;

@@ -50,3 +50,23 @@ pub const STATEMENT_SECONDS: u32 = 30;
 
 /// Pages that a backup copies in one step, between two reports of progress.
 pub const BACKUP_STEP_PAGES: i32 = 256;
+
+/// Events that one page of the audit trail looks at, whether they match or not: some milliseconds of work. A filter that
+/// matches rarely is paid for in pages, not in one long snapshot.
+pub const AUDIT_EVENTS_VISITED: i64 = 4_096;
+
+/// Blocks that a walk along the chain takes from the database at a time. A block holds 1 to [`GROUP_JOBS`] events.
+pub const AUDIT_BLOCKS_READ: i64 = 32;
+
+/// How far a block's time may lie from the order of the chain: processes take the time before they wait for the head, and
+/// the clocks of nodes differ. Searches by time look this much further.
+pub const AUDIT_CLOCK_SKEW_MS: i64 = 300_000;
+
+/// Events among which one is looked for by its id, around the place where its time says it is.
+pub const AUDIT_EVENTS_SEARCHED: i64 = 16_384;
+
+/// Rows that one transaction takes out of the chain when it is archived; every read waits behind it.
+pub const AUDIT_BLOCKS_PRUNED: i64 = 500;
+
+/// Tenants whose checkpoints are made between two looks at who needs one.
+pub const AUDIT_TENANTS_DUE: i64 = 64;

@@ -17,7 +17,8 @@ pub struct Component {
 /// The store's own tables.
 pub(crate) const STORE: Component = Component {
     name: "store",
-    migrations: &["
+    migrations: &[
+        "
 CREATE TABLE tenant (
     id TEXT NOT NULL PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -53,7 +54,40 @@ CREATE TABLE audit_block (
 );
 
 INSERT INTO head (tenant_id, version, sequence, hash) VALUES ('system', 0, 0, NULL);
-"],
+",
+        "
+-- Signed statements about the chain. Whoever makes number n first has made it; the others find the key taken.
+CREATE TABLE audit_checkpoint (
+    tenant_id TEXT NOT NULL,
+    number BIGINT NOT NULL,
+    size BIGINT NOT NULL,
+    frontier BLOB NOT NULL,
+    body TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, number)
+);
+
+CREATE UNIQUE INDEX audit_checkpoint_by_size ON audit_checkpoint (tenant_id, size);
+
+-- The upper part of the tree over the chain: up to 256 hashes a row, so that a proof needs a handful of rows.
+CREATE TABLE audit_tile (
+    tenant_id TEXT NOT NULL,
+    level BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    hashes BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, level, number)
+);
+
+-- Where the stored chain begins, once its older part lies in a file.
+CREATE TABLE audit_archive (
+    tenant_id TEXT NOT NULL PRIMARY KEY,
+    last_sequence BIGINT NOT NULL,
+    frontier BLOB NOT NULL,
+    body TEXT NOT NULL,
+    archived_at BIGINT NOT NULL
+);
+",
+    ],
 };
 
 /// Brings the database to what this program expects, or says why it cannot.

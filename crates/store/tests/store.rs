@@ -3,6 +3,8 @@
 // A failed expectation in a helper is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! `quad doctor`
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result};
@@ -42,12 +43,20 @@ fn data_dir(config: &Config) -> Finding {
     let verdict = match std::fs::metadata(folder) {
         Err(_) => Ok(format!("{} will be made", folder.display())),
         Ok(found) if !found.is_dir() => Err(format!("{} is not a folder", folder.display())),
-        Ok(found) if found.permissions().mode() & 0o077 != 0 => {
-            Err(format!("{0} can be read by others; run chmod 700 {0}", folder.display()))
-        }
-        Ok(_) => Ok(folder.display().to_string()),
+        Ok(_) => match exposed(config) {
+            Some(file) => Err(format!("{0} can be read by others; run chmod 600 {0}", file.display())),
+            None => Ok(folder.display().to_string()),
+        },
     };
     Finding { what: "data folder", verdict }
+}
+
+/// The first file of the data folder that others can read, of those that hold data or keys.
+fn exposed(config: &Config) -> Option<PathBuf> {
+    let files = ["quad.db", "quad.db-wal", "signing.key", "quad.key"].map(|name| config.data_dir.join(name));
+    files
+        .into_iter()
+        .find(|file| std::fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0))
 }
 
 /// The newest block of the audit chain must end where the head says.

@@ -1,5 +1,6 @@
 //! One file a command. Each opens the same [`App`](crate::app::App) and goes through the same resolver as the server.
 
+mod audit;
 mod backup;
 mod bkend;
 mod call;
@@ -35,6 +36,11 @@ pub async fn run(cli: Cli) -> Result<()> {
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
+    if let Command::Audit(flags) = &cli.command
+        && let Some(outcome) = audit::offline(&flags.command, json)
+    {
+        return outcome;
+    }
     let config = Config::load(&cli.common)?;
     match cli.command {
         Command::Doctor => doctor::run(config, json).await,
@@ -54,6 +60,7 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,
+        Command::Audit(flags) => audit::run(&App::open(config).await?, flags, json).await,
         Command::Completions { .. } => Ok(()),
     }
 }

@@ -20,6 +20,7 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
             "contentHash": answer.sealed.content_hash,
             "version": answer.receipt.version.0,
             "sequence": answer.receipt.sequence,
+            "event": &*answer.receipt.event_id,
         }));
         return Ok(());
     }

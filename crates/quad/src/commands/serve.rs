@@ -28,6 +28,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         (Door::Guarded(Arc::new(app.gate.clone())), Some(local_token::ensure(&app).await?))
     };
     greet(&app, &format!("http://{bound}/mcp"), token.as_deref(), as_json);
+    tokio::spawn(app.keeper.clone().run());
     let store = app.store.clone();
     let options = HttpOptions {
         listener,

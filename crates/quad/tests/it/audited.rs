@@ -25,7 +25,7 @@ fn every_call_leaves_exactly_one_event() {
                 })
                 .collect();
             let events = trail::verify(&place, "shop");
-            let found: Vec<(&str, &str)> = events[before..].iter().map(|event| summary(event)).collect();
+            let found: Vec<(&str, &str)> = events[before..].iter().map(summary).collect();
             assert_eq!(found, expected, "{} {}", place.backend, revision.0);
             // What was shown is named by its hash and version, never by its contents.
             let read = &events[before];

@@ -124,6 +124,11 @@ fn expand(template: &str, owner: &mut Client) -> String {
         let id = tokens["structuredContent"]["items"][0]["id"].as_str().unwrap();
         uri = uri.replace("{accessTokenId}", id);
     }
+    if uri.starts_with("audit://") && uri.contains("{id}") {
+        let events = owner.request("resources/read", Some(json!({"uri": "audit://events"}))).outcome.unwrap();
+        let events: Value = serde_json::from_str(events["contents"][0]["text"].as_str().unwrap()).unwrap();
+        uri = uri.replace("{id}", events["events"][0]["id"].as_str().unwrap());
+    }
     assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");
     uri
 }

@@ -208,3 +208,17 @@ fn a_backup_opens_like_the_original() {
     let again = place.quad(&["backup", file.to_str().unwrap()]).output().unwrap();
     assert_ne!(again.status.code(), Some(0));
 }
+
+#[test]
+fn the_data_is_its_owners_alone_and_doctor_sees_when_it_is_not() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::on_sqlite();
+    place.run(&["doctor"]);
+    let file = place.database_file();
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let output = place.quad(&["doctor"]).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed.contains("can be read by others; run chmod 600"), "{printed}");
+}

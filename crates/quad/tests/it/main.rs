@@ -6,6 +6,7 @@
 // The helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
 mod audited;
 mod authorization;
 mod client;

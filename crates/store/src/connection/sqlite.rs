@@ -15,6 +15,7 @@ pub(crate) struct Conn {
 impl Conn {
     /// Opens the file, making it if it is not there.
     pub(crate) fn open(file: &Path) -> Result<Conn, DbError> {
+        make_private(file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -58,6 +59,15 @@ impl Conn {
             self.was_busy |= matches!(error, DbError::Busy(_));
             error
         })
+    }
+}
+
+/// Makes an empty file that only its owner can read; SQLite would ask the umask. The files beside it take after it.
+fn make_private(file: &Path) -> Result<(), DbError> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DbError::other(error)),
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,123 @@
+//! Blocks: the events of one commit, consecutive, one record a line.
+
+use quad_core::{Error, Result, Timestamp};
+
+use crate::audit::archive;
+use crate::{Row, Sql, params};
+
+/// The events of one commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The place of its first event.
+    pub first_sequence: i64,
+    /// How many events it says it has.
+    pub events: i64,
+    /// When its transaction began.
+    pub created_at: Timestamp,
+    body: String,
+}
+
+/// Where the chain ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The place of the last event; 0 before the first.
+    pub sequence: i64,
+    /// Its hash.
+    pub hash: Option<String>,
+}
+
+impl Block {
+    /// The place of its last event.
+    pub fn last_sequence(&self) -> i64 {
+        self.first_sequence + self.events - 1
+    }
+
+    /// Its records with their places, oldest first. A damaged block may have more or fewer than it says.
+    pub fn records(&self) -> impl DoubleEndedIterator<Item = (i64, &str)> {
+        // Counted first: an iterator that can be walked backwards must know where it ends.
+        let lines: Vec<&str> = self.body.split('\n').collect();
+        let first = self.first_sequence;
+        lines.into_iter().enumerate().map(move |(index, record)| (first + index as i64, record))
+    }
+}
+
+const COLUMNS: &str = "first_sequence, events, created_at, body";
+
+fn block(row: &Row) -> Result<Block> {
+    Ok(Block {
+        first_sequence: row.int(0)?,
+        events: row.int(1)?,
+        created_at: Timestamp(row.int(2)?),
+        body: row.text(3)?.to_owned(),
+    })
+}
+
+/// Where the tenant's chain ends.
+pub fn end(sql: &mut dyn Sql) -> Result<End> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
+    let row = row.ok_or_else(crate::head::unknown_tenant)?;
+    Ok(End { sequence: row.int(0)?, hash: row.opt_text(1)?.map(str::to_owned) })
+}
+
+/// The blocks that begin after `sequence`, oldest first, at most `most`. What has been archived is not there.
+pub fn after(sql: &mut dyn Sql, sequence: i64, most: i64) -> Result<Vec<Block>> {
+    let floor = archive::last_sequence(sql)?.max(sequence);
+    let tenant = sql.tenant().as_str().to_owned();
+    let select = format!(
+        "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 ORDER BY first_sequence LIMIT $3"
+    );
+    sql.query(&select, params![tenant, floor, most])?.iter().map(block).collect()
+}
+
+/// The blocks that begin at or before `sequence`, newest first, at most `most`.
+pub fn until(sql: &mut dyn Sql, sequence: i64, most: i64) -> Result<Vec<Block>> {
+    let floor = archive::last_sequence(sql)?;
+    let tenant = sql.tenant().as_str().to_owned();
+    let select = format!(
+        "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence <= $2 AND first_sequence > $3 \
+         ORDER BY first_sequence DESC LIMIT $4"
+    );
+    sql.query(&select, params![tenant, sequence, floor, most])?.iter().map(block).collect()
+}
+
+/// The records from place `first` to place `last`, oldest first. The caller bounds the range.
+pub fn range(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, String)>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let select = format!(
+        "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $3 \
+         ORDER BY first_sequence"
+    );
+    // A block that holds `first` begins at most one group before it.
+    let earliest = (first - crate::limits::GROUP_JOBS as i64).max(archive::last_sequence(sql)?);
+    let mut records = Vec::new();
+    for row in &sql.query(&select, params![tenant, earliest, last])? {
+        let block = block(row)?;
+        let inside = block.records().filter(|(sequence, _)| (first..=last).contains(sequence));
+        records.extend(inside.map(|(sequence, record)| (sequence, record.to_owned())));
+    }
+    Ok(records)
+}
+
+/// The record at one place.
+pub fn record(sql: &mut dyn Sql, sequence: i64) -> Result<Option<String>> {
+    Ok(range(sql, sequence, sequence)?.pop().map(|(_, record)| record))
+}
+
+/// The `prev_event_hash` of a record, or none if it is the first or cannot be read.
+pub fn previous_hash(record: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Link {
+        prev_event_hash: Option<String>,
+    }
+    serde_json::from_str::<Link>(record).ok()?.prev_event_hash
+}
+
+/// The `id` of a record, if it can be read.
+pub fn id(record: &str) -> Result<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+    serde_json::from_str::<Named>(record).map(|named| named.id).map_err(Error::internal)
+}

@@ -1,0 +1,39 @@
+//! Finding a place in the chain by time, without an index over times.
+//!
+//! Places are in commit order, and so, nearly, are the times of blocks: a process takes the time when its transaction
+//! begins and waits for the head afterwards, and the clocks of nodes differ a little. A binary search is therefore right
+//! to within that noise, and whoever uses it looks [`AUDIT_CLOCK_SKEW_MS`](crate::limits::AUDIT_CLOCK_SKEW_MS) further.
+
+use quad_core::{Result, Timestamp};
+
+use crate::audit::{archive, block};
+use crate::{Sql, params};
+
+/// The place of the last event in the blocks before `time`; where the stored chain begins if there is none.
+pub fn last_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let floor = archive::last_sequence(sql)?;
+    let (mut low, mut high) = (floor + 1, block::end(sql)?.sequence);
+    let mut found = floor;
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let row = sql.query_opt(
+            "SELECT first_sequence, events, created_at FROM audit_block \
+             WHERE tenant_id = $1 AND first_sequence <= $2 AND first_sequence > $3 ORDER BY first_sequence DESC LIMIT 1",
+            params![tenant.as_str(), middle, floor],
+        )?;
+        let Some(row) = row else {
+            // Only a damaged chain has nothing here; what is there lies above.
+            low = middle + 1;
+            continue;
+        };
+        let (first, last) = (row.int(0)?, row.int(0)? + row.int(1)? - 1);
+        if row.int(2)? < time.0 {
+            found = last;
+            low = last.max(middle) + 1;
+        } else {
+            high = first - 1;
+        }
+    }
+    Ok(found)
+}

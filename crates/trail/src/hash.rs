@@ -1,0 +1,86 @@
+//! A SHA-256 hash, spelt as 64 lower-case hexadecimal digits.
+
+use quad_core::canonical;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Hash {
+        Hash::from_slice(digest(&SHA256, bytes).as_ref()).unwrap_or(Hash([0; 32]))
+    }
+
+    /// A hash from its 32 bytes.
+    pub fn from_slice(bytes: &[u8]) -> Option<Hash> {
+        bytes.try_into().ok().map(Hash)
+    }
+
+    /// A hash from its one spelling.
+    pub fn parse(text: &str) -> Option<Hash> {
+        Hash::from_slice(&unhex(text)?)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&canonical::hex(&self.0))
+    }
+}
+
+impl std::fmt::Debug for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Hash::parse(&text).ok_or_else(|| serde::de::Error::custom("not 64 hexadecimal digits"))
+    }
+}
+
+/// The bytes that lower-case hexadecimal digits spell. Upper case is refused: one value, one spelling.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let pairs = text.as_bytes().chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_has_one_spelling() {
+        let hash = Hash::of(b"");
+        let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(hash.to_string(), text);
+        assert_eq!(Hash::parse(text), Some(hash));
+        assert_eq!(Hash::parse(&text.to_uppercase()), None);
+        assert_eq!(Hash::parse(&text[1..]), None);
+        assert_eq!(Hash::parse(&text[2..]), None);
+    }
+}

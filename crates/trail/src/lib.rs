@@ -1,0 +1,409 @@
+//! The trail: what happened, who saw what, and the proof of it.
+//!
+//! `audit://` shows a tenant its own chain of audit events. Around it: [`Keeper`] signs checkpoints over the chain,
+//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`Receipt`] holds
+//! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
+//!
+//! The chain itself is written by the store, in the commit of what it records; nothing here can change it. This crate
+//! knows no protocol message, no socket and no key: it is handed a [`Signer`].
+#![forbid(unsafe_code)]
+
+pub mod archive;
+mod checkpoint;
+mod checkpoint_file;
+mod events;
+pub mod export;
+mod fault;
+mod hash;
+mod keeper;
+pub mod limits;
+mod lines;
+pub mod merkle;
+pub mod proof;
+mod receipt;
+mod signer;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod tree;
+mod verify;
+
+use quad_core::scheme::{Completion, CompletionQuery, Listing};
+use quad_core::{
+    Address, Basis, BoxFuture, Error, Grammar, Need, Principal, Reading, Result, Route, RouteSpec, Scheme,
+    Template,
+};
+use quad_store::Store;
+
+pub use checkpoint::{Checkpoint, Statement};
+pub use checkpoint_file::{CheckpointFile, Pins};
+pub use events::entry;
+pub use fault::BROKEN;
+pub use hash::Hash;
+pub use keeper::Keeper;
+pub use receipt::Receipt;
+pub use signer::{Signed, Signer};
+pub use verify::{Report, Verifier};
+
+/// Every scope that this scheme knows.
+pub const SCOPES: &[&str] = &["audit:read"];
+
+const READ: Need = Need(SCOPES);
+
+const EVENTS: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
+
+const EVENT: &str = "audit://events/{id}";
+
+const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who fetched what \
+    and when, newest first, and audit://events/{id} for one event with its proof.";
+
+/// The provider of `audit://`.
+pub struct Audit {
+    store: Store,
+}
+
+impl Audit {
+    /// The chain in this store.
+    pub fn new(store: Store) -> Audit {
+        Audit { store }
+    }
+}
+
+impl Scheme for Audit {
+    fn name(&self) -> &'static str {
+        "audit"
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        SCOPES
+    }
+
+    fn is_everywhere(&self) -> bool {
+        true
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let route = |spec, name, title, description| Route {
+            spec,
+            name,
+            title,
+            description,
+            mime_type: Some("application/json"),
+            need: READ,
+            advertised: true,
+        };
+        let events = spec(EVENTS).map(|spec| {
+            let free = ["agent", "uri", "since", "until", "cursor"];
+            let spec = free.into_iter().fold(spec, |spec, name| spec.with(name, Grammar::Text));
+            let spec = spec.with("outcome", Grammar::OneOf(events::OUTCOMES));
+            route(
+                spec,
+                "Audit events",
+                "Who did what",
+                "Audit events, newest first, by agent, address, time and outcome; a page may be empty and still name the next.",
+            )
+        });
+        let event = spec(EVENT).map(|spec| {
+            route(
+                spec,
+                "Audit event",
+                "One audit event",
+                "An event with its hash, its place in the chain and the proof that a signed checkpoint covers it.",
+            )
+        });
+        events.into_iter().chain(event).collect()
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        _: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>> {
+        Box::pin(async move {
+            match address.variable("id") {
+                Some(id) => {
+                    let (id, requested) = (id.to_owned(), address.requested().to_owned());
+                    self.store.read(&caller.tenant, move |sql| events::one(sql, &id, &requested)).await
+                }
+                None => {
+                    let question = events::Question::new(address)?;
+                    self.store.read(&caller.tenant, move |sql| events::page(sql, &question)).await
+                }
+            }
+        })
+    }
+
+    /// Nothing: events are found by their template, and a list of them would grow with every look at it.
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
+        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        let words = if query.variable == "outcome" { events::OUTCOMES } else { &[] };
+        let values: Vec<String> = words
+            .iter()
+            .filter(|word| word.starts_with(query.prefix))
+            .map(|word| (*word).to_owned())
+            .collect();
+        Box::pin(async move { Ok(Completion { total: values.len(), values, basis: Basis::default() }) })
+    }
+}
+
+/// The templates are constants that a test parses, so none is ever left out.
+fn spec(template: &str) -> Result<RouteSpec> {
+    Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quad_core::resolver::View;
+    use quad_core::scheme::Subject;
+    use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
+    use quad_store::audit::block;
+    use serde_json::{Map, Value};
+
+    use super::*;
+    use crate::testing::{World, reading, worlds, write_events};
+
+    fn resolver(world: &World) -> Resolver {
+        let store = Arc::new(world.store().clone());
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Audit::new(world.store().clone()))];
+        Resolver::new(schemes, store.clone(), store).unwrap()
+    }
+
+    fn caller(tenant: &TenantId, scopes: &str) -> Principal {
+        Principal {
+            tenant: tenant.clone(),
+            subject: "auditor".into(),
+            kind: PrincipalKind::User,
+            scopes: ScopeSet::parse(scopes),
+            proof: None,
+            expires_at: None,
+        }
+    }
+
+    async fn read(resolver: &Resolver, caller: &Principal, uri: &str) -> Result<Value> {
+        let answer = resolver.read(caller, View::All, uri).await?;
+        assert!(!answer.sealed.cacheable);
+        assert!(answer.sealed.basis.tags.is_empty(), "nobody is told");
+        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+    }
+
+    /// All events of a filter, page by page.
+    async fn walk(resolver: &Resolver, caller: &Principal, query: &str) -> Vec<Value> {
+        let (mut events, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = read(resolver, caller, &format!("audit://events?{query}{cursor}")).await.unwrap();
+            events.extend(page["events"].as_array().unwrap().clone());
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return events,
+            }
+        }
+    }
+
+    #[test]
+    fn both_templates_are_well_formed() {
+        assert!(spec(EVENTS).is_ok() && spec(EVENT).is_ok());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn pages_give_every_event_once_newest_first() {
+        for world in worlds().await {
+            world.write(170).await;
+            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
+            let before = world.end().await;
+            let events = walk(&resolver, &auditor, "").await;
+            let sequences: Vec<i64> =
+                events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+            assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
+            // Each page was itself a read that is written down.
+            assert_eq!(world.end().await, before + 4);
+            let again = read(&resolver, &auditor, "audit://events").await.unwrap();
+            assert_eq!(again["events"][0]["actor"], "auditor");
+            assert!(again["events"][0]["inputs"]["uri"].as_str().unwrap().contains("cursor="));
+            let newest = &events[0];
+            assert_eq!(newest["address"], format!("audit://events/{}", newest["id"].as_str().unwrap()));
+            assert!(newest.get("policy_version").is_none() && newest["event_hash"].is_string());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn filters_narrow_and_cursors_belong_to_their_filter() {
+        for world in worlds().await {
+            world.write(300).await;
+            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
+            let all = walk(&resolver, &auditor, "").await;
+            let expect = |keep: &dyn Fn(&Value) -> bool| {
+                all.iter().filter(|event| keep(event)).map(|event| event["id"].clone()).collect::<Vec<_>>()
+            };
+            let ids = |events: Vec<Value>| events.iter().map(|event| event["id"].clone()).collect::<Vec<_>>();
+            let by_agent = ids(walk(&resolver, &auditor, "agent=agent_1").await);
+            assert_eq!(by_agent, expect(&|event| event["actor"] == "agent_1"));
+            assert!(by_agent.len() > 50);
+            let uri = "bkend://orgs/org_3";
+            let by_uri = ids(walk(&resolver, &auditor, "uri=bkend%3A%2F%2Forgs%2Forg_3&outcome=ok").await);
+            assert_eq!(by_uri, expect(&|event| event["inputs"]["uri"] == uri));
+            assert!(!by_uri.is_empty());
+            assert_eq!(walk(&resolver, &auditor, "agent=nobody").await, Vec::<Value>::new());
+            // A refused read is found by its outcome.
+            let blind = caller(world.tenant(), "table:read");
+            let refused = read(&resolver, &blind, "audit://events").await.unwrap_err();
+            assert_eq!(
+                (refused.kind(), refused.get_fact("scope")),
+                (Kind::Scope, Some(&"audit:read".into()))
+            );
+            let refusals = walk(&resolver, &auditor, "outcome=refused").await;
+            assert_eq!(refusals.len(), 1);
+            assert_eq!(refusals[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
+            // Cursors, times and outcomes that are none.
+            let page = read(&resolver, &auditor, "audit://events?agent=agent_1").await.unwrap();
+            let stolen =
+                format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
+            assert_eq!(read(&resolver, &auditor, &stolen).await.unwrap_err().code(), "INVALID_CURSOR");
+            let no_time = read(&resolver, &auditor, "audit://events?since=yesterday").await.unwrap_err();
+            assert!(no_time.next_step().unwrap().contains("2026-02-12"));
+            assert!(read(&resolver, &auditor, "audit://events?outcome=maybe").await.is_err());
+            assert!(read(&resolver, &auditor, "audit://events?action=x").await.is_err());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn times_bound_the_walk() {
+        for world in worlds().await {
+            world.write(120).await;
+            // Every record says when it was made; the blocks are found by theirs.
+            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
+            let all = walk(&resolver, &auditor, "").await;
+            let time = |event: &Value| event["created_at"].as_str().unwrap().to_owned();
+            let (early, late) = (time(&all[100]), time(&all[20]));
+            let inside = walk(&resolver, &auditor, &format!("since={early}&until={late}")).await;
+            let expect: Vec<&Value> =
+                all.iter().filter(|event| time(event) >= early && time(event) < late).collect();
+            assert_eq!(
+                inside.iter().map(|event| &event["id"]).collect::<Vec<_>>(),
+                expect.iter().map(|event| &event["id"]).collect::<Vec<_>>()
+            );
+            assert!(walk(&resolver, &auditor, "until=2020-01-01").await.is_empty());
+            assert!(walk(&resolver, &auditor, "since=2200-01-01").await.is_empty());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_event_is_found_by_its_id_within_its_tenant_only() {
+        for world in worlds().await {
+            world.write(90).await;
+            let other = quad_store::tenant::create(world.store(), "other").await.unwrap();
+            write_events(world.store(), &other.id, 10).await;
+            world.keeper.checkpoint(world.tenant()).await.unwrap();
+            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "*:read"));
+            for sequence in [1, 44, 91] {
+                let id = block::id(&world.record(sequence).await.unwrap()).unwrap();
+                let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+                assert_eq!(found["event"]["id"], id.as_str());
+                assert_eq!(proof::verify(&found, None).unwrap().sequence as i64, sequence);
+            }
+            let theirs = world.store().read(&other.id, |sql| block::record(sql, 5)).await.unwrap().unwrap();
+            let theirs = block::id(&theirs).unwrap();
+            let made_up = format!("evt_{}", quad_core::id::ulid().unwrap());
+            let mut refusals = Vec::new();
+            for id in [theirs.as_str(), &made_up, "evt_1", "something"] {
+                let uri = format!("audit://events/{id}");
+                let refused = read(&resolver, &auditor, &uri).await.unwrap_err();
+                assert_eq!(refused.kind(), Kind::NotFound);
+                refusals.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
+            }
+            refusals.dedup();
+            assert_eq!(refusals.len(), 1, "another tenant's is like none at all");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_id_inside_another_event_is_not_taken_for_the_event() {
+        for world in worlds().await {
+            world.write(3).await;
+            let id = block::id(&world.record(2).await.unwrap()).unwrap();
+            let mut decoy = reading("agent_1", "x");
+            decoy.inputs.insert("id".to_owned(), id.as_str().into());
+            quad_core::Journal::record(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();
+            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
+            let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+            assert_eq!(found["sequence"], 2);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn it_lists_nothing_completes_outcomes_and_is_served_everywhere() {
+        for world in worlds().await {
+            struct Other;
+            impl Scheme for Other {
+                fn name(&self) -> &'static str {
+                    "other"
+                }
+                fn instructions(&self) -> &'static str {
+                    ""
+                }
+                fn scopes(&self) -> &'static [&'static str] {
+                    &[]
+                }
+                fn routes(&self) -> Vec<Route> {
+                    Vec::new()
+                }
+                fn read<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: usize,
+                    address: &'a Address,
+                ) -> BoxFuture<'a, Result<Reading>> {
+                    Box::pin(async { Err(Error::not_found(address.requested())) })
+                }
+                fn list<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: Option<&'a str>,
+                    _: usize,
+                ) -> BoxFuture<'a, Result<Listing>> {
+                    Box::pin(async {
+                        Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() })
+                    })
+                }
+                fn complete<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: CompletionQuery<'a>,
+                ) -> BoxFuture<'a, Result<Completion>> {
+                    Box::pin(async { Ok(Completion::default()) })
+                }
+            }
+            let store = Arc::new(world.store().clone());
+            let schemes: Vec<Arc<dyn Scheme>> =
+                vec![Arc::new(Other), Arc::new(Audit::new(world.store().clone()))];
+            let resolver = Resolver::new(schemes, store.clone(), store).unwrap();
+            let auditor = caller(world.tenant(), "audit:read");
+            let (other, audit) = (resolver.view_of("other").unwrap(), resolver.view_of("audit").unwrap());
+            resolver.read(&auditor, other, "audit://events").await.unwrap();
+            assert_eq!(resolver.templates(other).count(), 0, "advertised where all schemes are");
+            assert_eq!(resolver.templates(View::All).count(), 2);
+            assert!(resolver.list(&auditor, audit, None).await.unwrap().entries.is_empty());
+            let known = Map::new();
+            let query = CompletionQuery {
+                subject: Subject::Template(EVENTS),
+                variable: "outcome",
+                prefix: "f",
+                context: &known,
+            };
+            assert_eq!(resolver.complete(&auditor, View::All, query).await.unwrap().values, ["failed"]);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The tree of RFC 6962 with SHA-256: roots, growth, inclusion proofs. No I/O.
+//!
+//! Leaves are the events' hashes in the order of the chain. A node is named by its height and its place among the nodes
+//! of that height; a node that covers 2^height leaves never changes again, which is why the tree can be kept in rows that
+//! are only added to, and why a [`Frontier`] of a few hashes is enough to go on from.
+
+use std::collections::HashMap;
+
+use crate::hash::Hash;
+
+/// The hash of a leaf.
+pub fn leaf(data: &[u8]) -> Hash {
+    prefixed(0, data, &[])
+}
+
+/// The hash of a node above two others.
+pub fn node(left: &Hash, right: &Hash) -> Hash {
+    prefixed(1, left.as_bytes(), right.as_bytes())
+}
+
+fn prefixed(prefix: u8, first: &[u8], second: &[u8]) -> Hash {
+    let mut bytes = Vec::with_capacity(1 + first.len() + second.len());
+    bytes.push(prefix);
+    bytes.extend_from_slice(first);
+    bytes.extend_from_slice(second);
+    Hash::of(&bytes)
+}
+
+/// The right edge of a tree: the roots of its complete subtrees, largest first. All that is needed to grow it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frontier {
+    size: u64,
+    nodes: Vec<Hash>,
+}
+
+/// A node that covers 2^height leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Complete {
+    /// Its height; a leaf's is 0.
+    pub height: u32,
+    /// Its place among the nodes of that height, from 0.
+    pub place: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+impl Frontier {
+    /// How many leaves the tree has.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Adds a leaf's hash. Hands every node that this completes to `completed`, lowest first.
+    pub fn append(&mut self, leaf: Hash, mut completed: impl FnMut(Complete)) {
+        let (mut hash, mut height) = (leaf, 0);
+        while self.size >> height & 1 == 1 {
+            let Some(left) = self.nodes.pop() else { break };
+            hash = node(&left, &hash);
+            height += 1;
+            completed(Complete { height, place: self.size >> height, hash });
+        }
+        self.nodes.push(hash);
+        self.size += 1;
+    }
+
+    /// The root of the tree.
+    pub fn root(&self) -> Hash {
+        let mut nodes = self.nodes.iter().rev();
+        let Some(last) = nodes.next() else { return Hash::of(&[]) };
+        nodes.fold(*last, |right, left| node(left, &right))
+    }
+
+    /// The complete subtrees, largest first.
+    pub fn complete(&self) -> impl Iterator<Item = Complete> {
+        let heights = (0..u64::BITS).rev().filter(|height| self.size >> height & 1 == 1);
+        // A subtree of height h begins where the larger ones end, so its place is the size's bits above h, without bit h.
+        heights.zip(&self.nodes).map(|(height, hash)| Complete {
+            height,
+            place: (self.size >> height) - 1,
+            hash: *hash,
+        })
+    }
+
+    /// The hashes end to end, to be stored beside the size.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.nodes.iter().flat_map(|hash| *hash.as_bytes()).collect()
+    }
+
+    /// The frontier of a tree of `size` leaves from its stored hashes.
+    pub fn from_bytes(size: u64, bytes: &[u8]) -> Option<Frontier> {
+        let hashes = bytes.chunks(32).map(Hash::from_slice).collect::<Option<Vec<_>>>()?;
+        Frontier::from_hashes(size, hashes)
+    }
+
+    /// The frontier of a tree of `size` leaves: as many hashes as the size has bits set.
+    pub fn from_hashes(size: u64, nodes: Vec<Hash>) -> Option<Frontier> {
+        (nodes.len() == size.count_ones() as usize).then_some(Frontier { size, nodes })
+    }
+
+    /// The hashes.
+    pub fn hashes(&self) -> &[Hash] {
+        &self.nodes
+    }
+}
+
+/// Some nodes of a tree: enough of them to prove one leaf.
+#[derive(Debug)]
+pub struct Known {
+    size: u64,
+    nodes: HashMap<(u32, u64), Hash>,
+}
+
+impl Known {
+    /// A tree of that size of which nothing is known but its right edge.
+    pub fn new(frontier: &Frontier) -> Known {
+        let mut known = Known { size: frontier.size(), nodes: HashMap::new() };
+        frontier.complete().for_each(|node| known.add(node));
+        known
+    }
+
+    /// Adds a node.
+    pub fn add(&mut self, Complete { height, place, hash }: Complete) {
+        self.nodes.insert((height, place), hash);
+    }
+
+    /// The proof that leaf number `index` is in the tree: the hashes beside its way up, lowest first. `None` when too
+    /// little is known, or when there is no such leaf.
+    pub fn inclusion(&self, index: u64) -> Option<Vec<Hash>> {
+        if index >= self.size {
+            return None;
+        }
+        let (mut first, mut end) = (0, self.size);
+        let mut path = Vec::new();
+        while end - first > 1 {
+            let middle = first + split(end - first);
+            if index < middle {
+                path.push(self.range(middle, end)?);
+                end = middle;
+            } else {
+                path.push(self.range(first, middle)?);
+                first = middle;
+            }
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// The root over the leaves from `first` up to, not including, `end`.
+    fn range(&self, first: u64, end: u64) -> Option<Hash> {
+        let width = end - first;
+        if width.is_power_of_two() {
+            let height = width.trailing_zeros();
+            return self.subtree(height, first >> height);
+        }
+        let middle = first + split(width);
+        Some(node(&self.range(first, middle)?, &self.range(middle, end)?))
+    }
+
+    fn subtree(&self, height: u32, place: u64) -> Option<Hash> {
+        if let Some(hash) = self.nodes.get(&(height, place)) {
+            return Some(*hash);
+        }
+        let below = height.checked_sub(1)?;
+        Some(node(&self.subtree(below, place * 2)?, &self.subtree(below, place * 2 + 1)?))
+    }
+}
+
+/// The largest power of two below `width`, which is at least 2.
+fn split(width: u64) -> u64 {
+    1 << (width - 1).ilog2()
+}
+
+/// The root that a proof leads to from leaf number `index` of a tree of `size` leaves; `None` if the proof has not the
+/// form for that place.
+pub fn root_of(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Option<Hash> {
+    if index >= size {
+        return None;
+    }
+    let (mut place, mut last, mut hash) = (index, size - 1, leaf);
+    for beside in path {
+        if last == 0 {
+            return None;
+        }
+        if place & 1 == 1 || place == last {
+            hash = node(beside, &hash);
+            // At the right edge a node without a neighbour moves up as it is.
+            while place & 1 == 0 && place != 0 {
+                place >>= 1;
+                last >>= 1;
+            }
+        } else {
+            hash = node(&hash, beside);
+        }
+        place >>= 1;
+        last >>= 1;
+    }
+    (last == 0).then_some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tree as RFC 6962 defines it, by recursion over all leaves; shares nothing with the code above but SHA-256.
+    fn naive_root(leaves: &[Vec<u8>]) -> [u8; 32] {
+        let sha = |bytes: &[u8]| *Hash::of(bytes).as_bytes();
+        match leaves {
+            [] => sha(&[]),
+            [one] => sha(&[&[0u8][..], one].concat()),
+            _ => {
+                let mut k = 1;
+                while k * 2 < leaves.len() {
+                    k *= 2;
+                }
+                sha(&[&[1u8][..], &naive_root(&leaves[..k]), &naive_root(&leaves[k..])].concat())
+            }
+        }
+    }
+
+    fn naive_path(index: usize, leaves: &[Vec<u8>]) -> Vec<[u8; 32]> {
+        if leaves.len() == 1 {
+            return Vec::new();
+        }
+        let mut k = 1;
+        while k * 2 < leaves.len() {
+            k *= 2;
+        }
+        let (mut path, beside) = if index < k {
+            (naive_path(index, &leaves[..k]), naive_root(&leaves[k..]))
+        } else {
+            (naive_path(index - k, &leaves[k..]), naive_root(&leaves[..k]))
+        };
+        path.push(beside);
+        path
+    }
+
+    fn frontier(leaves: &[Vec<u8>]) -> Frontier {
+        let mut frontier = Frontier::default();
+        leaves.iter().for_each(|data| frontier.append(leaf(data), |_| {}));
+        frontier
+    }
+
+    /// The leaves and roots that implementations of certificate transparency test against.
+    #[test]
+    fn the_vectors_of_certificate_transparency() {
+        let leaves = [
+            "",
+            "00",
+            "10",
+            "2021",
+            "3031",
+            "40414243",
+            "5051525354555657",
+            "606162636465666768696a6b6c6d6e6f",
+        ];
+        let roots = [
+            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+            "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+        ];
+        let mut tree = Frontier::default();
+        assert_eq!(
+            tree.root().to_string(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+        for (data, root) in leaves.iter().zip(roots) {
+            tree.append(leaf(&crate::hash::unhex(data).unwrap()), |_| {});
+            assert_eq!(tree.root().to_string(), root);
+        }
+    }
+
+    #[test]
+    fn every_leaf_of_every_size_is_proven_as_the_definition_says() {
+        let leaves: Vec<Vec<u8>> = (0..200u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        let mut complete = Vec::new();
+        let mut grown = Frontier::default();
+        for size in 1..=leaves.len() {
+            let tree = &leaves[..size];
+            grown.append(leaf(&leaves[size - 1]), |node| complete.push(node));
+            let root = naive_root(tree);
+            assert_eq!(grown.root().as_bytes(), &root, "size {size}");
+            assert_eq!(Frontier::from_bytes(size as u64, &grown.to_bytes()).as_ref(), Some(&grown));
+            let mut known = Known::new(&grown);
+            complete.iter().for_each(|node| known.add(*node));
+            for (place, data) in tree.iter().enumerate() {
+                known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+            }
+            for (index, data) in tree.iter().enumerate() {
+                let path = known.inclusion(index as u64).unwrap();
+                let expect = naive_path(index, tree);
+                assert!(path.iter().map(Hash::as_bytes).eq(&expect), "leaf {index} of {size}");
+                let found = root_of(leaf(data), index as u64, size as u64, &path);
+                assert_eq!(found.as_ref().map(Hash::as_bytes), Some(&root), "leaf {index} of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_proof_holds_for_its_leaf_place_and_size_only() {
+        let leaves: Vec<Vec<u8>> = (0..37u8).map(|n| vec![n]).collect();
+        let tree = frontier(&leaves);
+        let mut known = Known::new(&tree);
+        for (place, data) in leaves.iter().enumerate() {
+            known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+        }
+        for (index, data) in leaves.iter().enumerate() {
+            let path = known.inclusion(index as u64).unwrap();
+            let leads_to_root = |data: &[u8], index: usize, size: u64, path: &[Hash]| {
+                root_of(leaf(data), index as u64, size, path) == Some(tree.root())
+            };
+            assert!(leads_to_root(data, index, 37, &path));
+            assert!(!leads_to_root(b"other", index, 37, &path));
+            for other in (0..37).filter(|other| *other != index) {
+                assert!(!leads_to_root(data, other, 37, &path), "leaf {index} passes as {other}");
+            }
+            for place in 0..path.len() {
+                let mut changed = path.clone();
+                changed[place] = Hash::of(b"changed");
+                assert!(!leads_to_root(data, index, 37, &changed));
+                changed.remove(place);
+                assert!(!leads_to_root(data, index, 37, &changed));
+            }
+            let longer = [path.clone(), vec![Hash::of(b"more")]].concat();
+            assert!(!leads_to_root(data, index, 37, &longer));
+        }
+        assert_eq!(known.inclusion(37), None);
+        assert_eq!(root_of(leaf(b""), 0, 0, &[]), None);
+    }
+
+    #[test]
+    fn the_right_edge_alone_proves_nothing_but_lets_the_rest_be_proven() {
+        let leaves: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n]).collect();
+        let (before, whole) = (frontier(&leaves[..45]), frontier(&leaves));
+        let mut known = Known::new(&whole);
+        before.complete().for_each(|node| known.add(node));
+        for (place, data) in leaves.iter().enumerate().skip(45) {
+            known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+        }
+        for index in 0..100u64 {
+            let path = known.inclusion(index);
+            match path {
+                Some(path) => {
+                    let found = root_of(leaf(&leaves[index as usize]), index, 100, &path);
+                    assert_eq!(found, Some(whole.root()), "leaf {index}");
+                }
+                // Leaf 44 is a subtree of its own in the frontier, so even that one is known.
+                None => assert!(index < 44, "leaf {index} lies after the edge"),
+            }
+        }
+    }
+}

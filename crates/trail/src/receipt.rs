@@ -1,0 +1,150 @@
+//! Receipts: what a reply says about the event that recorded it, held against that event.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use quad_core::{Error, Result, canonical};
+use serde_json::Value;
+
+use crate::fault;
+
+/// The key under which a reply carries its receipt in `_meta`.
+const KEY: &str = "dev.quadrivium/receipt";
+
+/// A receipt, and the hash of the contents if they came with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// What was shown.
+    pub content_hash: String,
+    /// At which version of the tenant.
+    pub version: i64,
+    /// The event's place.
+    pub sequence: u64,
+    /// The event's id.
+    pub event: String,
+    /// The hash of the contents beside the receipt, if the whole reply was kept.
+    pub contents: Option<String>,
+}
+
+impl Receipt {
+    /// Finds the receipt in what was kept of a reply: the receipt alone, the result, or the whole message.
+    pub fn parse(kept: &Value) -> Result<Receipt> {
+        let result = if kept["result"].is_object() { &kept["result"] } else { kept };
+        let receipt = match &result["_meta"][KEY] {
+            Value::Null if !kept[KEY].is_null() => &kept[KEY],
+            Value::Null => kept,
+            inside => inside,
+        };
+        let text = |name: &str| receipt[name].as_str().map(str::to_owned);
+        let parsed = || {
+            Some(Receipt {
+                content_hash: text("contentHash")?,
+                version: receipt["version"].as_i64()?,
+                sequence: receipt["sequence"].as_u64()?,
+                event: text("event")?,
+                contents: None,
+            })
+        };
+        let Some(receipt) = parsed() else {
+            return Err(Error::bad_input("There is no receipt in this file").hint(format!(
+                "Keep the reply of a read, or what stands in it at _meta.\"{KEY}\": contentHash, version, sequence, event"
+            )));
+        };
+        Ok(Receipt { contents: contents_hash(&result["contents"])?, ..receipt })
+    }
+
+    /// Holds the receipt against the record of the event at its place.
+    pub fn check(&self, record: &str) -> Result<()> {
+        let event: Value = serde_json::from_str(record).map_err(Error::internal)?;
+        let wrong = |what: &str, says: &str, is: &str| {
+            let reason = format!("has {what} {is}, but the receipt says {says}");
+            Err(fault::event(self.sequence, event["id"].as_str(), &reason))
+        };
+        let show = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if event["id"] != self.event.as_str() {
+            return wrong("the id", &self.event, &show(&event["id"]));
+        }
+        let outputs = &event["outputs"];
+        if outputs["content_hash"] != self.content_hash.as_str() {
+            return wrong("the content hash", &self.content_hash, &show(&outputs["content_hash"]));
+        }
+        // An answer that rests on no version has none in its event.
+        if !outputs["version"].is_null() && outputs["version"] != self.version {
+            return wrong("the version", &self.version.to_string(), &show(&outputs["version"]));
+        }
+        if self.contents.as_ref().is_some_and(|contents| *contents != self.content_hash) {
+            return Err(fault::document("The contents are not those that the receipt is about"));
+        }
+        Ok(())
+    }
+}
+
+/// The hash of a reply's contents, one after the other.
+fn contents_hash(contents: &Value) -> Result<Option<String>> {
+    let Some(contents) = contents.as_array() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    for content in contents {
+        match (content["text"].as_str(), content["blob"].as_str()) {
+            (Some(text), _) => bytes.extend_from_slice(text.as_bytes()),
+            (None, Some(blob)) => {
+                let blob = BASE64.decode(blob);
+                bytes.extend(blob.map_err(|_| Error::bad_input("A blob of the reply is not base64"))?);
+            }
+            (None, None) => return Err(Error::bad_input("A content of the reply has neither text nor blob")),
+        }
+    }
+    Ok(Some(canonical::sha256_hex(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hash() -> String {
+        canonical::sha256_hex(b"ab\0")
+    }
+
+    fn receipt() -> Value {
+        json!({"contentHash": hash(), "version": 4, "sequence": 9, "event": "evt_1"})
+    }
+
+    fn record(change: impl FnOnce(&mut Value)) -> String {
+        let mut record =
+            json!({"id": "evt_1", "outputs": {"content_hash": hash(), "version": 4, "ok": true}});
+        change(&mut record);
+        record.to_string()
+    }
+
+    #[test]
+    fn finds_the_receipt_wherever_it_was_kept() {
+        let result = json!({"_meta": {KEY: receipt()}, "contents": [{"text": "ab"}, {"blob": "AA=="}]});
+        let whole = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+        for (kept, with_contents) in
+            [(receipt(), false), (json!({KEY: receipt()}), false), (result.clone(), true), (whole, true)]
+        {
+            let parsed = Receipt::parse(&kept).unwrap();
+            assert_eq!((parsed.sequence, parsed.version, parsed.event.as_str()), (9, 4, "evt_1"));
+            assert_eq!(parsed.contents.is_some(), with_contents);
+            parsed.check(&record(|_| {})).unwrap();
+        }
+        assert!(Receipt::parse(&json!({"contentHash": "x"})).unwrap_err().next_step().is_some());
+        assert!(Receipt::parse(&json!([])).is_err());
+    }
+
+    #[test]
+    fn each_difference_is_named() {
+        let check = |kept: &Value, record: &str, expect: &str| {
+            let error = Receipt::parse(kept).unwrap().check(record).unwrap_err();
+            assert!(error.message().contains(expect), "{}", error.message());
+        };
+        check(&receipt(), &record(|event| event["id"] = "evt_2".into()), "the id evt_2");
+        check(
+            &receipt(),
+            &record(|event| event["outputs"]["content_hash"] = "0".into()),
+            "the content hash 0",
+        );
+        check(&receipt(), &record(|event| event["outputs"]["version"] = 5.into()), "the version 5");
+        let changed = json!({"_meta": {KEY: receipt()}, "contents": [{"text": "other"}]});
+        check(&changed, &record(|_| {}), "contents");
+    }
+}
