@@ -2,56 +2,62 @@
 
 use std::sync::Arc;
 
-use quad_core::{Basis, Principal, Result, Timestamp};
-use quad_store::Store;
+use quad_core::{
+    Basis, EventDraft, Principal, PrincipalKind, Result, ScopeSet, TenantId, Timestamp, Version, scope,
+};
+use quad_store::{Sql as _, Store, Tx, Writer, params};
 
-use crate::jws::{self, Claims};
-use crate::key::SigningKey;
+use crate::agent::{self, AgentRecord, Meeting};
+use crate::issuer::{ExternalClaims, Issuer};
+use crate::jws::{self, Claims, Compact};
 use crate::key_home::KeyHome;
-use crate::limits;
-use crate::refusal::{Reason, Refusal};
-use crate::token;
+use crate::keys::Keys;
+use crate::refusal::{Holder, Reason, Refusal};
+use crate::refusals::Refusals;
 use crate::verdicts::{self, Verdicts};
+use crate::{grant, limits, rotation, schema, token};
 
 /// Authenticates callers, and makes and withdraws what they authenticate with. Cheap to clone.
 #[derive(Clone)]
 pub struct Gate {
     pub(crate) store: Store,
-    pub(crate) key: Arc<SigningKey>,
+    pub(crate) keys: Arc<Keys>,
+    issuer: Option<Arc<Issuer>>,
     verdicts: Arc<Verdicts>,
+    refusals: Arc<Refusals>,
 }
 
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("Gate").field("keys", &self.keys).field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }
 
 impl Gate {
-    /// Opens the gate with the key that `home` keeps; the first one that opens makes the key.
+    /// Opens the gate with the keys that `home` keeps; the first one that opens makes the first key.
     pub async fn open(store: Store, home: KeyHome) -> Result<Gate> {
-        let key = home.open(&store).await?;
-        Ok(Gate { store, key: Arc::new(key), verdicts: Arc::default() })
+        schema::fill_scope_hashes(&store).await?;
+        let keys = Arc::new(Keys::open(home, store.clone()).await?);
+        let refusals = Arc::new(Refusals::new(store.clone()));
+        Ok(Gate { store, keys, issuer: None, verdicts: Arc::default(), refusals })
+    }
+
+    /// The gate that also trusts an external issuer.
+    pub fn with_issuer(mut self, issuer: Issuer) -> Gate {
+        self.issuer = Some(Arc::new(issuer));
+        self
     }
 
     /// Who sends this `Authorization` header.
     ///
     /// The principal's proof is as old as the registry row that was read for it. The store compares it with every audit
-    /// commit; when that finds it stale, call [`Gate::forget`] and authenticate again.
+    /// commit; when that finds it stale, call [`Gate::forget`] and authenticate again. A refusal is counted in the audit.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, Refusal> {
-        let token = authorization.and_then(bearer).ok_or(Reason::Missing)?;
-        if token.len() > limits::TOKEN_BYTES {
-            return Err(Reason::TooLong.into());
+        let checked = self.check(authorization).await;
+        if let Err(refusal) = &checked {
+            self.refusals.count(refusal);
         }
-        let (now, fingerprint) = (Timestamp::now(), verdicts::fingerprint(token));
-        if let Some(principal) = self.verdicts.get(&fingerprint, now) {
-            return Ok(principal);
-        }
-        let claims = jws::verify(&self.key, token, now)?;
-        let ends_at = claims.expires_at.plus_ms(limits::CLOCK_TOLERANCE_MS);
-        let principal = self.prove(claims, ends_at).await?;
-        self.verdicts.put(fingerprint, principal.clone(), now, ends_at);
-        Ok(principal)
+        checked
     }
 
     /// Forgets what was found out about this header's token, because an audit commit found the proof stale.
@@ -61,27 +67,170 @@ impl Gate {
         }
     }
 
-    /// Asks the registry whether signed claims still stand.
-    async fn prove(&self, claims: Claims, ends_at: Timestamp) -> Result<Principal, Refusal> {
-        let (id, subject) = (claims.id.clone(), claims.subject.clone());
-        let (standing, version) =
-            self.store.read(&claims.tenant, move |snapshot| token::standing(snapshot, &id, &subject)).await?;
-        match standing {
-            token::Standing::Unregistered => return Err(Reason::Unregistered.into()),
-            token::Standing::Revoked => return Err(Reason::Revoked.into()),
-            token::Standing::Good => {}
-        }
-        let mut proof = Basis::at(version).on(token::tag(&claims.id)).on(token::holder_tag(&claims.subject));
-        proof.valid_until = Some(ends_at);
-        Ok(Principal {
-            tenant: claims.tenant,
-            subject: claims.subject,
-            kind: claims.kind,
-            scopes: claims.scopes,
-            proof: Some(Arc::new(proof)),
-            expires_at: Some(claims.expires_at),
-        })
+    /// Counts in the audit that a caller was refused for something else than its credential, such as its rate.
+    pub fn note_refusal(&self, caller: &Principal, reason: &'static str, code: &'static str) {
+        let holder = Holder { tenant: caller.tenant.clone(), subject: caller.subject.to_string() };
+        self.refusals.count_holder(holder, reason, code);
     }
+
+    /// Writes down the refusals that are counted but not yet written, before the process ends.
+    pub async fn settle(&self) {
+        self.refusals.settle().await;
+    }
+
+    async fn check(&self, authorization: Option<&str>) -> Result<Principal, Refusal> {
+        let token = authorization.and_then(bearer).ok_or(Reason::Missing)?;
+        let bytes_max =
+            if self.issuer.is_some() { limits::EXTERNAL_TOKEN_BYTES } else { limits::TOKEN_BYTES };
+        if token.len() > bytes_max {
+            return Err(Reason::TooLong.into());
+        }
+        let (now, fingerprint) = (Timestamp::now(), verdicts::fingerprint(token));
+        let mut mark = match &self.issuer {
+            Some(issuer) => issuer.mark().await?,
+            None => 0,
+        };
+        if let Some(principal) = self.verdicts.get(&fingerprint, now, mark) {
+            return Ok(principal);
+        }
+        let token = Compact::parse(token)?;
+        let principal = match &self.issuer {
+            Some(issuer) if issuer.is_claimed_by(&token) || self.is_foreign(issuer, &token) => {
+                let (claims, keys) = issuer.verify(&token, now).await?;
+                mark = keys;
+                self.prove_external(issuer, claims).await?
+            }
+            _ => self.prove(self.verify(&token, now).await?, token.kid().unwrap_or_default()).await?,
+        };
+        let ends_at = principal.proof.as_ref().and_then(|proof| proof.valid_until).unwrap_or(now);
+        self.verdicts.put(fingerprint, principal.clone(), now, ends_at, mark);
+        Ok(principal)
+    }
+
+    /// Whether a token is to be checked as the issuer's though it does not say so: it names one of the issuer's keys, and
+    /// none of ours.
+    fn is_foreign(&self, issuer: &Issuer, token: &Compact<'_>) -> bool {
+        let is_ours = token.kid().is_some_and(|kid| self.keys.known().find(kid).is_some());
+        !is_ours && issuer.is_named_by(token)
+    }
+
+    /// What a token of ours says. One whose key we do not know may be signed with a key that is newer than what we know.
+    async fn verify(&self, token: &Compact<'_>, now: Timestamp) -> Result<Claims, Refusal> {
+        match jws::verify(&self.keys.known(), token, now) {
+            Err(Reason::UnknownKey) if token.kid().is_some() => {
+                let ring = self.keys.newer().await?;
+                Ok(jws::verify(&ring, token, now)?)
+            }
+            verified => Ok(verified?),
+        }
+    }
+
+    /// Asks the registry whether signed claims still stand.
+    async fn prove(&self, claims: Claims, kid: &str) -> Result<Principal, Refusal> {
+        let (id, subject, key) = (claims.id.clone(), claims.subject.clone(), kid.to_owned());
+        let asked = self.store.read(&claims.tenant, move |snapshot| {
+            Ok((token::standing(snapshot, &id, &subject, &key)?, snapshot.version()))
+        });
+        let (standing, version) = asked.await?;
+        let standing = standing.ok_or(Reason::Unregistered)?;
+        if standing.key_was_dropped {
+            // We knew the key still, so there is something that we have not heard of.
+            self.keys.newer().await?;
+            return Err(Reason::UnknownKey.into());
+        }
+        let holder = Holder { tenant: claims.tenant.clone(), subject: claims.subject.to_string() };
+        if standing.revoked {
+            return Err(Refusal::of(holder, Reason::Revoked));
+        }
+        let agent = standing.agent.ok_or(Reason::AgentUnregistered)?;
+        if let Err(reason) = agent.check(claims.kind) {
+            return Err(Refusal::of(holder, reason));
+        }
+        if !agent.covers(&claims.scopes) {
+            return Err(Refusal::of(holder, Reason::ScopeExceeded));
+        }
+        let proof = Basis::at(version).on(token::tag(&claims.id)).on(rotation::tag(kid));
+        Ok(principal(claims.tenant, claims.subject, claims.kind, claims.scopes, claims.expires_at, proof))
+    }
+
+    /// Asks the registry what the holder of an external token is granted.
+    async fn prove_external(&self, issuer: &Issuer, claims: ExternalClaims) -> Result<Principal, Refusal> {
+        // An unknown tenant and an unknown subject are one answer.
+        let tenant = self.tenant_of(&claims.tenant).await?.ok_or(Reason::AgentUnregistered)?;
+        let subject = claims.subject.clone();
+        let asked = self
+            .store
+            .read(&tenant, move |snapshot| Ok((agent::find(snapshot, &subject)?, snapshot.version())));
+        let (agent, version) = match asked.await? {
+            (Some(agent), version) => (agent, version),
+            (None, _) if issuer.config.auto_register => {
+                self.register_by_token(issuer, &tenant, &claims).await?
+            }
+            (None, _) => return Err(Reason::AgentUnregistered.into()),
+        };
+        let holder = Holder { tenant: tenant.clone(), subject: claims.subject.to_string() };
+        let kind = claims.kind.unwrap_or(agent.kind);
+        if let Err(reason) = agent.check(kind) {
+            return Err(Refusal::of(holder, reason));
+        }
+        let scopes = grant::intersection(&claims.scopes, &agent.scopes);
+        if scopes.is_empty() {
+            return Err(Refusal::of(holder, Reason::ScopeExceeded));
+        }
+        Ok(principal(tenant, claims.subject, kind, scopes, claims.expires_at, Basis::at(version)))
+    }
+
+    /// The tenant that an external token names, by id or by name. No name looks like an id.
+    async fn tenant_of(&self, named: &str) -> Result<Option<TenantId>> {
+        let named = named.to_owned();
+        self.store
+            .read(&TenantId::system(), move |snapshot| {
+                let row = snapshot
+                    .query_opt("SELECT id FROM tenant WHERE id = $1 OR name = $1", params![named.as_str()])?;
+                Ok(row.map(|row| row.text(0).map(TenantId::new)).transpose()?)
+            })
+            .await
+    }
+
+    /// Registers the holder of an external token with what the token claims. Whoever came first stands.
+    async fn register_by_token(
+        &self,
+        issuer: &Issuer,
+        tenant: &TenantId,
+        claims: &ExternalClaims,
+    ) -> Result<(AgentRecord, Version), Refusal> {
+        let kind = claims.kind.unwrap_or(PrincipalKind::Agent);
+        let may_have = |one: &&str| scope::is_scope(one) && grant::is_for(one, kind);
+        let scopes: ScopeSet = claims.scopes.iter().filter(may_have).collect();
+        if scopes.is_empty() {
+            return Err(Reason::AgentUnregistered.into());
+        }
+        let event = EventDraft::system("identity", "agent.registered", &issuer.config.issuer)
+            .input("subject", &*claims.subject)
+            .input("kind", kind.as_str())
+            .input("scopes", scopes.to_string());
+        let subject = claims.subject.clone();
+        let register = move |tx: &mut Tx<'_>| match agent::find(tx, &subject)? {
+            Some(found) => Ok(found),
+            None => agent::register(tx, &subject, kind, &scopes, Meeting::Add),
+        };
+        let (agent, receipt) = self.store.write(&Writer::from(tenant), event, register).await?;
+        Ok((agent, receipt.version))
+    }
+}
+
+/// A proven caller, whose proof also rests on its registration and on the clock.
+fn principal(
+    tenant: TenantId,
+    subject: Arc<str>,
+    kind: PrincipalKind,
+    scopes: ScopeSet,
+    expires_at: Timestamp,
+    proof: Basis,
+) -> Principal {
+    let mut proof = proof.on(agent::tag(&subject));
+    proof.valid_until = Some(expires_at.plus_ms(limits::CLOCK_TOLERANCE_MS));
+    Principal { tenant, subject, kind, scopes, proof: Some(Arc::new(proof)), expires_at: Some(expires_at) }
 }
 
 /// The token of a `Bearer` header. Any other way to authenticate is the same as none.
@@ -93,9 +242,8 @@ fn bearer(authorization: &str) -> Option<&str> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use quad_core::{EventDraft, Journal, NotRecorded, PrincipalKind, ScopeSet};
+    use quad_core::{Journal, NotRecorded};
     use quad_store::testing::{self, TestStore};
-    use quad_store::{Writer, params};
 
     use super::*;
     use crate::{COMPONENT, MintRequest};
@@ -133,6 +281,29 @@ pub(crate) mod tests {
             }
         }
 
+        /// Everything that the audit says about a tenant, one event a line.
+        pub(crate) async fn audit(&self, tenant: &TenantId) -> String {
+            let bodies = self.place.store.read(tenant, |snapshot| {
+                let tenant = snapshot.tenant().as_str().to_owned();
+                let rows = snapshot.query(
+                    "SELECT body FROM audit_block WHERE tenant_id = $1 ORDER BY first_sequence",
+                    params![tenant],
+                )?;
+                rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<Vec<_>>>()
+            });
+            bodies.await.unwrap().join("\n")
+        }
+
+        /// Changes rows behind the gate's back, as somebody with the database would; nobody hears of it.
+        pub(crate) async fn tamper(&self, change: &'static str) {
+            let tampered = self.place.store.jot(&self.place.tenant, move |tx| {
+                let tenant = tx.tenant().as_str().to_owned();
+                assert!(tx.execute(change, params![tenant])? > 0);
+                Ok(())
+            });
+            tampered.await.unwrap();
+        }
+
         /// The gate of another process on the same data.
         pub(crate) async fn another_process(&self) -> Gate {
             let store = Store::open(self.place.location.clone(), &[COMPONENT]).await.unwrap();
@@ -140,8 +311,16 @@ pub(crate) mod tests {
         }
     }
 
-    async fn refusal(gate: &Gate, authorization: Option<&str>) -> Refusal {
+    pub(crate) async fn refusal(gate: &Gate, authorization: Option<&str>) -> Refusal {
         gate.authenticate(authorization).await.unwrap_err()
+    }
+
+    /// Why that token is refused, in one word; `ok` if it is not.
+    pub(crate) async fn outcome(gate: &Gate, token: &str) -> &'static str {
+        match gate.authenticate(Some(&format!("Bearer {token}"))).await {
+            Ok(_) => "ok",
+            Err(refusal) => refusal.reason.as_str(),
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -187,9 +366,11 @@ pub(crate) mod tests {
     async fn a_good_signature_without_a_row_is_not_enough() {
         for test in gates().await {
             let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
-            let claims = jws::verify(&test.gate.key, &minted.token, Timestamp::now()).unwrap();
+            let ring = test.gate.keys.known();
+            let token = Compact::parse(&minted.token).unwrap();
+            let claims = jws::verify(&ring, &token, Timestamp::now()).unwrap();
             let check = async |claims: Claims| {
-                let header = format!("Bearer {}", jws::sign(&test.gate.key, &claims));
+                let header = format!("Bearer {}", jws::sign(ring.current(), &claims));
                 refusal(&test.gate, Some(&header)).await
             };
             let unregistered = [
@@ -236,31 +417,6 @@ pub(crate) mod tests {
             let proof = caller.proof.clone().unwrap();
             let event = EventDraft::call(&caller, "ping");
             assert!(test.place.store.record(&caller.tenant, event, vec![proof]).await.is_ok());
-        }
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn an_agent_that_is_not_active_is_refused() {
-        for test in gates().await {
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
-            let header = format!("Bearer {}", minted.token);
-            test.gate.authenticate(Some(&header)).await.unwrap();
-            let event = EventDraft::system("identity", "agent.paused", "operator");
-            let writer = Writer::from(&test.place.tenant);
-            let pause = test.place.store.write(&writer, event, |tx| {
-                let tenant = quad_store::Sql::tenant(tx).as_str().to_owned();
-                let pause = "UPDATE gate_agent SET state = 'paused' WHERE tenant_id = $1 AND subject = 'a'";
-                assert_eq!(tx.execute(pause, params![tenant])?, 1);
-                tx.touch(token::holder_tag("a"));
-                Ok(())
-            });
-            pause.await.unwrap();
-            let caller = test.gate.authenticate(Some(&header)).await.unwrap();
-            let (event, proof) = (EventDraft::call(&caller, "ping"), caller.proof.clone().unwrap());
-            let recorded = test.place.store.record(&caller.tenant, event, vec![proof]).await;
-            assert!(matches!(recorded, Err(NotRecorded::Stale(0))));
-            test.gate.forget(&header);
-            assert!(matches!(refusal(&test.gate, Some(&header)).await.reason, Reason::Unregistered));
         }
     }
 }

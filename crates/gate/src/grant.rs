@@ -18,7 +18,7 @@ pub fn scopes(text: &str, kind: PrincipalKind, known: &[&str]) -> Result<ScopeSe
     }
     for one in wanted.iter() {
         check_known(one, known)?;
-        if one == APPROVAL && kind == PrincipalKind::Agent {
+        if !is_for(one, kind) {
             return Err(refused(
                 "scopes",
                 format!("An agent cannot be granted {APPROVAL}: a person approves payments"),
@@ -27,6 +27,11 @@ pub fn scopes(text: &str, kind: PrincipalKind, known: &[&str]) -> Result<ScopeSe
         }
     }
     Ok(wanted)
+}
+
+/// Whether somebody of that kind may have the scope at all.
+pub fn is_for(one: &str, kind: PrincipalKind) -> bool {
+    one != APPROVAL || kind == PrincipalKind::User
 }
 
 fn check_known(one: &str, known: &[&str]) -> Result<()> {
@@ -42,6 +47,35 @@ fn check_known(one: &str, known: &[&str]) -> Result<()> {
         Some(near) => unknown.hint(format!("The nearest is {near}")),
         None => unknown.hint(format!("Known are {}", known.join(", "))),
     })
+}
+
+/// What both sets grant. A claim of `table:*` and a grant of `*:read` meet in `table:read`; but a wildcard never meets the
+/// decision that is granted by name alone.
+pub fn intersection(claimed: &ScopeSet, granted: &ScopeSet) -> ScopeSet {
+    let mut both: Vec<String> = Vec::new();
+    for (claim, grant) in claimed.iter().flat_map(|claim| granted.iter().map(move |grant| (claim, grant))) {
+        let (Some((layer, verb)), Some((grant_layer, grant_verb))) =
+            (claim.rsplit_once(':'), grant.rsplit_once(':'))
+        else {
+            continue;
+        };
+        let (Some(layer), Some(verb)) = (narrower(layer, grant_layer), narrower(verb, grant_verb)) else {
+            continue;
+        };
+        let scope = format!("{layer}:{verb}");
+        if scope != APPROVAL || claim == grant {
+            both.push(scope);
+        }
+    }
+    both.iter().map(String::as_str).collect()
+}
+
+/// The narrower of two sides of a scope, if they meet.
+fn narrower<'s>(one: &'s str, other: &'s str) -> Option<&'s str> {
+    match (one, other) {
+        ("*", side) | (side, "*") => Some(side),
+        _ => (one == other).then_some(one),
+    }
 }
 
 /// Checks a subject: letters, digits and `_-.@:`.
@@ -128,6 +162,27 @@ mod tests {
         // A wildcard never covers the approval, so a wildcard that could only mean it covers nothing.
         check("*:approve", "The scope *:approve is not a scope of this server", "Known are");
         check(" , ", "A token needs at least one scope", "Known are");
+    }
+
+    #[test]
+    fn two_sets_meet_where_both_grant() {
+        let check = |claimed: &str, granted: &str, expect: &str| {
+            let (claimed, granted) = (ScopeSet::parse(claimed), ScopeSet::parse(granted));
+            let both = intersection(&claimed, &granted);
+            assert_eq!(both.to_string(), expect, "{claimed} and {granted}");
+            assert_eq!(intersection(&granted, &claimed), both, "{claimed} and {granted}");
+            assert!(both.iter().all(|scope| claimed.allows(scope) && granted.allows(scope)));
+        };
+        check("table:read", "table:read project:read", "table:read");
+        check("table:*", "*:read", "table:read");
+        check("*:*", "table:data:* project:read", "project:read table:data:*");
+        check("table:*", "table:data:read", "");
+        check("table:read", "", "");
+        check("table", "table:read", "");
+        check("payment_intent:approve", "payment_intent:approve", "payment_intent:approve");
+        check("payment_intent:approve", "*:*", "");
+        check("payment_intent:*", "*:approve", "");
+        check("payment_intent:*", "payment_intent:*", "payment_intent:*");
     }
 
     #[test]

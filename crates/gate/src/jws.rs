@@ -11,11 +11,13 @@ use quad_core::{PrincipalKind, ScopeSet, TenantId, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::key::SigningKey;
+use crate::keyring::Keyring;
 use crate::limits::CLOCK_TOLERANCE_MS;
 use crate::refusal::Reason;
+use crate::strict_json;
 
 /// Who makes local tokens.
-const ISSUER: &str = "quad";
+pub const ISSUER: &str = "quad";
 
 /// Whom they are made for.
 const AUDIENCE: &str = "quad";
@@ -62,50 +64,105 @@ fn compose(key: &SigningKey, header: &Value, payload: &Value) -> String {
     format!("{signed}.{signature}")
 }
 
-/// What `token` says, provided that we signed it, for us, and that its time is now.
-///
-/// The claims are read only after the signature has been checked.
-pub fn verify(key: &SigningKey, token: &str, now: Timestamp) -> Result<Claims, Reason> {
-    let (signed, signature) = token.rsplit_once('.').ok_or(Reason::Malformed)?;
-    let (header, payload) = signed.split_once('.').ok_or(Reason::Malformed)?;
-    let signature = BASE64.decode(signature).map_err(|_| Reason::Malformed)?;
-    let header = object(header)?;
-    // The algorithm is ours to say, not the token's: anything else, `none` above all, is not a token of this server.
-    if header.get("alg").and_then(Value::as_str) != Some("EdDSA") || header.contains_key("crit") {
-        return Err(Reason::Malformed);
-    }
-    if header.get("kid").and_then(Value::as_str) != Some(key.kid()) {
-        return Err(Reason::UnknownKey);
-    }
-    if !key.verifies(signed.as_bytes(), &signature) {
-        return Err(Reason::BadSignature);
-    }
-    read_claims(&object(payload)?, now)
+/// A compact JWS, taken apart. Nothing in it is proven yet.
+#[derive(Debug)]
+pub struct Compact<'t> {
+    /// What the signature covers.
+    pub signed: &'t [u8],
+    /// The signature.
+    pub signature: Vec<u8>,
+    /// The header.
+    pub header: Map<String, Value>,
+    /// The claims.
+    pub payload: Map<String, Value>,
 }
 
-fn read_claims(payload: &Map<String, Value>, now: Timestamp) -> Result<Claims, Reason> {
-    let text = |name: &str| payload.get(name).and_then(Value::as_str).ok_or(Reason::Malformed);
-    let time = |name: &str| {
-        let seconds = payload.get(name).and_then(Value::as_i64).ok_or(Reason::Malformed)?;
-        Ok(Timestamp(seconds.saturating_mul(1_000)))
-    };
-    if payload.get("iss").and_then(Value::as_str) != Some(ISSUER) {
+impl<'t> Compact<'t> {
+    /// Takes a token apart: three parts, the first two of which are objects that say nothing twice.
+    pub fn parse(token: &'t str) -> Result<Compact<'t>, Reason> {
+        let (signed, signature) = token.rsplit_once('.').ok_or(Reason::Malformed)?;
+        let (header, payload) = signed.split_once('.').ok_or(Reason::Malformed)?;
+        let signature = BASE64.decode(signature).map_err(|_| Reason::Malformed)?;
+        let compact = Compact {
+            signed: signed.as_bytes(),
+            signature,
+            header: object(header)?,
+            payload: object(payload)?,
+        };
+        // Whoever demands that we understand more than we do must be told that we do not.
+        if compact.header.contains_key("crit") {
+            return Err(Reason::Malformed);
+        }
+        Ok(compact)
+    }
+
+    /// How the header says that it is signed.
+    pub fn algorithm(&self) -> Option<&str> {
+        self.header.get("alg").and_then(Value::as_str)
+    }
+
+    /// The key that the header names.
+    pub fn kid(&self) -> Option<&str> {
+        self.header.get("kid").and_then(Value::as_str)
+    }
+
+    /// A claim that is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.payload.get(name).and_then(Value::as_str)
+    }
+
+    /// A claim that is a time, in seconds.
+    pub fn time(&self, name: &str) -> Result<Option<Timestamp>, Reason> {
+        let Some(value) = self.payload.get(name) else { return Ok(None) };
+        // A fraction of a second is allowed and of no use here.
+        let seconds = value.as_i64().or_else(|| value.as_f64().map(|seconds| seconds.floor() as i64));
+        let seconds = seconds.ok_or(Reason::Malformed)?;
+        Ok(Some(Timestamp(seconds.saturating_mul(1_000))))
+    }
+
+    /// Whether it was made for `audience`.
+    pub fn is_for(&self, audience: &str) -> bool {
+        match self.payload.get("aud") {
+            Some(Value::Array(several)) => several.iter().any(|one| one == audience),
+            one => one.is_some_and(|one| one == audience),
+        }
+    }
+
+    /// Its times: when it was made, and when it ends, provided that now lies between them.
+    pub fn times(&self, now: Timestamp) -> Result<(Timestamp, Timestamp), Reason> {
+        let issued_at = self.time("iat")?.ok_or(Reason::Malformed)?;
+        let expires_at = self.time("exp")?.ok_or(Reason::Malformed)?;
+        let begins_at = self.time("nbf")?.unwrap_or(issued_at).max(issued_at);
+        if expires_at.plus_ms(CLOCK_TOLERANCE_MS) <= now {
+            return Err(Reason::Expired);
+        }
+        if begins_at > now.plus_ms(CLOCK_TOLERANCE_MS) {
+            return Err(Reason::NotYetValid);
+        }
+        Ok((issued_at, expires_at))
+    }
+}
+
+/// What `token` says, provided that we signed it, for us, and that its time is now.
+///
+/// No claim is used before the signature has been checked.
+pub fn verify(ring: &Keyring, token: &Compact<'_>, now: Timestamp) -> Result<Claims, Reason> {
+    // The algorithm is ours to say, not the token's: anything else, `none` above all, is not a token of this server.
+    if token.algorithm() != Some("EdDSA") {
+        return Err(Reason::Algorithm);
+    }
+    let key = token.kid().and_then(|kid| ring.find(kid)).ok_or(Reason::UnknownKey)?;
+    if !key.verifies(token.signed, &token.signature) {
+        return Err(Reason::BadSignature);
+    }
+    if token.text("iss") != Some(ISSUER) {
         return Err(Reason::WrongIssuer);
     }
-    let for_us = match payload.get("aud") {
-        Some(Value::Array(several)) => several.iter().any(|one| one == AUDIENCE),
-        one => one.is_some_and(|one| one == AUDIENCE),
-    };
-    if !for_us {
+    if !token.is_for(AUDIENCE) {
         return Err(Reason::WrongAudience);
     }
-    let (issued_at, expires_at) = (time("iat")?, time("exp")?);
-    if expires_at.plus_ms(CLOCK_TOLERANCE_MS) <= now {
-        return Err(Reason::Expired);
-    }
-    if issued_at > now.plus_ms(CLOCK_TOLERANCE_MS) {
-        return Err(Reason::NotYetValid);
-    }
+    let (issued_at, expires_at) = token.times(now)?;
+    let text = |name: &str| token.text(name).ok_or(Reason::Malformed);
     Ok(Claims {
         id: text("jti")?.to_owned(),
         tenant: TenantId::new(text("tenant_id")?),
@@ -118,13 +175,13 @@ fn read_claims(payload: &Map<String, Value>, now: Timestamp) -> Result<Claims, R
 }
 
 fn object(part: &str) -> Result<Map<String, Value>, Reason> {
-    let bytes = BASE64.decode(part).map_err(|_| Reason::Malformed)?;
-    serde_json::from_slice(&bytes).map_err(|_| Reason::Malformed)
+    strict_json::object(&BASE64.decode(part).map_err(|_| Reason::Malformed)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyring::tests::ring;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_500);
 
@@ -155,7 +212,8 @@ mod tests {
     }
 
     fn check(token: &str, now: Timestamp, expect: &str) {
-        let outcome = match verify(&key(1), token, now) {
+        // Key 1 signs; key 3 did, some time ago.
+        let outcome = match Compact::parse(token).and_then(|token| verify(&ring(&[1, 3]), &token, now)) {
             Ok(found) if found == claims() => "ok".to_owned(),
             Ok(found) => format!("{found:?}"),
             Err(reason) => format!("{reason:?}"),
@@ -167,6 +225,25 @@ mod tests {
     fn says_what_was_signed() {
         check(&sign(&key(1), &claims()), NOW, "ok");
         check(&signed_with(|_, payload| payload["aud"] = json!(["other", "quad"])), NOW, "ok");
+        check(&signed_with(|_, payload| payload["nbf"] = json!(1_800_000_000)), NOW, "ok");
+        check(&sign(&key(3), &claims()), NOW, "ok");
+    }
+
+    #[test]
+    fn a_token_that_says_something_twice_says_nothing() {
+        let good = sign(&key(1), &claims());
+        let decoded = |part: usize| {
+            String::from_utf8(BASE64.decode(good.split('.').nth(part).unwrap()).unwrap()).unwrap()
+        };
+        let doubled = |text: &str, member: &str| format!("{},{member}}}", text.strip_suffix('}').unwrap());
+        let signed = |header: &str, payload: &str| {
+            let signed = format!("{}.{}", BASE64.encode(header), BASE64.encode(payload));
+            format!("{signed}.{}", BASE64.encode(key(1).sign(signed.as_bytes())))
+        };
+        let (header, payload) = (decoded(0), decoded(1));
+        check(&signed(&header, &payload), NOW, "ok");
+        check(&signed(&header, &doubled(&payload, r#""sub":"other""#)), NOW, "DuplicateClaim");
+        check(&signed(&doubled(&header, r#""alg":"EdDSA""#), &payload), NOW, "DuplicateClaim");
     }
 
     #[test]
@@ -187,14 +264,16 @@ mod tests {
         check(&format!("{good}.x"), NOW, "Malformed");
         check(&format!("{signed}."), NOW, "BadSignature");
         check(&sign(&key(2), &claims()), NOW, "UnknownKey");
-        check(&signed_with(|header, _| header["alg"] = json!("none")), NOW, "Malformed");
-        check(&signed_with(|header, _| header["alg"] = json!("HS256")), NOW, "Malformed");
+        check(&signed_with(|header, _| header["alg"] = json!("none")), NOW, "Algorithm");
+        check(&signed_with(|header, _| header["alg"] = json!("HS256")), NOW, "Algorithm");
         check(&signed_with(|header, _| header["crit"] = json!(["b64"])), NOW, "Malformed");
         check(&signed_with(|header, _| header["kid"] = json!("0000000000000000")), NOW, "UnknownKey");
         check(&signed_with(|_, payload| payload["iss"] = json!("other")), NOW, "WrongIssuer");
         check(&signed_with(|_, payload| payload["aud"] = json!("other")), NOW, "WrongAudience");
         check(&signed_with(|_, payload| payload["aud"] = json!([])), NOW, "WrongAudience");
         check(&signed_with(|_, payload| payload["principal_type"] = json!("root")), NOW, "Malformed");
+        check(&signed_with(|_, payload| payload["nbf"] = json!(1_800_000_030)), NOW, "NotYetValid");
+        check(&signed_with(|_, payload| payload["nbf"] = json!("soon")), NOW, "Malformed");
         for claim in ["sub", "tenant_id", "principal_type", "scope", "jti", "iat", "exp"] {
             check(&signed_with(|_, payload| payload[claim] = Value::Null), NOW, "Malformed");
         }

@@ -1,7 +1,8 @@
 //! The signing key: one Ed25519 pair, and a MAC key derived from the same seed.
 //!
 //! Tokens are signed, so that others can check them with the public half; sealed strings (session ids) are only ever
-//! checked by us, so a MAC is enough. Where the seed lives is [`KeyHome`](crate::KeyHome)'s business.
+//! checked by us, so a MAC is enough. Both carry the key's name, so that they outlive it as the current one. Where the seed
+//! lives is [`KeyHome`](crate::KeyHome)'s business, and which key is current the [`keyring`](crate::keyring)'s.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -36,7 +37,7 @@ impl SigningKey {
         &self.kid
     }
 
-    /// The public half.
+    /// The public half, as others check tokens with it.
     pub fn public_key(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
@@ -48,7 +49,7 @@ impl SigningKey {
 
     /// Whether `signature` is ours and of that message.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        UnparsedPublicKey::new(&ED25519, self.pair.public_key().as_ref()).verify(message, signature).is_ok()
+        UnparsedPublicKey::new(&ED25519, self.public_key()).verify(message, signature).is_ok()
     }
 
     /// `payload` as visible ASCII that only we can make. It is not secret, only unforgeable. `purpose` keeps one kind
@@ -56,17 +57,23 @@ impl SigningKey {
     pub fn seal(&self, purpose: &str, payload: &[u8]) -> String {
         let payload = BASE64.encode(payload);
         let tag = hmac::sign(&self.mac, mac_input(purpose, &payload).as_bytes());
-        format!("{payload}.{}", BASE64.encode(tag))
+        format!("{}.{payload}.{}", self.kid, BASE64.encode(tag))
     }
 
     /// The payload of a string that we sealed for that purpose. Each has exactly one accepted spelling: the MAC is over
     /// the encoded text, and the decoder refuses stray bits.
     pub fn unseal(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
-        let (payload, tag) = sealed.split_once('.')?;
+        let (kid, sealed) = sealed.split_once('.')?;
+        let (payload, tag) = sealed.split_once('.').filter(|_| kid == self.kid)?;
         let tag = BASE64.decode(tag).ok()?;
         hmac::verify(&self.mac, mac_input(purpose, payload).as_bytes(), &tag).ok()?;
         BASE64.decode(payload).ok()
     }
+}
+
+/// The name of the key that a sealed string says it was sealed with.
+pub fn kid_of_sealed(sealed: &str) -> &str {
+    sealed.split_once('.').map_or("", |(kid, _)| kid)
 }
 
 impl std::fmt::Debug for SigningKey {

@@ -2,30 +2,50 @@
 //!
 //! [`Gate::authenticate`] turns a bearer token into a [`Principal`](quad_core::Principal), [`Gate::mint`] makes such
 //! tokens, and [`Gate::open_session`] gives a legacy client the signed string that it calls its session. All three
-//! hang on one signing key, which [`KeyHome`] keeps: a 0600 file beside SQLite, an encrypted row on PostgreSQL.
+//! hang on the signing keys, which [`KeyHome`] keeps: a 0600 file beside SQLite, encrypted rows on PostgreSQL. What a token
+//! claims counts only within its holder's registration ([`AgentRecord`]); tokens of an external [`Issuer`] are checked with
+//! the issuer's own keys, and [`Rates`] says how many requests a tenant may send.
 //!
 //! The gate decides *who*, never *what they may do with which address*: that is decided from the address's shape, by
 //! the resolver. It knows no socket and no protocol message; it is handed the text of an `Authorization` header.
 //! No token, key or session id is ever logged.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod gate;
 mod grant;
+mod issuer;
+mod jwk;
 mod jws;
 mod key;
+mod key_file;
 mod key_home;
-mod limits;
+mod keyring;
+mod keys;
+pub mod limits;
+mod rate;
 mod refusal;
+mod refusals;
+mod reloaded;
+mod rotation;
 mod schema;
+mod scope_hash;
+mod sealer;
 mod secret_file;
 mod session;
 mod sign;
+mod strict_json;
 mod token;
 mod verdicts;
 
+pub use agent::{AgentRecord, AgentState, RegisterRequest};
 pub use gate::Gate;
+pub use issuer::{ClaimNames, Issuer, IssuerConfig};
+pub use jwk::Algorithm;
 pub use key_home::KeyHome;
+pub use rate::{RateLimit, Rates};
 pub use refusal::{Reason, Refusal};
+pub use rotation::KeyRecord;
 pub use schema::COMPONENT;
 pub use session::{Session, SessionRefusal};
 pub use sign::Signature;

@@ -1,6 +1,6 @@
 //! Why a credential was not accepted.
 
-use quad_core::Error;
+use quad_core::{Error, TenantId};
 
 /// A credential that was not accepted. Displays as one sentence that is safe to show: it says what is wrong with the
 /// credential and repeats nothing of it.
@@ -8,6 +8,15 @@ use quad_core::Error;
 pub struct Refusal {
     /// What is wrong.
     pub reason: Reason,
+    /// Whose credential it was, if that much is proven: it was signed, and its holder is registered.
+    pub(crate) holder: Option<Holder>,
+}
+
+/// Somebody who is registered, whether or not they may come in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Holder {
+    pub(crate) tenant: TenantId,
+    pub(crate) subject: String,
 }
 
 /// What is wrong with a credential.
@@ -15,11 +24,15 @@ pub struct Refusal {
 pub enum Reason {
     /// There is no bearer token.
     Missing,
-    /// Longer than any token of ours.
+    /// More bytes than any token that is accepted here.
     TooLong,
-    /// Not a compact JWS with the header and claims that ours have.
+    /// Not a compact JWS with the header and claims that are needed.
     Malformed,
-    /// Signed with a key that is not ours.
+    /// A name stands twice in its header or its claims.
+    DuplicateClaim,
+    /// Signed in a way that is not accepted, or not at all.
+    Algorithm,
+    /// Signed with a key that is not known here.
     UnknownKey,
     /// The signature does not fit.
     BadSignature,
@@ -31,24 +44,78 @@ pub enum Reason {
     Expired,
     /// Its time has not come.
     NotYetValid,
-    /// Signed by us, but no such token or agent is registered.
+    /// Made to live longer than tokens of its issuer may.
+    LivesTooLong,
+    /// Well signed, but no such token is registered.
     Unregistered,
     /// Taken back.
     Revoked,
+    /// Its holder is not registered.
+    AgentUnregistered,
+    /// Its holder is halted until somebody restores it.
+    AgentQuarantined,
+    /// Its holder's registration was taken back for good.
+    AgentRevoked,
+    /// Its holder's registration does not say what its grants hash to.
+    ScopeHashMissing,
+    /// Its holder's grants are not what was registered.
+    ScopeHashMismatch,
+    /// It claims scopes beyond its holder's grants.
+    ScopeExceeded,
     /// Not the credential's fault: the registry could not be asked.
     Failed(Error),
 }
 
-impl Refusal {
-    /// The stable code: `auth_token_missing`, `auth_token_expired`, `auth_token_invalid`; `INTERNAL` for a failure of
-    /// ours.
+impl Reason {
+    /// The reason as one stable word, for programs and for the audit.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Reason::Missing => "missing",
+            Reason::TooLong => "too_long",
+            Reason::Malformed => "malformed",
+            Reason::DuplicateClaim => "duplicate_claim",
+            Reason::Algorithm => "algorithm",
+            Reason::UnknownKey => "unknown_key",
+            Reason::BadSignature => "bad_signature",
+            Reason::WrongIssuer => "wrong_issuer",
+            Reason::WrongAudience => "wrong_audience",
+            Reason::Expired => "expired",
+            Reason::NotYetValid => "not_yet_valid",
+            Reason::LivesTooLong => "lives_too_long",
+            Reason::Unregistered => "unregistered",
+            Reason::Revoked => "revoked",
+            Reason::AgentUnregistered => "agent_unregistered",
+            Reason::AgentQuarantined => "agent_quarantined",
+            Reason::AgentRevoked => "agent_revoked",
+            Reason::ScopeHashMissing => "scope_hash_missing",
+            Reason::ScopeHashMismatch => "scope_hash_mismatch",
+            Reason::ScopeExceeded => "scope_exceeded",
+            Reason::Failed(_) => "failed",
+        }
+    }
+
+    /// The code of the envelope. Coarser than the reason: clients decide by it whether a new token would help.
     pub fn code(&self) -> &'static str {
-        match &self.reason {
+        match self {
             Reason::Missing => "auth_token_missing",
             Reason::Expired => "auth_token_expired",
+            Reason::AgentUnregistered | Reason::AgentQuarantined | Reason::AgentRevoked => {
+                "agent_not_registered"
+            }
+            Reason::ScopeHashMissing => "agent_scope_hash_missing",
+            Reason::ScopeHashMismatch => "agent_scope_hash_mismatch",
+            Reason::ScopeExceeded => "agent_scope_exceeded",
             Reason::Failed(_) => "INTERNAL",
             _ => "auth_token_invalid",
         }
+    }
+}
+
+impl Refusal {
+    /// The stable code, such as `auth_token_missing`, `auth_token_expired`, `auth_token_invalid` or
+    /// `agent_not_registered`; `INTERNAL` for a failure of ours.
+    pub fn code(&self) -> &'static str {
+        self.reason.code()
     }
 
     /// Whether there was no bearer token at all.
@@ -68,22 +135,38 @@ impl Refusal {
             _ => None,
         }
     }
+
+    /// The refusal of somebody who is registered.
+    pub(crate) fn of(holder: Holder, reason: Reason) -> Refusal {
+        Refusal { reason, holder: Some(holder) }
+    }
 }
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.reason {
             Reason::Missing => "A bearer token is needed",
-            Reason::TooLong => "The bearer token is longer than any token of this server",
-            Reason::Malformed => "The bearer token is not a token of this server",
+            Reason::TooLong => "The bearer token is longer than any that this server accepts",
+            Reason::Malformed => "The bearer token is not one that this server can read",
+            Reason::DuplicateClaim => "The bearer token says something twice",
+            Reason::Algorithm => "The bearer token is not signed in a way that this server accepts",
             Reason::UnknownKey => "The bearer token was signed with a key that this server does not know",
             Reason::BadSignature => "The bearer token's signature does not fit",
             Reason::WrongIssuer => "The bearer token was made by another issuer",
             Reason::WrongAudience => "The bearer token was made for another server",
             Reason::Expired => "The bearer token has expired",
             Reason::NotYetValid => "The bearer token is not valid yet; compare the clocks",
+            Reason::LivesTooLong => "The bearer token lives longer than tokens of its issuer may here",
             Reason::Unregistered => "The bearer token is not registered here",
             Reason::Revoked => "The bearer token has been revoked",
+            Reason::AgentUnregistered => "The bearer token's holder is not registered here",
+            Reason::AgentQuarantined => "The bearer token's holder is quarantined",
+            Reason::AgentRevoked => "The bearer token's holder has been revoked",
+            Reason::ScopeHashMissing => "The registration of the bearer token's holder has no scope hash",
+            Reason::ScopeHashMismatch => {
+                "The grants of the bearer token's holder are not what was registered"
+            }
+            Reason::ScopeExceeded => "The bearer token claims more than its holder is granted",
             Reason::Failed(error) => error.message(),
         })
     }
@@ -97,12 +180,12 @@ impl std::error::Error for Refusal {
 
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Refusal {
-        Refusal { reason }
+        Refusal { reason, holder: None }
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
-        Refusal { reason: Reason::Failed(error) }
+        Reason::Failed(error).into()
     }
 }

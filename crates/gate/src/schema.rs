@@ -1,12 +1,15 @@
 //! The gate's tables.
 
-use quad_store::Component;
+use quad_core::{Result, ScopeSet, TenantId};
+use quad_store::{Component, Sql as _, Store, params};
+
+use crate::scope_hash;
 
 /// What the gate keeps in the database.
 ///
 /// `gate_key` belongs to the server, not to a tenant; its rows stand under the tenant `system`. `gate_session` holds a
 /// session only once it has ended or has subscriptions: all else about it is in its signed id.
-pub const COMPONENT: Component = Component { name: "gate", migrations: &[FIRST] };
+pub const COMPONENT: Component = Component { name: "gate", migrations: &[FIRST, SECOND] };
 
 const FIRST: &str = "
 CREATE TABLE gate_key (
@@ -58,3 +61,69 @@ CREATE TABLE gate_subscription (
     PRIMARY KEY (tenant_id, id_hash, uri)
 );
 ";
+
+/// Several keys, and a registry that says what its grants hash to. A token without a `kid` was signed with the oldest key.
+/// A dropped key is remembered under the tenant `system`, beside SQLite too: there the keys are in a file, of which an old
+/// copy may come back.
+const SECOND: &str = "
+ALTER TABLE gate_key ADD COLUMN retired_at BIGINT;
+
+ALTER TABLE gate_token ADD COLUMN kid TEXT;
+
+ALTER TABLE gate_agent ADD COLUMN scope_hash TEXT;
+
+CREATE TABLE gate_dropped_key (
+    tenant_id TEXT NOT NULL,
+    kid TEXT NOT NULL,
+    dropped_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, kid)
+);
+";
+
+/// What the second migration could not do in SQL: the hash of every registration that has none. Keccak is no SQL function.
+pub(crate) async fn fill_scope_hashes(store: &Store) -> Result<()> {
+    // The only look across tenants, as in every migration; each row is then written under its own.
+    let system = TenantId::system();
+    let bare = store.read(&system, |snapshot| {
+        let rows = snapshot
+            .query("SELECT tenant_id, subject, scopes FROM gate_agent WHERE scope_hash IS NULL", &[])?;
+        let row = |row: &quad_store::Row| {
+            Ok((TenantId::new(row.text(0)?), row.text(1)?.to_owned(), row.text(2)?.to_owned()))
+        };
+        rows.iter().map(row).collect::<Result<Vec<_>>>()
+    });
+    for (tenant, subject, scopes) in bare.await? {
+        let hash = scope_hash::of(&ScopeSet::parse(&scopes));
+        let fill = store.jot(&tenant, move |tx| {
+            let tenant = tx.tenant().as_str().to_owned();
+            tx.execute(
+                "UPDATE gate_agent SET scope_hash = $4 \
+                 WHERE tenant_id = $1 AND subject = $2 AND scopes = $3 AND scope_hash IS NULL",
+                params![tenant, subject.as_str(), scopes.as_str(), hash.as_str()],
+            )?;
+            Ok(())
+        });
+        fill.await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::tests::{KNOWN, gates, outcome};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_registration_from_before_the_hash_gets_one_at_the_next_start() {
+        for test in gates().await {
+            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+            let hash = test.gate.agents(&test.place.tenant).await.unwrap()[0].scope_hash.clone();
+            assert!(hash.is_some());
+            test.tamper("UPDATE gate_agent SET scope_hash = NULL WHERE tenant_id = $1").await;
+            test.tamper("UPDATE gate_token SET kid = NULL WHERE tenant_id = $1").await;
+            assert_eq!(outcome(&test.gate, &minted.token).await, "scope_hash_missing");
+            let restarted = test.another_process().await;
+            assert_eq!(restarted.agents(&test.place.tenant).await.unwrap()[0].scope_hash, hash);
+            assert_eq!(outcome(&restarted, &minted.token).await, "ok");
+        }
+    }
+}

@@ -1,8 +1,9 @@
-//! A secret of 32 bytes in a file that only its owner can read.
+//! Secrets in files that only their owner can read.
 //!
-//! Several processes may start at once on one data directory, so the file appears complete or not at all: it is written
-//! under another name and then *linked* to its own. A link never overwrites; whoever comes second reads the first's.
-//! The content is one line of base64url, so that a person can copy it.
+//! Several processes may start at once on one data directory, so a file appears complete or not at all: it is written
+//! under another name and then *linked* to its own. A link never overwrites; whoever comes second reads the first's. Where
+//! a file shall be replaced, it is renamed instead. A secret of 32 bytes is one line of base64url, so that a person can
+//! copy it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -19,32 +20,42 @@ pub fn read_or_create(path: &Path) -> Result<[u8; 32]> {
     match read(path)? {
         Some(secret) => Ok(secret),
         None => {
-            create(path, &key::random()?)?;
-            read(path)?.ok_or_else(|| failed(path, "it vanished while it was being made"))
+            create_text(path, &format!("{}\n", BASE64.encode(key::random::<32>()?)))?;
+            read(path)?.ok_or_else(|| vanished(path))
         }
     }
 }
 
 /// The secret in that file, `None` if there is no such file.
 pub fn read(path: &Path) -> Result<Option<[u8; 32]>> {
+    // More than a line of ours has, so that a longer file does not pass.
+    let Some(line) = read_text(path, 64)? else { return Ok(None) };
+    let secret = BASE64.decode(line.trim()).ok().and_then(|bytes| bytes.try_into().ok());
+    secret.map(Some).ok_or_else(|| damaged(path))
+}
+
+/// The first `bytes_max` bytes of a file that only its owner can read, `None` if there is no such file.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, &error.to_string()).because(error)),
     };
     refuse_if_others_can_read(path, &file)?;
-    let mut line = String::new();
-    // More than a line of ours has, so that a longer file does not pass.
-    let length = file.take(64).read_to_string(&mut line);
-    let secret =
-        length.ok().and_then(|_| BASE64.decode(line.trim()).ok()).and_then(|bytes| bytes.try_into().ok());
-    match secret {
-        Some(secret) => Ok(Some(secret)),
-        None => {
-            Err(Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
-                .hint("Put it back from a backup: without it, no token made so far can be checked any more"))
-        }
-    }
+    let mut text = String::new();
+    file.take(bytes_max).read_to_string(&mut text).map_err(|_| damaged(path))?;
+    Ok(Some(text))
+}
+
+/// The error of a file that holds something else.
+pub fn damaged(path: &Path) -> Error {
+    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
+        .hint("Put it back from a backup: without it, no token made so far can be checked any more")
+}
+
+/// The error of a file that was there a moment ago.
+pub fn vanished(path: &Path) -> Error {
+    failed(path, "it vanished while it was being made")
 }
 
 #[cfg(unix)]
@@ -67,29 +78,40 @@ fn refuse_if_others_can_read(_path: &Path, _file: &File) -> Result<()> {
 }
 
 /// Makes the file, unless somebody else has just made it.
-fn create(path: &Path, secret: &[u8; 32]) -> Result<()> {
+pub fn create_text(path: &Path, text: &str) -> Result<()> {
+    write(path, text, |draft, path| match fs::hard_link(draft, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(draft),
+        linked => linked.and_then(|()| fs::remove_file(draft)),
+    })
+}
+
+/// Puts the file in place of the one that is there. Readers see the one or the other, and never a part.
+pub fn replace_text(path: &Path, text: &str) -> Result<()> {
+    write(path, text, |draft, path| fs::rename(draft, path))
+}
+
+/// Writes a draft beside the file and lets `publish` give it its name.
+fn write(path: &Path, text: &str, publish: impl FnOnce(&Path, &Path) -> std::io::Result<()>) -> Result<()> {
     let failing = |error: std::io::Error| failed(path, &error.to_string()).because(error);
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failing)?;
     let draft = path.with_extension(format!("key.{}", id::ulid()?));
-    let linked = write_draft(&draft, secret).and_then(|()| match fs::hard_link(&draft, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
-    });
-    // The draft goes whatever happened; if even that fails, the first cause is the one to report.
-    let removed = fs::remove_file(&draft);
-    linked.map_err(failing)?;
-    removed.map_err(failing)?;
+    let published = write_draft(&draft, text).and_then(|()| publish(&draft, path));
+    if published.is_err() {
+        // The first cause is the one to report.
+        let _ = fs::remove_file(&draft);
+    }
+    published.map_err(failing)?;
     sync_folder(folder).map_err(failing)
 }
 
-fn write_draft(draft: &Path, secret: &[u8; 32]) -> std::io::Result<()> {
+fn write_draft(draft: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(draft)?;
-    file.write_all(format!("{}\n", BASE64.encode(secret)).as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 

@@ -84,26 +84,26 @@ impl Gate {
             "x": expires_at.0,
             "n": BASE64.encode(key::random::<12>()?),
         });
-        Ok(self.key.seal(PURPOSE, payload.to_string().as_bytes()))
+        Ok(self.keys.known().current().seal(PURPOSE, payload.to_string().as_bytes()))
     }
 
     /// The session of that id, if it is `caller`'s and still open. One primary-key read: what this process saw a moment
     /// ago would not do, since another node may have ended the session since.
     pub async fn check_session(&self, caller: &Principal, id: &str) -> Result<Session, SessionRefusal> {
-        let opened = self.unseal_session(caller, id)?;
+        let opened = self.unseal_session(caller, id).await?;
         self.store.read(&caller.tenant, move |snapshot| refuse_if_ended(snapshot, &opened.id_hash)).await?;
         Ok(Session { revision: opened.revision })
     }
 
     /// Ends a session and its subscriptions, in every process.
     pub async fn end_session(&self, caller: &Principal, id: &str) -> Result<()> {
-        let opened = self.unseal_session(caller, id)?;
+        let opened = self.unseal_session(caller, id).await?;
         self.store.jot(&caller.tenant, move |tx| end(tx, &opened)).await
     }
 
     /// Adds an address to those of which the session wants to hear. Once more does no harm.
     pub async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
-        let opened = self.unseal_session(caller, id)?;
+        let opened = self.unseal_session(caller, id).await?;
         if uri.len() > limits::SUBSCRIPTION_URI_BYTES {
             return Err(
                 Error::bad_input("The address is longer than any address can be").with_code("INVALID_URI")
@@ -115,7 +115,7 @@ impl Gate {
 
     /// Takes an address away again; one that was never added as well.
     pub async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
-        let opened = self.unseal_session(caller, id)?;
+        let opened = self.unseal_session(caller, id).await?;
         let uri = uri.to_owned();
         self.store
             .jot(&caller.tenant, move |tx| {
@@ -132,7 +132,7 @@ impl Gate {
 
     /// The addresses of which the session wants to hear, in the order in which they were added.
     pub async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>> {
-        let opened = self.unseal_session(caller, id)?;
+        let opened = self.unseal_session(caller, id).await?;
         self.store
             .read(&caller.tenant, move |snapshot| {
                 refuse_if_ended(snapshot, &opened.id_hash)?;
@@ -147,11 +147,11 @@ impl Gate {
     }
 
     /// What the id says, if we made it for this caller and its time is not over. No look at the database.
-    fn unseal_session(&self, caller: &Principal, id: &str) -> Result<Opened> {
+    async fn unseal_session(&self, caller: &Principal, id: &str) -> Result<Opened> {
         if id.len() > limits::SESSION_ID_BYTES {
             return Err(not_found());
         }
-        let payload = self.key.unseal(PURPOSE, id).ok_or_else(not_found)?;
+        let payload = self.keys.unseal(PURPOSE, id).await?.ok_or_else(not_found)?;
         let payload: Value = serde_json::from_slice(&payload).map_err(Error::internal)?;
         let text = |name: &str| payload.get(name).and_then(Value::as_str);
         let (Some(revision), Some(expires_at)) = (text("r"), payload.get("x").and_then(Value::as_i64)) else {
@@ -299,10 +299,11 @@ mod tests {
         let test = &gates().await[0];
         let me = caller(test, "me");
         let id = test.gate.open_session(&me, "2025-06-18").unwrap();
-        let (payload, tag) = id.split_once('.').unwrap();
+        let [kid, payload, tag] = id.split('.').collect::<Vec<_>>().try_into().unwrap();
         let expired = test.gate.seal_session(&me, "2025-06-18", Timestamp::now()).unwrap();
-        let other_purpose = test.gate.key.seal("cursor", &BASE64.decode(payload).unwrap());
-        let forged = format!("{}.{tag}", BASE64.encode(br#"{"t":"t","s":"me","r":"x","x":9999999999999}"#));
+        let other_purpose = test.gate.keys.known().current().seal("cursor", &BASE64.decode(payload).unwrap());
+        let forged =
+            format!("{kid}.{}.{tag}", BASE64.encode(br#"{"t":"t","s":"me","r":"x","x":9999999999999}"#));
         for bad in ["", ".", payload, &expired, &other_purpose, &forged, &"x".repeat(2_000)] {
             assert!(is_not_found(&test.gate, &me, bad).await, "{bad}");
             assert_eq!(test.gate.subscriptions(&me, bad).await.unwrap_err().kind(), Kind::NotFound);

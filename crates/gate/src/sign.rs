@@ -14,13 +14,15 @@ pub struct Signature {
 }
 
 impl Gate {
-    /// Signs with the key that signs tokens. What is signed must say what it is: a token's signed part is base64 with a
+    /// Signs with the key that signs tokens, as far as this process knows which one that is. What is signed must say what it is: a token's signed part is base64 with a
     /// dot in it, so nothing that begins with a word and a line break can pass as one.
     pub fn sign(&self, message: &[u8]) -> Signature {
+        let ring = self.keys.known();
+        let key = ring.current();
         Signature {
-            kid: self.key.kid().to_owned(),
-            public_key: self.key.public_key().to_vec(),
-            signature: self.key.sign(message),
+            kid: key.kid().to_owned(),
+            public_key: key.public_key().to_vec(),
+            signature: key.sign(message),
         }
     }
 }

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use quad_core::{
-    Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, Version,
-    typed_id,
+    Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
 };
 use quad_store::{Row, Sql, Tx, Writer, params};
 use serde_json::{Value, json};
 
+use crate::agent::{self, AgentRecord, Meeting};
 use crate::gate::Gate;
 use crate::jws::{self, Claims};
 use crate::{grant, limits};
@@ -119,37 +119,34 @@ fn list_tag() -> Tag {
     Tag::new("gate:tokens")
 }
 
-/// The tag that a change of that holder's state touches.
-pub(crate) fn holder_tag(subject: &str) -> Tag {
-    Tag::new(format!("gate:agent:{subject}"))
-}
-
 /// How a signed token stands in the registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Registered, as its holder is, and not revoked.
-    Good,
-    /// The token or its holder is unknown, or the holder is not active.
-    Unregistered,
-    /// Taken back.
-    Revoked,
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    /// It was taken back.
+    pub(crate) revoked: bool,
+    /// The key that signed it was taken out.
+    pub(crate) key_was_dropped: bool,
+    /// Its holder's registration.
+    pub(crate) agent: Option<AgentRecord>,
 }
 
-/// How that token stands, and at which version.
-pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str) -> Result<(Standing, Version)> {
-    let tenant = sql.tenant().as_str().to_owned();
+/// How that token of that holder, signed with that key, stands; `None` if there is no such token.
+pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str, kid: &str) -> Result<Option<Standing>> {
+    let tenant = sql.tenant().clone();
     let row = sql.query_opt(
-        "SELECT t.revoked_at FROM gate_token t \
-         JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
-         WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3 AND a.state = 'active'",
-        params![tenant, id, subject],
+        "SELECT t.revoked_at, \
+         (SELECT COUNT(*) FROM gate_dropped_key k WHERE k.tenant_id = 'system' AND k.kid = $4), \
+         a.subject, a.kind, a.scopes, a.scope_hash, a.state, a.created_at, a.updated_at FROM gate_token t \
+         LEFT JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
+         WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3",
+        params![tenant.as_str(), id, subject, kid],
     )?;
-    let standing = match row {
-        None => Standing::Unregistered,
-        Some(row) if row.opt_int(0)?.is_some() => Standing::Revoked,
-        Some(_) => Standing::Good,
+    let Some(row) = row else { return Ok(None) };
+    let agent = match row.opt_text(2)? {
+        None => None,
+        Some(_) => Some(AgentRecord::from_row(&tenant, &row, 2)?),
     };
-    Ok((standing, sql.version()))
+    Ok(Some(Standing { revoked: row.opt_int(0)?.is_some(), key_was_dropped: row.int(1)? > 0, agent }))
 }
 
 impl Gate {
@@ -170,7 +167,9 @@ impl Gate {
             issued_at,
             expires_at: Timestamp(issued_at.plus_ms(ttl_ms).0.div_euclid(1_000) * 1_000),
         };
-        let token = jws::sign(&self.key, &claims);
+        // As they are now: another process may have rotated them.
+        let ring = self.keys.now().await?;
+        let token = jws::sign(ring.current(), &claims);
         if token.len() > limits::TOKEN_BYTES {
             return Err(Error::bad_input("So many scopes do not fit into a token")
                 .hint("Use wildcards such as table:*")
@@ -192,8 +191,8 @@ impl Gate {
             .input("scopes", record.scopes.to_string())
             .output("token_id", record.id.as_str());
         let writer = Writer { tenant: record.tenant.clone(), proof: None };
-        let row = record.clone();
-        self.store.write(&writer, event, move |tx| insert(tx, &row)).await?;
+        let (row, kid) = (record.clone(), ring.current().kid().to_owned());
+        self.store.write(&writer, event, move |tx| insert(tx, &row, &kid)).await?;
         Ok(Minted { token, record })
     }
 
@@ -234,13 +233,11 @@ impl Gate {
     }
 }
 
-fn insert(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
-    // Two tokens for one holder at once: the second must see the first's registration, or the union loses one.
-    tx.lock(&format!("gate:agent:{}", record.subject))?;
-    register_holder(tx, record)?;
+fn insert(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> {
+    agent::register(tx, &record.subject, record.kind, &record.scopes, Meeting::Add)?;
     tx.execute(
-        "INSERT INTO gate_token (tenant_id, id, subject, kind, scopes, created_at, expires_at, revoked_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, NULL)",
+        "INSERT INTO gate_token (tenant_id, id, subject, kind, scopes, created_at, expires_at, revoked_at, kid) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8)",
         params![
             record.tenant.as_str(),
             record.id.as_str(),
@@ -248,42 +245,12 @@ fn insert(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
             record.kind.as_str(),
             record.scopes.to_string(),
             record.created_at,
-            record.expires_at
+            record.expires_at,
+            kid
         ],
     )?;
     tx.touch(tag(&record.id));
     tx.touch(list_tag());
-    Ok(())
-}
-
-fn register_holder(tx: &mut Tx<'_>, record: &TokenRecord) -> Result<()> {
-    let found = tx.query_opt(
-        "SELECT kind, scopes FROM gate_agent WHERE tenant_id = $1 AND subject = $2",
-        params![record.tenant.as_str(), record.subject.as_str()],
-    )?;
-    let mut scopes = record.scopes.clone();
-    if let Some(row) = found {
-        let kind = row.text(0)?;
-        if kind != record.kind.as_str() {
-            let message =
-                format!("{} is registered as {kind}, not as {}", record.subject, record.kind.as_str());
-            return Err(Error::new(Kind::Conflict, "SUBJECT_KIND_DIFFERS", message)
-                .hint("A program and a person need two subjects: choose another one for this token"));
-        }
-        scopes = ScopeSet::parse(row.text(1)?).iter().chain(record.scopes.iter()).collect();
-    }
-    tx.execute(
-        "INSERT INTO gate_agent (tenant_id, subject, kind, scopes, state, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, 'active', $5, $5) \
-         ON CONFLICT (tenant_id, subject) DO UPDATE SET scopes = excluded.scopes, updated_at = excluded.updated_at",
-        params![
-            record.tenant.as_str(),
-            record.subject.as_str(),
-            record.kind.as_str(),
-            scopes.to_string(),
-            tx.now()
-        ],
-    )?;
     Ok(())
 }
 
@@ -312,17 +279,6 @@ fn no_such_token(id: &str) -> Error {
 mod tests {
     use super::*;
     use crate::gate::tests::{KNOWN, TestGate, gates};
-
-    /// Everything that the audit says about the tenant.
-    async fn audit(test: &TestGate) -> String {
-        let bodies = test.place.store.read(&test.place.tenant, |snapshot| {
-            let tenant = snapshot.tenant().as_str().to_owned();
-            let rows =
-                snapshot.query("SELECT body FROM audit_block WHERE tenant_id = $1", params![tenant])?;
-            rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<Vec<_>>>()
-        });
-        bodies.await.unwrap().join("\n")
-    }
 
     async fn registered_scopes(test: &TestGate, subject: &'static str) -> String {
         let scopes = test.place.store.read(&test.place.tenant, move |snapshot| {
@@ -360,7 +316,7 @@ mod tests {
         for test in gates().await {
             let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
             test.gate.revoke(&test.place.tenant, &minted.record.id, "operator").await.unwrap();
-            let audit = audit(&test).await;
+            let audit = test.audit(&test.place.tenant).await;
             for told in ["token.minted", "token.revoked", "operator", &minted.record.id] {
                 assert!(audit.contains(told), "{told}: {audit}");
             }

@@ -30,14 +30,17 @@ pub struct Verdicts(Mutex<HashMap<Fingerprint, Verdict>>);
 struct Verdict {
     principal: Principal,
     forget_at: Timestamp,
+    /// Which state of an external issuer's keys it rests on.
+    mark: u64,
 }
 
 impl Verdicts {
-    /// Who holds that token, if it is remembered.
-    pub fn get(&self, token: &Fingerprint, now: Timestamp) -> Option<Principal> {
+    /// Who holds that token, if it is remembered from under the same mark: once an issuer's keys have changed, everything is
+    /// found out again.
+    pub fn get(&self, token: &Fingerprint, now: Timestamp, mark: u64) -> Option<Principal> {
         let mut verdicts = self.lock();
         let verdict = verdicts.get(token)?;
-        if verdict.forget_at <= now {
+        if verdict.forget_at <= now || verdict.mark != mark {
             verdicts.remove(token);
             return None;
         }
@@ -45,7 +48,14 @@ impl Verdicts {
     }
 
     /// Remembers who holds a token, for a while and not beyond `expires_at`.
-    pub fn put(&self, token: Fingerprint, principal: Principal, now: Timestamp, expires_at: Timestamp) {
+    pub fn put(
+        &self,
+        token: Fingerprint,
+        principal: Principal,
+        now: Timestamp,
+        expires_at: Timestamp,
+        mark: u64,
+    ) {
         let forget_at = expires_at.min(now.plus_ms(limits::VERDICT_AGE_MS));
         let mut verdicts = self.lock();
         if verdicts.len() >= limits::VERDICTS && !verdicts.contains_key(&token) {
@@ -58,7 +68,7 @@ impl Verdicts {
                 verdicts.remove(&oldest);
             }
         }
-        verdicts.insert(token, Verdict { principal, forget_at });
+        verdicts.insert(token, Verdict { principal, forget_at, mark });
     }
 
     /// Forgets a token.
@@ -86,14 +96,14 @@ mod tests {
     }
 
     fn tenant_of(verdicts: &Verdicts, token: &str, now: Timestamp) -> Option<String> {
-        verdicts.get(&fingerprint(token), now).map(|principal| principal.tenant.to_string())
+        verdicts.get(&fingerprint(token), now, 0).map(|principal| principal.tenant.to_string())
     }
 
     #[test]
     fn remembers_until_the_token_ends_or_the_verdict_ages() {
         let verdicts = Verdicts::default();
-        verdicts.put(fingerprint("a"), holder("t1"), NOW, NOW.plus_ms(10));
-        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER);
+        verdicts.put(fingerprint("a"), holder("t1"), NOW, NOW.plus_ms(10), 0);
+        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER, 0);
         assert_eq!(tenant_of(&verdicts, "a", NOW.plus_ms(9)).as_deref(), Some("t1"));
         assert_eq!(tenant_of(&verdicts, "a", NOW.plus_ms(10)), None);
         assert_eq!(tenant_of(&verdicts, "b", NOW.plus_ms(limits::VERDICT_AGE_MS - 1)).as_deref(), Some("t2"));
@@ -102,10 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_ends_with_the_keys_that_it_rests_on() {
+        let verdicts = Verdicts::default();
+        verdicts.put(fingerprint("a"), holder("t1"), NOW, LATER, 7);
+        assert!(verdicts.get(&fingerprint("a"), NOW, 7).is_some());
+        assert!(verdicts.get(&fingerprint("a"), NOW, 8).is_none());
+    }
+
+    #[test]
     fn forgets_one_and_only_one() {
         let verdicts = Verdicts::default();
-        verdicts.put(fingerprint("a"), holder("t1"), NOW, LATER);
-        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER);
+        verdicts.put(fingerprint("a"), holder("t1"), NOW, LATER, 0);
+        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER, 0);
         verdicts.forget(&fingerprint("a"));
         assert_eq!(tenant_of(&verdicts, "a", NOW), None);
         assert_eq!(tenant_of(&verdicts, "b", NOW).as_deref(), Some("t2"));
@@ -115,7 +133,7 @@ mod tests {
     fn never_holds_more_than_its_bound_and_drops_the_oldest() {
         let verdicts = Verdicts::default();
         for index in 0..=limits::VERDICTS as i64 {
-            verdicts.put(fingerprint(&index.to_string()), holder("t"), NOW.plus_ms(index), LATER);
+            verdicts.put(fingerprint(&index.to_string()), holder("t"), NOW.plus_ms(index), LATER, 0);
         }
         assert_eq!(verdicts.lock().len(), limits::VERDICTS);
         let now = NOW.plus_ms(limits::VERDICTS as i64);

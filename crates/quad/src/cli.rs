@@ -105,6 +105,16 @@ pub enum Command {
     },
     /// The audit trail: what happened, and the proof of it
     Audit(Audit),
+    /// Agents: who is registered, with what, and whether they may come in
+    Agent {
+        #[command(subcommand)]
+        command: AgentCommand,
+    },
+    /// The keys that sign tokens and sessions
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
     /// Print the completion script of a shell
     Completions {
         /// The shell
@@ -332,6 +342,53 @@ pub struct Tail {
     pub until: Option<Timestamp>,
 }
 
+/// `quad agent …`
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// List the agents and people that are registered
+    List,
+    /// Register an agent with exactly these scopes, or change those of one that is registered
+    Register {
+        /// Its name
+        subject: String,
+        /// Whether that is a program or a person
+        #[arg(long, value_name = "agent|user", default_value = "agent")]
+        kind: KindArg,
+        /// What it may do at most: scopes separated by spaces
+        #[arg(long, value_name = "SCOPES")]
+        scope: String,
+    },
+    /// Keep an agent out until it is restored; it stops with the next call
+    Quarantine {
+        /// Its name
+        subject: String,
+    },
+    /// Let an agent in again that was quarantined
+    Restore {
+        /// Its name
+        subject: String,
+    },
+    /// Keep an agent out for good; it stops with the next call
+    Revoke {
+        /// Its name
+        subject: String,
+    },
+}
+
+/// `quad key …`
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Make a new key that signs from now on; tokens of the old ones stay good
+    Rotate,
+    /// List the keys, without their secrets
+    List,
+    /// Take a key out for good, and with it every token that it signed
+    Drop {
+        /// Its name, as `quad key list` shows it
+        kid: String,
+    },
+}
+
 /// A program or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KindArg {
@@ -339,6 +396,15 @@ pub enum KindArg {
     Agent,
     /// A person.
     User,
+}
+
+impl From<KindArg> for quad_core::PrincipalKind {
+    fn from(kind: KindArg) -> quad_core::PrincipalKind {
+        match kind {
+            KindArg::Agent => quad_core::PrincipalKind::Agent,
+            KindArg::User => quad_core::PrincipalKind::User,
+        }
+    }
 }
 
 /// Reads `45s`, `30m`, `12h` or `90d`.

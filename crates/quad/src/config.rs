@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use quad_core::{Error, Kind, Result, nearest};
+use quad_gate::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
 use quad_store::Location;
 
 use crate::cli::{Common, Serve, Tools};
@@ -24,7 +25,18 @@ const KEYS: &[&str] = &[
     "allowed_hosts",
     "public_url",
     "tools",
+    "rate_limit",
+    "issuer",
 ];
+
+/// The keys of `rate_limit`.
+const RATE_KEYS: &[&str] = &["per_second", "burst"];
+
+/// The keys of `[issuer]`.
+const ISSUER_KEYS: &[&str] = &["issuer", "audience", "jwks_file", "algorithms", "auto_register", "claims"];
+
+/// The keys of `[issuer.claims]`.
+const CLAIM_KEYS: &[&str] = &["tenant", "subject", "kind", "scopes"];
 
 /// The variables that mean something to us.
 const VARIABLES: &[&str] = &[
@@ -57,7 +69,7 @@ pub struct Config {
 }
 
 /// The settings of `quad serve`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ServeConfig {
     /// `ADDRESS:PORT`.
     pub listen: String,
@@ -69,6 +81,21 @@ pub struct ServeConfig {
     pub public_url: Option<String>,
     /// Whether all tools are listed.
     pub all_tools: bool,
+    /// How many requests a tenant may send.
+    pub rate_limit: Rate,
+    /// Who else makes tokens.
+    pub issuer: Option<IssuerConfig>,
+}
+
+/// What is said about the rate of a tenant's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// Nothing: a limit where others than this machine's owner reach the server.
+    Default,
+    /// As many as they like.
+    Unlimited,
+    /// So many.
+    Limited(RateLimit),
 }
 
 impl Config {
@@ -131,6 +158,8 @@ impl Config {
                 None => text(&self.file, "public_url")?,
             },
             all_tools: self.all_tools(flags.tools)?,
+            rate_limit: rate_limit(&self.file)?,
+            issuer: issuer(&self.file)?,
         })
     }
 
@@ -145,6 +174,84 @@ impl Config {
             Some(_) => Err(wrong_type("tools", "\"core\" or \"all\"")),
         }
     }
+}
+
+fn rate_limit(file: &toml::Table) -> Result<Rate> {
+    let Some(table) = table(file, "rate_limit", RATE_KEYS)? else { return Ok(Rate::Default) };
+    let number = |key: &str| match table.get(key) {
+        None => Ok(None),
+        Some(toml::Value::Integer(number)) => u32::try_from(*number)
+            .map(Some)
+            .map_err(|_| wrong_type(&format!("rate_limit.{key}"), "a number from 0 on")),
+        Some(_) => Err(wrong_type(&format!("rate_limit.{key}"), "a number from 0 on")),
+    };
+    let per_second = number("per_second")?.ok_or_else(|| missing("rate_limit.per_second"))?;
+    if per_second == 0 {
+        return Ok(Rate::Unlimited);
+    }
+    // Two seconds' worth, as in the default.
+    let burst = number("burst")?.unwrap_or(per_second.saturating_mul(2)).max(1);
+    Ok(Rate::Limited(RateLimit { per_second, burst }))
+}
+
+fn issuer(file: &toml::Table) -> Result<Option<IssuerConfig>> {
+    let Some(table) = table(file, "issuer", ISSUER_KEYS)? else { return Ok(None) };
+    let needed = |key: &str| {
+        let name = format!("issuer.{key}");
+        text_named(table, key, &name)?.filter(|text| !text.is_empty()).ok_or_else(|| missing(&name))
+    };
+    let algorithms = match table.get("algorithms") {
+        None => Algorithm::ALL.to_vec(),
+        Some(_) => {
+            let spelt = texts(table, "algorithms")?;
+            let known: Option<Vec<Algorithm>> = spelt.iter().map(|text| Algorithm::parse(text)).collect();
+            known.filter(|known| !known.is_empty()).ok_or_else(|| {
+                wrong_type("issuer.algorithms", "a list of \"RS256\", \"ES256\" and \"EdDSA\"")
+            })?
+        }
+    };
+    let mut claims = ClaimNames::default();
+    if let Some(names) = self::table(table, "claims", CLAIM_KEYS)? {
+        for (key, name) in [
+            ("tenant", &mut claims.tenant),
+            ("subject", &mut claims.subject),
+            ("kind", &mut claims.kind),
+            ("scopes", &mut claims.scopes),
+        ] {
+            if let Some(claim) = text_named(names, key, &format!("issuer.claims.{key}"))? {
+                *name = claim;
+            }
+        }
+    }
+    Ok(Some(IssuerConfig {
+        issuer: needed("issuer")?,
+        audience: needed("audience")?,
+        jwks_file: needed("jwks_file")?.into(),
+        algorithms,
+        claims,
+        auto_register: match table.get("auto_register") {
+            None => false,
+            Some(toml::Value::Boolean(auto_register)) => *auto_register,
+            Some(_) => return Err(wrong_type("issuer.auto_register", "true or false")),
+        },
+    }))
+}
+
+/// A table in the file, with these keys and no others.
+fn table<'f>(file: &'f toml::Table, key: &str, keys: &[&str]) -> Result<Option<&'f toml::Table>> {
+    match file.get(key) {
+        None => Ok(None),
+        Some(toml::Value::Table(table)) => {
+            check_keys(table, key, keys)?;
+            Ok(Some(table))
+        }
+        Some(_) => Err(wrong_type(key, "a table")),
+    }
+}
+
+fn missing(key: &str) -> Error {
+    Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is missing in quad.toml"))
+        .hint("docs/configuration.md shows a complete example")
 }
 
 /// A misspelt variable is as silent as a misspelt key. One that resembles none of ours belongs to somebody else.
@@ -191,25 +298,31 @@ fn read_file(named: Option<&Path>) -> Result<toml::Table> {
 fn parse(source: &str) -> Result<toml::Table> {
     let table: toml::Table =
         source.parse().map_err(|error: toml::de::Error| Error::bad_input(error.to_string()))?;
-    for key in table.keys() {
-        if !KEYS.contains(&key.as_str()) {
-            let hint = match nearest(key, KEYS.iter().copied()) {
-                Some(near) => format!("The nearest is {near}"),
-                None => format!("The keys are {}", KEYS.join(", ")),
-            };
-            return Err(
-                Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting")).hint(hint)
-            );
-        }
-    }
+    check_keys(&table, "", KEYS)?;
     Ok(table)
 }
 
+/// Refuses a key that is not one of these. `within` names the table, if it is not the whole file.
+fn check_keys(table: &toml::Table, within: &str, keys: &[&str]) -> Result<()> {
+    let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let hint = match nearest(key, keys.iter().copied()) {
+        Some(near) => format!("The nearest is {near}"),
+        None => format!("The keys are {}", keys.join(", ")),
+    };
+    let place = if within.is_empty() { String::new() } else { format!(" of {within}") };
+    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{place}")).hint(hint))
+}
+
 fn text(table: &toml::Table, key: &str) -> Result<Option<String>> {
+    text_named(table, key, key)
+}
+
+/// A text under a key that complaints call by its full name.
+fn text_named(table: &toml::Table, key: &str, name: &str) -> Result<Option<String>> {
     match table.get(key) {
         None => Ok(None),
         Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(wrong_type(key, "text in quotes")),
+        Some(_) => Err(wrong_type(name, "text in quotes")),
     }
 }
 
@@ -264,5 +377,57 @@ mod tests {
         let table = parse("listen = 4704\nallowed_hosts = [1]").unwrap();
         assert!(text(&table, "listen").unwrap_err().message().contains("text in quotes"));
         assert!(texts(&table, "allowed_hosts").is_err());
+    }
+
+    #[test]
+    fn a_rate_is_said_or_not_or_waived() {
+        let rate = |source: &str| rate_limit(&parse(source).unwrap());
+        assert_eq!(rate("").unwrap(), Rate::Default);
+        assert_eq!(rate("rate_limit = { per_second = 0 }").unwrap(), Rate::Unlimited);
+        let limited = |per_second, burst| Rate::Limited(RateLimit { per_second, burst });
+        assert_eq!(rate("rate_limit = { per_second = 10, burst = 5 }").unwrap(), limited(10, 5));
+        assert_eq!(rate("rate_limit = { per_second = 10 }").unwrap(), limited(10, 20));
+        for wrong in [
+            "rate_limit = 10",
+            "rate_limit = { burst = 1 }",
+            "rate_limit = { per_second = -1 }",
+            "rate_limit = { per_second = \"10\" }",
+            "rate_limit = { per_second = 1, brust = 1 }",
+        ] {
+            assert_eq!(rate(wrong).unwrap_err().code(), "CONFIG_INVALID", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_issuer_has_defaults_for_what_is_usual_and_none_for_whom_to_trust() {
+        let read = |source: &str| issuer(&parse(source).unwrap());
+        assert!(read("").unwrap().is_none());
+        let least = "[issuer]\nissuer = \"https://a\"\naudience = \"b\"\njwks_file = \"c.json\"\n";
+        let config = read(least).unwrap().unwrap();
+        assert_eq!((config.claims, config.auto_register), (ClaimNames::default(), false));
+        assert_eq!(config.algorithms, Algorithm::ALL);
+        let more = format!(
+            "{least}algorithms = [\"RS256\"]\nauto_register = true\nclaims = {{ subject = \"azp\" }}"
+        );
+        let config = read(&more).unwrap().unwrap();
+        assert_eq!((config.algorithms, config.auto_register), (vec![Algorithm::Rs256], true));
+        assert_eq!((config.claims.subject.as_str(), config.claims.tenant.as_str()), ("azp", "tenant_id"));
+        for line in ["issuer = ", "audience = ", "jwks_file = "] {
+            let without: String = least
+                .lines()
+                .filter(|kept| !kept.starts_with(line))
+                .map(|kept| format!("{kept}\n"))
+                .collect();
+            assert!(read(&without).unwrap_err().message().contains("is missing"), "{line}");
+        }
+        for wrong in [
+            "algorithms = [\"HS256\"]",
+            "algorithms = [\"none\"]",
+            "algorithms = []",
+            "jwks = \"x\"",
+            "claims = { sub = \"x\" }",
+        ] {
+            assert_eq!(read(&format!("{least}{wrong}")).unwrap_err().code(), "CONFIG_INVALID", "{wrong}");
+        }
     }
 }

@@ -5,21 +5,26 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use quad_core::{Error, PrincipalKind, Result};
-use quad_gate::MintRequest;
+use quad_gate::{AgentState, MintRequest};
 
 use crate::app::App;
 
 /// The subject of the token.
 const SUBJECT: &str = "agent_local";
 
-/// The kept token if it still opens the door, or else a new one.
-pub async fn ensure(app: &App) -> Result<String> {
+/// The kept token if it still opens the door, or else a new one; none if the local agent is kept out, which must not
+/// keep everybody else out.
+pub async fn ensure(app: &App) -> Result<Option<String>> {
     let file = file(app);
     if let Ok(kept) = std::fs::read_to_string(&file) {
         let kept = kept.trim().to_owned();
         if app.gate.authenticate(Some(&format!("Bearer {kept}"))).await.is_ok() {
-            return Ok(kept);
+            return Ok(Some(kept));
         }
+    }
+    let agents = app.gate.agents(&app.tenant.id).await?;
+    if agents.iter().any(|agent| agent.subject == SUBJECT && agent.state != AgentState::Active) {
+        return Ok(None);
     }
     let agent = app.local_agent();
     let request = MintRequest {
@@ -32,7 +37,7 @@ pub async fn ensure(app: &App) -> Result<String> {
     };
     let minted = app.gate.mint(request, &app.resolver.every_scope()).await?;
     keep(&file, &minted.token)?;
-    Ok(minted.token)
+    Ok(Some(minted.token))
 }
 
 /// One file a tenant: each has its own agent.

@@ -11,13 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::limits;
+use crate::limits::{self, TimeLimits};
 
 /// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,
 /// and the rest has a moment to finish.
 pub(crate) async fn run(
     listener: TcpListener,
     router: Router,
+    times: TimeLimits,
     shutdown: impl Future<Output = ()>,
     close: impl FnOnce(),
 ) {
@@ -35,7 +36,7 @@ pub(crate) async fn run(
             () = &mut shutdown => break,
             (place, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let serving = serve(stream, router.clone(), closing.subscribe());
+                    let serving = serve(stream, router.clone(), times, closing.subscribe());
                     connections.spawn(async move {
                         serving.await;
                         drop(place);
@@ -58,14 +59,14 @@ pub(crate) async fn run(
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, mut closing: watch::Receiver<bool>) {
+async fn serve(stream: TcpStream, router: Router, times: TimeLimits, mut closing: watch::Receiver<bool>) {
     // A reply is one or a few small writes; with Nagle's algorithm each would wait for the other side's acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEADERS_TIME)
+        .header_read_timeout(times.headers)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = pin!(connection);
     let mut asked_to_close = false;

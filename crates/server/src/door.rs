@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use quad_core::{BoxFuture, Error, Principal};
+use quad_core::{BoxFuture, Error, Principal, Result};
 use quad_gate::{Gate, Reason};
+use serde_json::{Value, json};
 
 /// Decides who is asking.
 #[derive(Clone)]
@@ -22,6 +23,19 @@ pub trait Keeper: Send + Sync {
 
     /// What is remembered about this header is no longer true.
     fn forget(&self, authorization: &str);
+
+    /// The public keys with which others can check the credentials that this keeper hands out, as a JSON Web Key Set.
+    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
+        Box::pin(async { Ok(no_keys()) })
+    }
+
+    /// A caller was refused before its call was looked at, so that nobody else writes that down.
+    fn note_refusal(&self, _caller: &Principal, _code: &'static str) {}
+}
+
+/// The key set of somebody who signs nothing.
+fn no_keys() -> Value {
+    json!({"keys": []})
 }
 
 /// Why a credential was not accepted.
@@ -31,6 +45,8 @@ pub enum Denial {
     Missing {
         /// The stable code.
         code: &'static str,
+        /// What exactly is wrong, in one stable word.
+        reason: &'static str,
         /// A sentence that is safe to show.
         message: String,
     },
@@ -38,6 +54,8 @@ pub enum Denial {
     Invalid {
         /// The stable code.
         code: &'static str,
+        /// What exactly is wrong, in one stable word.
+        reason: &'static str,
         /// A sentence that is safe to show.
         message: String,
     },
@@ -61,6 +79,21 @@ impl Door {
         }
     }
 
+    /// The public keys, for everybody.
+    pub(crate) async fn key_set(&self) -> Result<Value> {
+        match self {
+            Door::Open(_) => Ok(no_keys()),
+            Door::Guarded(keeper) => keeper.key_set().await,
+        }
+    }
+
+    /// A caller was refused before its call was looked at.
+    pub(crate) fn note_refusal(&self, caller: &Principal, code: &'static str) {
+        if let Door::Guarded(keeper) = self {
+            keeper.note_refusal(caller, code);
+        }
+    }
+
     /// Whether a credential is needed.
     pub(crate) fn is_guarded(&self) -> bool {
         matches!(self, Door::Guarded(_))
@@ -74,11 +107,11 @@ impl Keeper for Gate {
     ) -> BoxFuture<'a, Result<Principal, Denial>> {
         Box::pin(async move {
             Gate::authenticate(self, authorization).await.map_err(|refusal| {
-                let (code, message) = (refusal.code(), refusal.to_string());
+                let (code, reason, message) = (refusal.code(), refusal.reason.as_str(), refusal.to_string());
                 match refusal.reason {
-                    Reason::Missing => Denial::Missing { code, message },
+                    Reason::Missing => Denial::Missing { code, reason, message },
                     Reason::Failed(error) => Denial::Failed(error),
-                    _ => Denial::Invalid { code, message },
+                    _ => Denial::Invalid { code, reason, message },
                 }
             })
         })
@@ -86,5 +119,13 @@ impl Keeper for Gate {
 
     fn forget(&self, authorization: &str) {
         Gate::forget(self, authorization);
+    }
+
+    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
+        Box::pin(Gate::key_set(self))
+    }
+
+    fn note_refusal(&self, caller: &Principal, code: &'static str) {
+        Gate::note_refusal(self, caller, code, code);
     }
 }

@@ -15,12 +15,14 @@ use http::header::{
 };
 use http::{Method, StatusCode};
 use quad_core::{BoxFuture, Resolver, Result};
+use quad_gate::{RateLimit, Rates};
 use quad_wire::{Hub, HubOptions, Sessions};
 use tokio::net::TcpListener;
 use tracing::Instrument as _;
 
 use crate::door::Door;
 use crate::guard::{Guard, Stranger};
+use crate::limits::{self, TimeLimits};
 use crate::metrics::Metrics;
 use crate::request_id::{self, RequestIds};
 use crate::{accept, health, mcp, metadata, problem, twin};
@@ -46,6 +48,10 @@ pub struct HttpOptions {
     pub authorization_servers: Vec<String>,
     /// Whether `tools/list` shows every tool, not only the core ones.
     pub all_tools: bool,
+    /// How many requests a tenant may send to this process; without, as many as it likes.
+    pub rate_limit: Option<RateLimit>,
+    /// How long things may take.
+    pub times: TimeLimits,
     /// Whether the database answers.
     pub ready: Ready,
     /// The server's name, as clients see it.
@@ -64,6 +70,8 @@ pub(crate) struct Server {
     pub(crate) authorization_servers: Vec<String>,
     pub(crate) bound: SocketAddr,
     pub(crate) all_tools: bool,
+    pub(crate) rates: Option<Rates>,
+    pub(crate) times: TimeLimits,
     /// What a first challenge asks for: to read, and nothing more.
     pub(crate) first_scopes: String,
     guard: Guard,
@@ -90,12 +98,14 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         authorization_servers: options.authorization_servers,
         bound,
         all_tools: options.all_tools,
+        rates: options.rate_limit.map(Rates::new),
+        times: options.times,
         first_scopes: first_scopes.join(" "),
         guard: Guard::new(bound, &options.allowed_hosts),
         request_ids: RequestIds::new(process),
         hub: hub.clone(),
     });
-    accept::run(options.listener, router(server), shutdown, move || hub.close()).await;
+    accept::run(options.listener, router(server), options.times, shutdown, move || hub.close()).await;
     Ok(())
 }
 
@@ -108,6 +118,7 @@ fn router(server: Arc<Server>) -> Router {
         .route("/v1/resources", get(twin::read))
         .route("/.well-known/oauth-protected-resource", get(metadata::protected_resource))
         .route("/.well-known/oauth-protected-resource/{*path}", get(metadata::protected_resource))
+        .route("/.well-known/jwks.json", get(metadata::key_set))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
@@ -144,13 +155,23 @@ async fn enter(State(server): State<Arc<Server>>, request: Request, next: Next) 
         path = request.uri().path(),
     );
     let started = Instant::now();
-    let mut response = check_and_run(&server, request, next).instrument(span.clone()).await;
+    let answering = check_and_run(&server, request, next).instrument(span.clone());
+    let mut response = match tokio::time::timeout(server.times.request, answering).await {
+        Ok(response) => response,
+        Err(_) => {
+            tracing::warn!(parent: &span, "a request took too long");
+            took_too_long()
+        }
+    };
     tracing::debug!(parent: &span, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
     response.headers_mut().insert(request_id::HEADER, id);
     response
 }
 
 async fn check_and_run(server: &Server, request: Request, next: Next) -> Response {
+    if let Err(response) = check_head(&request) {
+        return *response;
+    }
     let path = request.uri().path();
     // Probes come from load balancers that know us by address only.
     let is_probe = matches!(path, "/healthz" | "/readyz");
@@ -174,10 +195,38 @@ async fn check_and_run(server: &Server, request: Request, next: Next) -> Respons
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("WWW-Authenticate, Mcp-Session-Id, X-Request-Id, ETag, Content-Range"),
+        HeaderValue::from_static(
+            "WWW-Authenticate, Mcp-Session-Id, X-Request-Id, ETag, Content-Range, Retry-After",
+        ),
     );
     headers.append(VARY, HeaderValue::from_static("Origin"));
     response
+}
+
+/// The number and the size of the headers.
+fn check_head(request: &Request) -> Result<(), Box<Response>> {
+    let refuse = |code: &'static str, message: &str, limit: usize| {
+        let error = quad_core::Error::new(quad_core::Kind::Limit, code, message).fact("limit", limit);
+        Err(Box::new(problem::refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
+    };
+    let headers = request.headers();
+    if headers.len() > limits::HEADERS {
+        return refuse("TOO_MANY_HEADERS", "There are too many headers", limits::HEADERS);
+    }
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > limits::HEAD_BYTES {
+        return refuse("HEADERS_TOO_LARGE", "The headers are too large", limits::HEAD_BYTES);
+    }
+    Ok(())
+}
+
+/// What was begun may still be done: a write that the database has accepted is not taken back.
+fn took_too_long() -> Response {
+    problem::refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        &quad_core::Error::new(quad_core::Kind::Limit, "REQUEST_TIMEOUT", "The request took too long")
+            .hint("Look whether it was done before sending it again"),
+    )
 }
 
 fn preflight() -> Response {

@@ -22,3 +22,4 @@ pub mod stdio;
 mod twin;
 
 pub use door::{Denial, Door, Keeper};
+pub use limits::TimeLimits;

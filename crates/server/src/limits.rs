@@ -5,11 +5,40 @@ use std::time::Duration;
 /// Connections at a time: the streams that may be open, and three times as many for everything else.
 pub(crate) const CONNECTIONS: usize = 4_096;
 
-/// How long a request's headers may take; a peer that sends them slower holds a connection for nothing.
-pub(crate) const HEADERS_TIME: Duration = Duration::from_secs(30);
+/// Headers of one request. A client of the protocol sends about a dozen; proxies add a few.
+pub(crate) const HEADERS: usize = 64;
+
+/// Bytes of a request's headers: the longest address, encoded twice, and the longest token fit. What reads the connection
+/// gives up at about six times as much by itself.
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
+
+/// How long a connection may stay without a complete request head: a peer that sends it slower holds a connection for
+/// nothing. The same clock runs between two requests, so this is the idle time-out, too.
+const HEADERS_TIME: Duration = Duration::from_secs(30);
 
 /// How long a request's body may take, for the same reason.
-pub(crate) const BODY_TIME: Duration = Duration::from_secs(30);
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// How long a request may take until its reply begins: its body, and a few attempts of the slowest statement that the
+/// database allows. A stream begins at once and may then last.
+const REQUEST_TIME: Duration = Duration::from_secs(120);
+
+/// The time-outs of the HTTP door. They are the same everywhere but in tests, which cannot wait so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// Until a request's head is complete, from the connection's start or the reply before.
+    pub headers: Duration,
+    /// Until a request's body is complete, from the head's end.
+    pub body: Duration,
+    /// Until the reply begins, from the head's end.
+    pub request: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        TimeLimits { headers: HEADERS_TIME, body: BODY_TIME, request: REQUEST_TIME }
+    }
+}
 
 /// Silence on a stream after which a comment is sent, so that no proxy takes it for dead.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);

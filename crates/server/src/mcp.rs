@@ -8,7 +8,9 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use quad_core::resolver::View;
@@ -19,9 +21,12 @@ use quad_wire::{Endpoint, Fault, session_stream};
 
 use crate::door::Denial;
 use crate::http::{Server, view_of};
-use crate::{limits, metadata, problem, sse};
+use crate::{metadata, problem, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The code of a request beyond its tenant's rate.
+const RATE_LIMITED: &str = "rate_limited";
 
 /// Every scheme.
 pub(crate) async fn all(State(server): State<Arc<Server>>, request: Request) -> Response {
@@ -72,7 +77,7 @@ async fn answer(server: &Server, view: View, request: Request) -> Response {
 async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: Body) -> Response {
     let started = Instant::now();
     let headers = &parts.headers;
-    let mut caller = match authenticate(server, headers).await {
+    let mut caller = match admit(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -84,7 +89,7 @@ async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: 
             "Send Content-Type: application/json",
         );
     }
-    let body = match read_body(headers, body).await {
+    let body = match read_body(server, headers, body).await {
         Ok(body) => body,
         Err(response) => return *response,
     };
@@ -114,12 +119,7 @@ fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
             response
         }
         PostBody::Stream(messages) => sse::response(messages),
-        PostBody::Reauthenticate => unauthorized(
-            server,
-            headers,
-            true,
-            &Error::new(Kind::Credential, "auth_token_invalid", "The bearer token is no longer valid"),
-        ),
+        PostBody::Reauthenticate => unauthorized(server, headers, true, &no_longer_valid()),
     };
     if let Some(session) = reply.session {
         problem::set(&mut response, SESSION_ID, &session);
@@ -129,7 +129,7 @@ fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
 
 /// The stream of a legacy session.
 async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match authenticate(server, headers).await {
+    let mut caller = match admit(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -149,7 +149,7 @@ async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 
 /// The end of a legacy session.
 async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match authenticate(server, headers).await {
+    let mut caller = match admit(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -181,6 +181,25 @@ fn empty(status: StatusCode) -> Response {
     response
 }
 
+/// Who is asking, or the reply that says how to prove it; or, if its tenant asks too much, when to come again.
+pub(crate) async fn admit(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
+    let caller = authenticate(server, headers).await?;
+    let Some(rates) = &server.rates else { return Ok(caller) };
+    let Err(wait) = rates.admit(&caller.tenant, Instant::now()) else { return Ok(caller) };
+    server.metrics.rate_limited();
+    server.door.note_refusal(&caller, RATE_LIMITED);
+    // Whole seconds, so that whoever waits as told is let in.
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let error = Error::new(Kind::Limit, RATE_LIMITED, "This tenant sends more requests than it may")
+        .hint("Wait for the seconds that Retry-After says")
+        .fact("per_second", rates.limit().per_second)
+        .fact("burst", rates.limit().burst)
+        .fact("retry_after_seconds", seconds);
+    let mut response = problem::refusal(StatusCode::TOO_MANY_REQUESTS, &error);
+    problem::set(&mut response, RETRY_AFTER, &seconds.to_string());
+    Err(Box::new(response))
+}
+
 /// Who is asking, or the reply that says how to prove it.
 pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
@@ -196,13 +215,12 @@ pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result
         Err(denial) => denial,
     };
     server.metrics.unauthorized();
-    let hint = "Send Authorization: Bearer with a token of this server; `quad token mint` makes one";
     let response = match denial {
-        Denial::Missing { code, message } => {
-            unauthorized(server, headers, false, &Error::new(Kind::Credential, code, message).hint(hint))
+        Denial::Missing { code, reason, message } => {
+            unauthorized(server, headers, false, &refused_credential(code, reason, message))
         }
-        Denial::Invalid { code, message } => {
-            unauthorized(server, headers, true, &Error::new(Kind::Credential, code, message).hint(hint))
+        Denial::Invalid { code, reason, message } => {
+            unauthorized(server, headers, true, &refused_credential(code, reason, message))
         }
         Denial::Failed(error) => {
             tracing::error!(code = error.code(), cause = error.causes(), "a credential could not be checked");
@@ -216,6 +234,18 @@ pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result
 async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
     server.door.forget(authorization(headers));
     authenticate(server, headers).await
+}
+
+/// The one shape of every refused credential.
+fn refused_credential(code: &'static str, reason: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Credential, code, message)
+        .hint("Send Authorization: Bearer with a token of this server; `quad token mint` makes one")
+        .fact("reason", reason)
+}
+
+/// A credential that changed again and again while its call was being answered.
+pub(crate) fn no_longer_valid() -> Error {
+    refused_credential("auth_token_invalid", "changed", "The bearer token is no longer valid")
 }
 
 /// 401, with the challenge.
@@ -243,7 +273,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The body, within its size and time.
-async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Response>> {
+async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Response>> {
     let too_large = || {
         Box::new(problem::refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -283,7 +313,7 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Respons
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match tokio::time::timeout(limits::BODY_TIME, read).await {
+    match tokio::time::timeout(server.times.body, read).await {
         Ok(read) => read,
         Err(_) => Err(Box::new(problem::refuse(
             StatusCode::REQUEST_TIMEOUT,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HOST, HeaderValue};
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HOST, HeaderValue};
 use http::{HeaderMap, StatusCode};
 use quad_wire::Revision;
 use serde_json::json;
@@ -14,6 +14,10 @@ use crate::problem;
 
 /// Where a client finds out how to get a token, behind the server's own URL.
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+
+/// How long others may keep the key set. A new key is met at once by whoever asks again for a `kid` that is not in it; a
+/// dropped one is remembered for these minutes.
+const KEY_SET_CACHE: &str = "public, max-age=300";
 
 /// `GET /mcp/info`.
 pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
@@ -49,6 +53,22 @@ pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, header
     });
     let mut response = problem::json(StatusCode::OK, body.to_string());
     response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+/// `GET /.well-known/jwks.json`, RFC 7517: with what others can check the tokens of this server; any page may read it.
+pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
+    let keys = match server.door.key_set().await {
+        Ok(keys) => keys,
+        Err(error) => {
+            tracing::error!(code = error.code(), cause = error.causes(), "the keys could not be read");
+            return problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error);
+        }
+    };
+    let mut response = problem::json(StatusCode::OK, keys.to_string());
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEY_SET_CACHE));
     response
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Metrics {
     microseconds: AtomicU64,
     unauthorized: AtomicU64,
     turned_away: AtomicU64,
+    rate_limited: AtomicU64,
 }
 
 impl Metrics {
@@ -40,6 +41,11 @@ impl Metrics {
     /// A request was for another server, or from a page of somebody else.
     pub(crate) fn turned_away(&self) {
         self.turned_away.fetch_add(1, Relaxed);
+    }
+
+    /// A tenant sent more than it may.
+    pub(crate) fn rate_limited(&self) {
+        self.rate_limited.fetch_add(1, Relaxed);
     }
 
     /// The text.
@@ -75,6 +81,8 @@ impl Metrics {
              quad_unauthorized_total {}\n\
              # TYPE quad_turned_away_total counter\n\
              quad_turned_away_total {}\n\
+             # TYPE quad_rate_limited_total counter\n\
+             quad_rate_limited_total {}\n\
              # TYPE quad_cache_hits_total counter\n\
              quad_cache_hits_total {}\n\
              # TYPE quad_cache_misses_total counter\n\
@@ -87,6 +95,7 @@ impl Metrics {
              quad_streams_open {}\n",
             self.unauthorized.load(Relaxed),
             self.turned_away.load(Relaxed),
+            self.rate_limited.load(Relaxed),
             cache.hits,
             cache.misses,
             cache.entries,

@@ -18,7 +18,7 @@ use quad_wire::Method;
 use quad_wire::post::Outcome;
 
 use crate::http::Server;
-use crate::mcp::{authenticate, authorization, outcome_of, unauthorized};
+use crate::mcp::{admit, authenticate, authorization, no_longer_valid, outcome_of, unauthorized};
 use crate::range::Range;
 use crate::{metadata, problem};
 
@@ -45,7 +45,7 @@ pub(crate) async fn read(
             );
         }
     };
-    let mut caller = match authenticate(&server, &headers).await {
+    let mut caller = match admit(&server, &headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -69,7 +69,7 @@ pub(crate) async fn read(
 
 fn refused(server: &Server, headers: &HeaderMap, error: &Error) -> Response {
     if error.kind() == Kind::Credential {
-        return unauthorized(server, headers, true, error);
+        return unauthorized(server, headers, true, &no_longer_valid());
     }
     let mut response = problem::refusal(problem::status_of(error.kind()), error);
     if let (Kind::Scope, Some(scope)) =

@@ -7,6 +7,8 @@ mod batches;
 mod client;
 #[path = "doors/eras.rs"]
 mod eras;
+#[path = "doors/limits.rs"]
+mod limits;
 #[path = "doors/refusals.rs"]
 mod refusals;
 #[path = "doors/results.rs"]

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use clap::Parser as _;
 use quad_core::{Error, Principal, Resolver, Result, Scheme};
 use quad_gate::{Gate, KeyHome};
-use quad_server::Door;
 use quad_server::http::{HttpOptions, serve};
+use quad_server::{Door, TimeLimits};
 use quad_store::{Location, Store, tenant};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -71,6 +71,8 @@ async fn run(listen: SocketAddr) -> Result<()> {
         public_url: None,
         authorization_servers: Vec::new(),
         all_tools: false,
+        rate_limit: None,
+        times: TimeLimits::default(),
         ready: Arc::new(move || {
             let store = store.clone();
             Box::pin(async move { store.is_ready().await })

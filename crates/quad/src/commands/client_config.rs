@@ -1,6 +1,6 @@
 //! `quad client-config NAME`
 
-use quad_core::{Error, Result};
+use quad_core::{Error, Kind, Result};
 
 use crate::app::App;
 use crate::cli::Client;
@@ -13,7 +13,7 @@ pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     let token;
     let endpoint = format!("http://{}/mcp", config::LISTEN);
     let reach = if http {
-        token = local_token::ensure(app).await?;
+        token = local_token::ensure(app).await?.ok_or_else(no_local_agent)?;
         Reach::Http { endpoint: &endpoint, token: Some(&token) }
     } else {
         Reach::Stdio { program: &program, arguments: stdio_arguments(app)? }
@@ -22,6 +22,15 @@ pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     outcome::line(text);
     eprintln!("This belongs into {file}");
     Ok(())
+}
+
+fn no_local_agent() -> Error {
+    Error::new(
+        Kind::Conflict,
+        "AGENT_QUARANTINED",
+        "The local agent is kept out, so there is no token for it",
+    )
+    .hint("`quad agent list` shows its state; `quad token mint` makes a token for another agent")
 }
 
 /// The client starts us from a folder of its own, so every path is absolute.

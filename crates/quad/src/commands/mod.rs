@@ -1,5 +1,6 @@
 //! One file a command. Each opens the same [`App`](crate::app::App) and goes through the same resolver as the server.
 
+mod agent;
 mod audit;
 mod backup;
 mod bkend;
@@ -7,6 +8,7 @@ mod call;
 mod client_config;
 mod completions;
 mod doctor;
+mod key;
 mod ls;
 mod read;
 mod serve;
@@ -59,6 +61,8 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
+        Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
+        Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,
         Command::Audit(flags) => audit::run(&App::open(config).await?, flags, json).await,
         Command::Completions { .. } => Ok(()),

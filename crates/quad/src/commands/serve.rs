@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quad_core::{Error, Kind, Result};
-use quad_server::Door;
+use quad_gate::{Issuer, RateLimit};
 use quad_server::http::{self, HttpOptions};
+use quad_server::{Door, TimeLimits};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,6 +15,7 @@ use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;
 use crate::cli::{Client, Serve};
 use crate::client_snippet::{Reach, snippet};
+use crate::config::Rate;
 use crate::{local_token, outcome};
 
 /// Serves until it is told to stop.
@@ -21,13 +23,18 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     let settings = app.config.serve(flags)?;
     let listener = bind(&settings.listen).await?;
     let bound = listener.local_addr().map_err(Error::internal)?;
+    let authorization_servers = settings.issuer.iter().map(|issuer| issuer.issuer.clone()).collect();
+    let gate = match settings.issuer {
+        Some(issuer) => app.gate.clone().with_issuer(Issuer::open(issuer).await?),
+        None => app.gate.clone(),
+    };
     let (door, token) = if settings.no_auth {
         refuse_open_door_to_the_world(bound)?;
         (Door::Open(app.local_agent()), None)
     } else {
-        (Door::Guarded(Arc::new(app.gate.clone())), Some(local_token::ensure(&app).await?))
+        (Door::Guarded(Arc::new(gate.clone())), local_token::ensure(&app).await?)
     };
-    greet(&app, &format!("http://{bound}/mcp"), token.as_deref(), as_json);
+    greet(&app, &format!("http://{bound}/mcp"), settings.no_auth, token.as_deref(), as_json);
     tokio::spawn(app.keeper.clone().run());
     let store = app.store.clone();
     let options = HttpOptions {
@@ -37,8 +44,10 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         sessions: Some(Arc::new(app.gate.clone())),
         allowed_hosts: settings.allowed_hosts,
         public_url: settings.public_url,
-        authorization_servers: Vec::new(),
+        authorization_servers,
         all_tools: settings.all_tools,
+        rate_limit: rate_limit(settings.rate_limit, bound),
+        times: TimeLimits::default(),
         ready: Arc::new(move || {
             let store = store.clone();
             Box::pin(async move { store.is_ready().await })
@@ -46,7 +55,18 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         name: SERVER_NAME,
         version: SERVER_VERSION,
     };
-    http::serve(options, told_to_stop()).await.map_err(Error::internal)
+    let served = http::serve(options, told_to_stop()).await.map_err(Error::internal);
+    gate.settle().await;
+    served
+}
+
+/// The rate that the settings say. Where they say nothing, a loopback port has no limit: its callers are this machine's own.
+fn rate_limit(said: Rate, bound: SocketAddr) -> Option<RateLimit> {
+    match said {
+        Rate::Limited(limit) => Some(limit),
+        Rate::Unlimited => None,
+        Rate::Default => (!bound.ip().is_loopback()).then(RateLimit::default),
+    }
 }
 
 async fn bind(listen: &str) -> Result<TcpListener> {
@@ -72,7 +92,7 @@ fn refuse_open_door_to_the_world(bound: SocketAddr) -> Result<()> {
 }
 
 /// The three things to copy.
-fn greet(app: &App, endpoint: &str, token: Option<&str>, as_json: bool) {
+fn greet(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
     if as_json {
         outcome::line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
         return;
@@ -83,8 +103,11 @@ fn greet(app: &App, endpoint: &str, token: Option<&str>, as_json: bool) {
     outcome::line(format_args!("  endpoint  {endpoint}"));
     match token {
         Some(token) => outcome::line(format_args!("  token     {token}")),
-        None => {
+        None if no_auth => {
             outcome::line("  token     none needed (--no-auth): everyone on this machine is the local agent")
+        }
+        None => {
+            outcome::line("  token     none: the local agent is kept out; `quad agent list` shows its state")
         }
     }
     outcome::line(format_args!(
@@ -107,6 +130,16 @@ async fn told_to_stop() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_word_only_the_world_has_a_rate() {
+        let (here, world) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+        let said = RateLimit { per_second: 1, burst: 1 };
+        assert_eq!(rate_limit(Rate::Default, here), None);
+        assert_eq!(rate_limit(Rate::Default, world), Some(RateLimit::default()));
+        assert_eq!(rate_limit(Rate::Unlimited, world), None);
+        assert_eq!(rate_limit(Rate::Limited(said), here), Some(said));
+    }
 
     #[test]
     fn an_open_door_is_for_loopback_only() {

@@ -1,11 +1,11 @@
 //! `quad token mint|list|revoke`
 
-use quad_core::{PrincipalKind, Result, Timestamp};
+use quad_core::{Result, Timestamp};
 use quad_gate::{MintRequest, TokenRecord};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::{KindArg, Mint, TokenCommand};
+use crate::cli::{Mint, TokenCommand};
 use crate::outcome;
 
 /// Who did it, in the audit trail: the person at this command line.
@@ -41,10 +41,7 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
     let request = MintRequest {
         tenant: app.tenant.id.clone(),
         subject: flags.subject,
-        kind: match flags.kind {
-            KindArg::Agent => PrincipalKind::Agent,
-            KindArg::User => PrincipalKind::User,
-        },
+        kind: flags.kind.into(),
         scopes: flags.scope,
         ttl_ms: flags.ttl,
         actor: ACTOR.to_owned(),

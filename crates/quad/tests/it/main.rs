@@ -16,6 +16,7 @@ mod conversation;
 mod database;
 mod era;
 mod freshness;
+mod gate;
 mod http;
 mod kill;
 mod oracle;

@@ -45,6 +45,13 @@ async fn a_missing_or_bad_token_is_challenged_before_the_body_is_read() {
     let bad = running.client_with("nonsense").post_raw(&[], "{").await;
     assert_eq!(bad.status, 401);
     assert!(bad.header("www-authenticate").unwrap().contains("error=\"invalid_token\""));
+    // Every refused credential has the same shape, and only the reason tells them apart.
+    for (reply, reason) in [(&missing, "missing"), (&bad, "malformed")] {
+        let envelope = reply.json();
+        let names: Vec<&String> = envelope.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["code", "kind", "message", "hint", "reason"]);
+        assert_eq!(envelope["reason"], reason);
+    }
     let basic = nobody.post_raw(&[("Authorization", "Basic eDp5")], "{").await;
     assert_eq!(basic.status, 401);
     let twice =

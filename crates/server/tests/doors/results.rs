@@ -298,6 +298,10 @@ async fn the_public_pages_answer_without_a_token() {
         assert_eq!(metadata["authorization_servers"], json!(["https://auth.example.com"]));
         assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));
     }
+    let keys = get("/.well-known/jwks.json", &[("Origin", "https://any.example")]).await;
+    assert_eq!((keys.status, keys.json()), (200, json!({"keys": [{"kid": "k1"}]})));
+    assert_eq!(keys.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(keys.header("cache-control"), Some("public, max-age=300"));
     assert_eq!(get("/healthz", &[("Host", "10.0.0.9")]).await.status, 200);
     assert_eq!(get("/readyz", &[]).await.status, 200);
     client.modern("resources/read", json!({"uri": "toy://static"})).await;

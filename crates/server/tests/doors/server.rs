@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use quad_core::{Basis, Version};
 use quad_core::{BoxFuture, Principal, Result, Tag, TenantId, Timestamp};
+use quad_gate::RateLimit;
 use quad_server::http::{HttpOptions, serve};
-use quad_server::{Denial, Door, Keeper};
+use quad_server::{Denial, Door, Keeper, TimeLimits};
 use quad_wire::{SessionFault, Sessions};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -24,15 +26,33 @@ pub struct Running {
     pub done: JoinHandle<()>,
 }
 
-/// Guarded, with sessions. The tokens are `reader`, `writer` and `all`.
+/// Guarded, with sessions. The tokens are `reader`, `writer` and `all`, and `other` of another tenant.
 pub async fn start() -> Running {
     start_with(true, true).await
 }
 
 pub async fn start_with(guarded: bool, sessions: bool) -> Running {
+    start_within(guarded, sessions, None, TimeLimits::default()).await
+}
+
+/// Guarded, with limits that a test can reach.
+pub async fn start_limited(rate_limit: Option<RateLimit>, times: TimeLimits) -> Running {
+    start_within(true, true, rate_limit, times).await
+}
+
+async fn start_within(
+    guarded: bool,
+    sessions: bool,
+    rate_limit: Option<RateLimit>,
+    times: TimeLimits,
+) -> Running {
     let world = World::new();
-    let keeper =
-        Arc::new(Tokens { world: world.clone(), until: Mutex::new(None), versions: Mutex::default() });
+    let keeper = Arc::new(Tokens {
+        world: world.clone(),
+        until: Mutex::new(None),
+        versions: Mutex::default(),
+        noted: Mutex::default(),
+    });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let door = if guarded { Door::Guarded(keeper.clone()) } else { Door::Open(local()) };
@@ -45,6 +65,8 @@ pub async fn start_with(guarded: bool, sessions: bool) -> Running {
         public_url: None,
         authorization_servers: vec!["https://auth.example.com".to_owned()],
         all_tools: false,
+        rate_limit,
+        times,
         ready: Arc::new(|| Box::pin(async { true })),
         name: "quadrivium",
         version: "0.0.1",
@@ -74,12 +96,14 @@ pub fn local() -> Principal {
     Principal::local_agent(TenantId::new("t"), ["toy:read", "toy:write", "toy:secret"])
 }
 
-/// Knows three tokens; each rests on a tag of its own, so that a test can withdraw it.
+/// Knows a few tokens; each rests on a tag of its own, so that a test can withdraw it.
 pub struct Tokens {
     world: Arc<World>,
     pub until: Mutex<Option<Timestamp>>,
     /// The version at which a token was last looked up, as a real keeper remembers its verdicts.
     versions: Mutex<HashMap<String, i64>>,
+    /// Refusals that the door told of: subject and code.
+    pub noted: Mutex<Vec<(String, &'static str)>>,
 }
 
 impl Keeper for Tokens {
@@ -91,23 +115,26 @@ impl Keeper for Tokens {
             let Some(token) = authorization.and_then(|text| text.strip_prefix("Bearer ")) else {
                 return Err(Denial::Missing {
                     code: "auth_token_missing",
+                    reason: "missing",
                     message: "A token is needed".into(),
                 });
             };
             let scopes: &[&str] = match token {
                 "reader" => &["toy:read"],
                 "writer" => &["toy:read", "toy:write"],
-                "all" => &["toy:read", "toy:write", "toy:secret"],
+                "all" | "other" => &["toy:read", "toy:write", "toy:secret"],
                 _ => {
                     return Err(Denial::Invalid {
                         code: "auth_token_invalid",
+                        reason: "malformed",
                         message: "Not a token".into(),
                     });
                 }
             };
             let mut versions = self.versions.lock().unwrap();
             let version = *versions.entry(token.to_owned()).or_insert_with(|| self.world.version());
-            let mut principal = Principal::local_agent(TenantId::new("t"), scopes.iter().copied());
+            let tenant = if token == "other" { "u" } else { "t" };
+            let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
             principal.subject = token.into();
             principal.proof =
                 Some(Arc::new(Basis::at(Version(version)).on(Tag::new(format!("token:{token}")))));
@@ -119,6 +146,14 @@ impl Keeper for Tokens {
     fn forget(&self, authorization: &str) {
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
         self.versions.lock().unwrap().remove(token);
+    }
+
+    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
+        Box::pin(async { Ok(json!({"keys": [{"kid": "k1"}]})) })
+    }
+
+    fn note_refusal(&self, caller: &Principal, code: &'static str) {
+        self.noted.lock().unwrap().push((caller.subject.to_string(), code));
     }
 }
 

@@ -1,0 +1,117 @@
+//! How many requests a tenant may send: a bucket that fills at a steady rate and empties with each request.
+//!
+//! Each process counts for itself, so that no request waits for a database or another node; with several nodes behind a
+//! balancer the sum is what they allow together. One tenant's flood takes from its own bucket only.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use quad_core::TenantId;
+
+use crate::limits;
+
+/// The rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests a second, in the long run; at least one.
+    pub per_second: u32,
+    /// Requests at once, after a quiet time.
+    pub burst: u32,
+}
+
+impl Default for RateLimit {
+    fn default() -> RateLimit {
+        RateLimit { per_second: limits::RATE_PER_SECOND, burst: limits::RATE_BURST }
+    }
+}
+
+/// The buckets of all tenants.
+#[derive(Debug)]
+pub struct Rates {
+    limit: RateLimit,
+    buckets: Mutex<HashMap<TenantId, Bucket>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Rates {
+    /// Full buckets.
+    pub fn new(limit: RateLimit) -> Rates {
+        Rates { limit, buckets: Mutex::default() }
+    }
+
+    /// The rate.
+    pub fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
+    /// Lets one request in, or says how long to wait.
+    pub fn admit(&self, tenant: &TenantId, now: Instant) -> Result<(), Duration> {
+        let (rate, burst) = (f64::from(self.limit.per_second.max(1)), f64::from(self.limit.burst.max(1)));
+        // No operation here leaves a bucket half changed.
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let filled = |bucket: &Bucket| {
+            (bucket.left + now.saturating_duration_since(bucket.at).as_secs_f64() * rate).min(burst)
+        };
+        if buckets.len() >= limits::RATE_TENANTS && !buckets.contains_key(tenant) {
+            // A full bucket is as good as none.
+            buckets.retain(|_, bucket| filled(bucket) < burst);
+            if buckets.len() >= limits::RATE_TENANTS {
+                buckets.clear();
+            }
+        }
+        let bucket = buckets.entry(tenant.clone()).or_insert(Bucket { left: burst, at: now });
+        *bucket = Bucket { left: filled(bucket), at: now.max(bucket.at) };
+        if bucket.left >= 1.0 {
+            bucket.left -= 1.0;
+            return Ok(());
+        }
+        Err(Duration::from_secs_f64((1.0 - bucket.left) / rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(name: &str) -> TenantId {
+        TenantId::new(name)
+    }
+
+    #[test]
+    fn a_burst_then_a_rate_and_each_tenant_for_itself() {
+        let rates = Rates::new(RateLimit { per_second: 2, burst: 3 });
+        let start = Instant::now();
+        let after = |ms: u64| start + Duration::from_millis(ms);
+        for _ in 0..3 {
+            assert_eq!(rates.admit(&tenant("a"), start), Ok(()));
+        }
+        assert_eq!(rates.admit(&tenant("a"), start), Err(Duration::from_millis(500)));
+        assert_eq!(rates.admit(&tenant("b"), start), Ok(()));
+        assert_eq!(rates.admit(&tenant("a"), after(250)), Err(Duration::from_millis(250)));
+        assert_eq!(rates.admit(&tenant("a"), after(500)), Ok(()));
+        assert!(rates.admit(&tenant("a"), after(500)).is_err());
+        // A long quiet time fills the bucket and no more.
+        for _ in 0..3 {
+            assert_eq!(rates.admit(&tenant("a"), after(3_600_000)), Ok(()));
+        }
+        assert!(rates.admit(&tenant("a"), after(3_600_000)).is_err());
+        // A clock that two threads read in another order gives nothing back.
+        assert!(rates.admit(&tenant("a"), start).is_err());
+    }
+
+    #[test]
+    fn never_keeps_more_than_its_bound() {
+        let rates = Rates::new(RateLimit { per_second: 1, burst: 1 });
+        let now = Instant::now();
+        for index in 0..=limits::RATE_TENANTS {
+            assert_eq!(rates.admit(&tenant(&index.to_string()), now), Ok(()));
+        }
+        assert!(rates.buckets.lock().unwrap().len() <= limits::RATE_TENANTS);
+    }
+}

@@ -1,0 +1,110 @@
+//! JSON in which a name stands once.
+//!
+//! Two readers of `{"sub":"a","sub":"b"}` may see two different holders: one takes the first, another the last. What is
+//! signed must say one thing, so a document that says two is refused.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::refusal::Reason;
+
+/// Reads one object, at every depth without a name that stands twice.
+pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, Reason> {
+    match serde_json::from_slice(bytes) {
+        Ok(Strict(Value::Object(object))) => Ok(object),
+        Ok(_) => Err(Reason::Malformed),
+        // The library has one error type for everything; the text is ours.
+        Err(error) if error.to_string().starts_with(TWICE) => Err(Reason::DuplicateClaim),
+        Err(_) => Err(Reason::Malformed),
+    }
+}
+
+const TWICE: &str = "a name stands twice";
+
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Strict, D::Error> {
+        deserializer.deserialize_any(Reader).map(Strict)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Strict(value))) = members.next_entry::<String, Strict>()? {
+            if object.insert(name, value).is_some() {
+                return Err(A::Error::custom(TWICE));
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_library_reads() {
+        let text = r#"{"a":[1,-2,2.5,true,null,"é\n"],"b":{"c":{}},"d":18446744073709551615}"#;
+        let expect: Map<String, Value> = serde_json::from_str(text).unwrap();
+        assert_eq!(object(text.as_bytes()).unwrap(), expect);
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused_at_every_depth() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(format!("{:?}", object(text.as_bytes()).unwrap_err()), expect, "{text}");
+        };
+        check(r#"{"sub":"a","sub":"b"}"#, "DuplicateClaim");
+        check(r#"{"sub":"a","\u0073ub":"a"}"#, "DuplicateClaim");
+        check(r#"{"x":[{"a":1,"b":2,"a":1}]}"#, "DuplicateClaim");
+        for malformed in ["", "[]", "5", "{", r#"{"a":1}x"#, r#"{"a"}"#, "\u{feff}{}"] {
+            check(malformed, "Malformed");
+        }
+        check(&format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)), "Malformed");
+    }
+}

@@ -1,0 +1,58 @@
+//! `quad agent list|register|quarantine|restore|revoke`
+
+use quad_core::Result;
+use quad_gate::{AgentRecord, AgentState, RegisterRequest};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cli::AgentCommand;
+use crate::outcome;
+
+/// Who did it, in the audit trail: the person at this command line.
+const ACTOR: &str = "quad agent";
+
+/// Shows or changes the registry of the tenant's agents.
+pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> {
+    let set =
+        async |subject: &str, state| app.gate.set_agent_state(&app.tenant.id, subject, state, ACTOR).await;
+    let agent = match command {
+        AgentCommand::List => {
+            list(&app.gate.agents(&app.tenant.id).await?, as_json);
+            return Ok(());
+        }
+        AgentCommand::Register { subject, kind, scope } => {
+            let request = RegisterRequest {
+                tenant: app.tenant.id.clone(),
+                subject,
+                kind: kind.into(),
+                scopes: scope,
+                actor: ACTOR.to_owned(),
+            };
+            app.gate.register_agent(request, &app.resolver.every_scope()).await?
+        }
+        AgentCommand::Quarantine { subject } => set(&subject, AgentState::Quarantined).await?,
+        AgentCommand::Restore { subject } => set(&subject, AgentState::Active).await?,
+        AgentCommand::Revoke { subject } => set(&subject, AgentState::Revoked).await?,
+    };
+    if as_json {
+        outcome::json(&agent.entry());
+    } else {
+        print(&agent);
+    }
+    Ok(())
+}
+
+fn list(agents: &[AgentRecord], as_json: bool) {
+    if as_json {
+        let entries: Vec<Value> = agents.iter().map(AgentRecord::entry).collect();
+        outcome::json(&json!({"agents": entries}));
+    } else {
+        agents.iter().for_each(print);
+    }
+}
+
+fn print(agent: &AgentRecord) {
+    let (subject, kind, state) = (&agent.subject, agent.kind.as_str(), agent.state.as_str());
+    let hash = agent.scope_hash.as_deref().unwrap_or("none");
+    outcome::line(format_args!("{subject}  {kind}  {state}  {hash}  {}", agent.scopes));
+}

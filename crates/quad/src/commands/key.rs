@@ -1,0 +1,58 @@
+//! `quad key rotate|list|drop`
+
+use quad_core::Result;
+use quad_gate::KeyRecord;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cli::KeyCommand;
+use crate::outcome;
+
+/// Who did it, in the audit trail: the person at this command line.
+const ACTOR: &str = "quad key";
+
+/// Shows or changes the keys. They belong to the server, not to a tenant.
+pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
+    match command {
+        KeyCommand::Rotate => {
+            let fresh = app.gate.rotate_keys(ACTOR).await?;
+            if as_json {
+                outcome::json(&fresh.entry());
+            } else {
+                outcome::line(format_args!(
+                    "{} signs from now on; the tokens made so far stay good",
+                    fresh.kid
+                ));
+            }
+        }
+        KeyCommand::List => {
+            let keys = app.gate.keys().await?;
+            if as_json {
+                let entries: Vec<Value> = keys.iter().map(KeyRecord::entry).collect();
+                outcome::json(&json!({"keys": entries}));
+            } else {
+                keys.iter().for_each(print);
+            }
+        }
+        KeyCommand::Drop { kid } => {
+            app.gate.drop_key(&kid, ACTOR).await?;
+            if as_json {
+                outcome::json(&json!({"kid": kid, "dropped": true}));
+            } else {
+                outcome::line(format_args!(
+                    "{kid} is dropped; the tokens that it signed stop working with the next call"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print(key: &KeyRecord) {
+    let state = if key.current { "signs" } else { "verifies" };
+    let needed = match key.needed_until {
+        Some(until) => format!("has tokens until {until}"),
+        None => "has no tokens".to_owned(),
+    };
+    outcome::line(format_args!("{}  {state}  made {}  {needed}", key.kid, key.created_at));
+}

@@ -1,0 +1,269 @@
+//! Who may come in, from outside: keys that change under running servers, agents that are halted, an external issuer,
+//! rates, and refusals in the audit. Two servers on one place stand for processes and nodes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use crate::http::{HttpClient, Request, Response};
+use crate::place::{Place, Server};
+
+fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
+    let mut request = Request::new("GET", path);
+    if let Some(token) = token {
+        request = request.header("Authorization", &format!("Bearer {token}"));
+    }
+    HttpClient::new(&server.authority).send(&request).unwrap()
+}
+
+fn body(response: &Response) -> Value {
+    serde_json::from_slice(&response.body).unwrap_or_else(|_| panic!("{}", response.text()))
+}
+
+/// How a read with that token goes: `ok`, or the reason of a 401.
+fn outcome(server: &Server, token: &str) -> String {
+    let response = get(server, "/v1/resources?uri=bkend://orgs", Some(token));
+    match response.status {
+        200 => "ok".to_owned(),
+        401 => {
+            let envelope = body(&response);
+            let names: Vec<&String> = envelope.as_object().unwrap().keys().collect();
+            assert_eq!(names, ["code", "kind", "message", "hint", "reason"], "{envelope}");
+            assert!(response.header("www-authenticate").is_some_and(|value| value.contains("invalid_token")));
+            envelope["reason"].as_str().unwrap().to_owned()
+        }
+        other => panic!("{other}: {}", response.text()),
+    }
+}
+
+fn kids(server: &Server) -> Vec<String> {
+    let response = get(server, "/.well-known/jwks.json", None);
+    assert_eq!(response.status, 200);
+    assert!(response.header("cache-control").is_some_and(|value| value.contains("max-age")));
+    let set = body(&response);
+    let keys = set["keys"].as_array().unwrap();
+    assert!(keys.iter().all(|key| key["alg"] == "EdDSA" && key["use"] == "sig" && key.get("d").is_none()));
+    keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
+}
+
+fn kid_of(token: &str) -> String {
+    let header = BASE64.decode(token.split('.').next().unwrap()).unwrap();
+    serde_json::from_slice::<Value>(&header).unwrap()["kid"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn keys_rotate_under_running_servers_and_a_dropped_one_takes_its_tokens_along() {
+    for place in Place::on_each_backend() {
+        let old = place.token("local", "reader", "organization:read");
+        let servers = [place.serve(&[]), place.serve(&[])];
+        for server in &servers {
+            assert_eq!(outcome(server, &old), "ok");
+        }
+        place.run(&["key", "rotate"]);
+        let new = place.token("local", "reader", "organization:read");
+        assert_ne!(kid_of(&old), kid_of(&new));
+        for server in &servers {
+            assert_eq!((outcome(server, &new), outcome(server, &old)), ("ok".to_owned(), "ok".to_owned()));
+            assert_eq!(kids(server), [kid_of(&new), kid_of(&old)]);
+        }
+        let listed: Value = serde_json::from_str(&place.run(&["key", "list", "--json"])).unwrap();
+        assert_eq!(listed["keys"][0]["kid"], kid_of(&new));
+        assert_eq!(listed["keys"][0]["current"], true);
+        let refused = place.quad(&["key", "drop", &kid_of(&new)]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(5), "the key that signs cannot be dropped");
+        place.run(&["key", "drop", &kid_of(&old)]);
+        for server in &servers {
+            assert_eq!(outcome(server, &old), "unknown_key");
+            assert_eq!(outcome(server, &new), "ok");
+        }
+        // What `quad serve` printed was signed with the dropped key; the next one that starts makes another.
+        let restarted = place.serve(&[]);
+        let kept = std::fs::read_to_string(place.folder().join("local.token")).unwrap();
+        assert_eq!(outcome(&restarted, kept.trim()), "ok");
+    }
+}
+
+#[test]
+fn an_agent_is_halted_restored_narrowed_and_revoked_from_the_next_call_on() {
+    for place in Place::on_each_backend() {
+        let token = place.token("local", "reader", "organization:read");
+        let bystander = place.token("local", "bystander", "organization:read");
+        let servers = [place.serve(&[]), place.serve(&[])];
+        let check = |expect: &str| {
+            for server in &servers {
+                assert_eq!(outcome(server, &token), expect);
+                assert_eq!(outcome(server, &bystander), "ok");
+            }
+        };
+        check("ok");
+        place.run(&["agent", "quarantine", "reader"]);
+        check("agent_quarantined");
+        place.run(&["agent", "restore", "reader"]);
+        check("ok");
+        place.run(&["agent", "register", "reader", "--scope", "project:read"]);
+        check("scope_exceeded");
+        place.run(&["agent", "register", "reader", "--scope", "*:read"]);
+        check("ok");
+        place.run(&["agent", "revoke", "reader"]);
+        check("agent_revoked");
+        let restored = place.quad(&["agent", "restore", "reader"]).output().unwrap();
+        assert_eq!(restored.status.code(), Some(5), "a revoked agent came back");
+        let listed: Value = serde_json::from_str(&place.run(&["agent", "list", "--json"])).unwrap();
+        let states: Vec<(&str, &str)> = listed["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|agent| (agent["subject"].as_str().unwrap(), agent["state"].as_str().unwrap()))
+            .collect();
+        assert_eq!(states, [("agent_local", "active"), ("bystander", "active"), ("reader", "revoked")]);
+        assert!(listed["agents"][0]["scope_hash"].as_str().unwrap().starts_with("0x"));
+    }
+}
+
+#[test]
+fn a_halted_local_agent_keeps_nobody_else_out() {
+    let place = Place::on_sqlite();
+    let token = place.token("local", "reader", "organization:read");
+    drop(place.serve(&[]));
+    place.run(&["agent", "quarantine", "agent_local"]);
+    assert_eq!(outcome(&place.serve(&[]), &token), "ok");
+}
+
+/// An identity provider with one key.
+struct Provider(Ed25519KeyPair);
+
+impl Provider {
+    fn new() -> Provider {
+        Provider(Ed25519KeyPair::from_seed_unchecked(&[42; 32]).unwrap())
+    }
+
+    fn key_set(&self) -> String {
+        let x = BASE64.encode(self.0.public_key().as_ref());
+        json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "idp", "use": "sig", "x": x}]}).to_string()
+    }
+
+    fn token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let mut header = json!({"alg": "EdDSA", "kid": "idp"});
+        let mut claims = json!({
+            "iss": "https://idp.example/", "aud": "https://quad.example", "client_id": "crawler", "org": tenant,
+            "scp": ["organization:read", "project:delete"], "iat": now, "exp": now + 3_000,
+        });
+        change(&mut header, &mut claims);
+        let signed = format!("{}.{}", BASE64.encode(header.to_string()), BASE64.encode(claims.to_string()));
+        format!("{signed}.{}", BASE64.encode(self.0.sign(signed.as_bytes())))
+    }
+}
+
+#[test]
+fn an_external_issuer_says_who_it_is_and_the_registry_what_they_may() {
+    for place in Place::on_each_backend() {
+        let provider = Provider::new();
+        std::fs::write(place.folder().join("jwks.json"), provider.key_set()).unwrap();
+        let settings = "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"https://quad.example\"\n\
+                        jwks_file = \"jwks.json\"\n\
+                        claims = { tenant = \"org\", subject = \"client_id\", scopes = \"scp\" }\n";
+        std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
+        place.add_tenant("elsewhere");
+        let server = place.serve(&[]);
+        let good = provider.token("local", |_, _| {});
+        assert_eq!(outcome(&server, &good), "agent_unregistered");
+        place.run(&["agent", "register", "crawler", "--scope", "organization:read table:read"]);
+        assert_eq!(outcome(&server, &good), "ok");
+        assert_eq!(outcome(&server, &provider.token(&place.tenant_id("local"), |_, _| {})), "ok");
+        // Claimed, but not granted; and granted, but not claimed.
+        for uri in ["bkend://orgs/org_none/projects", "bkend://orgs/org_none"] {
+            let response = get(&server, &format!("/v1/resources?uri={uri}"), Some(&good));
+            assert!(matches!(response.status, 403 | 404), "{uri}: {}", response.text());
+        }
+        type Change = fn(&mut Value, &mut Value);
+        let cases: [(Change, &str); 8] = [
+            (|header, _| header["alg"] = "none".into(), "algorithm"),
+            (|header, _| header["alg"] = "HS256".into(), "algorithm"),
+            (|header, _| header["kid"] = "other".into(), "unknown_key"),
+            (|_, claims| claims["iss"] = "https://evil.example/".into(), "wrong_issuer"),
+            (|_, claims| claims["aud"] = "https://other.example".into(), "wrong_audience"),
+            (|_, claims| claims["exp"] = 1.into(), "expired"),
+            (|_, claims| claims["exp"] = (claims["iat"].as_i64().unwrap() + 3_601).into(), "lives_too_long"),
+            (|_, claims| claims["org"] = "elsewhere".into(), "agent_unregistered"),
+        ];
+        for (change, expect) in cases {
+            assert_eq!(outcome(&server, &provider.token("local", change)), expect);
+        }
+        place.run(&["agent", "quarantine", "crawler"]);
+        assert_eq!(outcome(&server, &good), "agent_quarantined");
+        let metadata = body(&get(&server, "/.well-known/oauth-protected-resource", None));
+        assert_eq!(metadata["authorization_servers"], json!(["https://idp.example/"]));
+    }
+}
+
+#[test]
+fn an_issuer_without_keys_is_refused_at_the_start() {
+    let place = Place::on_sqlite();
+    let settings =
+        "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"quad\"\njwks_file = \"missing.json\"\n";
+    std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
+    let output = place.quad(&["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("missing.json cannot be read") && said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn a_rate_is_kept_and_its_refusals_are_counted_in_the_tenants_chain() {
+    let place = Place::on_sqlite();
+    std::fs::write(place.folder().join("quad.toml"), "rate_limit = { per_second = 1, burst = 2 }\n").unwrap();
+    let token = place.token("local", "reader", "organization:read");
+    let server = place.serve(&[]);
+    let mut refused = 0;
+    for _ in 0..20 {
+        let response = get(&server, "/v1/resources?uri=bkend://orgs", Some(&token));
+        if response.status == 429 {
+            refused += 1;
+            assert!(response.header("retry-after").is_some_and(|value| value.parse::<u64>().unwrap() >= 1));
+            assert_eq!(body(&response)["kind"], "limit");
+        }
+    }
+    assert!(refused > 0);
+    let tenant = place.tenant_id("local");
+    wait_for(&place, &tenant, "rate_limited", refused);
+}
+
+#[test]
+fn refusals_before_a_tenant_is_proven_are_counted_in_the_systems_chain() {
+    for place in Place::on_each_backend() {
+        let token = place.token("local", "reader", "organization:read");
+        let (signed, _) = token.rsplit_once('.').unwrap();
+        let server = place.serve(&[]);
+        let tenant = place.tenant_id("local");
+        let before = place.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
+        for _ in 0..50 {
+            assert_eq!(outcome(&server, &format!("{signed}.AAAA")), "bad_signature");
+        }
+        assert_eq!(get(&server, "/v1/resources?uri=bkend://orgs", None).status, 401);
+        wait_for(&place, "system", "bad_signature", 50);
+        wait_for(&place, "system", "missing", 1);
+        let after = place.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
+        assert_eq!(before, after, "a claimed tenant's chain was written to");
+    }
+}
+
+/// Waits until that many refusals for that reason are counted in a chain. They are written about a second late.
+fn wait_for(place: &Place, tenant: &str, reason: &str, count: u64) {
+    let blocks = format!("SELECT body FROM audit_block WHERE tenant_id = '{tenant}' ORDER BY first_sequence");
+    loop {
+        let bodies = place.query(&blocks);
+        let events = bodies.iter().flat_map(|row| row[0].as_deref().unwrap_or_default().lines());
+        let events: Vec<Value> = events.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let refused = events
+            .iter()
+            .filter(|event| event["action"] == "auth.refused" && event["inputs"]["reason"] == reason);
+        let counted: u64 = refused.map(|event| event["inputs"]["count"].as_u64().unwrap()).sum();
+        assert!(counted <= count, "{reason}: {counted} instead of {count}");
+        if counted == count {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
