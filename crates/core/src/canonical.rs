@@ -58,10 +58,12 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char])
-        .collect()
+    let mut text = Vec::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    // Sixteen ASCII characters are all that it can hold.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 #[cfg(test)]

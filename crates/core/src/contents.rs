@@ -87,7 +87,7 @@ impl Reading {
         Ok(Sealed {
             tails: tails.into(),
             contents: self.contents.into(),
-            content_hash: canonical::hex(digest.finish().as_ref()),
+            content_hash: canonical::hex(digest.finish().as_ref()).into(),
             basis: Arc::new(self.basis),
             cacheable: self.cacheable,
             immutable: self.immutable,
@@ -104,7 +104,7 @@ pub struct Sealed {
     /// The contents, for callers that want them raw.
     pub contents: Arc<[Content]>,
     /// SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
-    pub content_hash: String,
+    pub content_hash: Arc<str>,
     /// What it rests on.
     pub basis: Arc<Basis>,
     /// Whether it may be kept.
@@ -170,7 +170,7 @@ mod tests {
         let sealed = reading.seal().unwrap();
         let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://%41\"")).unwrap();
         assert_eq!(parsed, json!([{"uri": "x://%41\"", "mimeType": "text/plain", "text": "a \"b\"\n"}]));
-        assert_eq!(sealed.content_hash, canonical::sha256_hex(b"a \"b\"\n"));
+        assert_eq!(*sealed.content_hash, canonical::sha256_hex(b"a \"b\"\n"));
     }
 
     #[test]

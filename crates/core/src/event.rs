@@ -1,7 +1,9 @@
 //! What will be written of a call: an audit event before it has its place in the chain.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
 
+use crate::facts::{Fact, Facts};
 use crate::{Error, Principal};
 
 /// The action of every protocol call.
@@ -19,62 +21,64 @@ pub struct EventDraft {
     /// `info`, `warning` or `critical`.
     pub severity: &'static str,
     /// The subject that acted.
-    pub actor: String,
+    pub actor: Arc<str>,
     /// What it did.
     pub action: &'static str,
     /// What it asked for.
-    pub inputs: Map<String, Value>,
+    pub inputs: Facts,
     /// What it got.
-    pub outputs: Map<String, Value>,
+    pub outputs: Facts,
     /// `ok`, `refused` or `failed`.
     pub outcome: Option<&'static str>,
 }
 
 impl EventDraft {
     /// A protocol call by `caller`; `inputs` starts with the method.
-    pub fn call(caller: &Principal, method: &str) -> EventDraft {
-        let mut draft = EventDraft::system("agent", MCP_CALL, &caller.subject);
-        draft.inputs.insert("method".into(), method.into());
-        draft
+    pub fn call(caller: &Principal, method: &'static str) -> EventDraft {
+        EventDraft::by(caller.subject.clone(), "agent", MCP_CALL).input("method", Fact::Word(method))
     }
 
     /// Something that happened outside a protocol call: a command, a start.
     pub fn system(layer: &'static str, action: &'static str, actor: &str) -> EventDraft {
+        EventDraft::by(actor.into(), layer, action)
+    }
+
+    fn by(actor: Arc<str>, layer: &'static str, action: &'static str) -> EventDraft {
         EventDraft {
             layer,
             event_type: "system_activity",
             severity: "info",
-            actor: actor.to_owned(),
+            actor,
             action,
-            inputs: Map::new(),
-            outputs: Map::new(),
+            inputs: Facts::default(),
+            outputs: Facts::default(),
             outcome: None,
         }
     }
 
     /// Adds an input.
-    pub fn input(mut self, name: &str, value: impl Into<Value>) -> EventDraft {
-        self.inputs.insert(name.to_owned(), value.into());
+    pub fn input(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) -> EventDraft {
+        self.inputs.set(name, value);
         self
     }
 
     /// Adds an output.
-    pub fn output(mut self, name: &str, value: impl Into<Value>) -> EventDraft {
-        self.outputs.insert(name.to_owned(), value.into());
+    pub fn output(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) -> EventDraft {
+        self.outputs.set(name, value);
         self
     }
 
     /// It went well.
     pub fn succeeded(mut self) -> EventDraft {
-        self.outputs.insert("ok".into(), true.into());
+        self.outputs.set("ok", true);
         self.outcome = Some("ok");
         self
     }
 
     /// It did not: refused for the caller's sake, or failed for ours.
     pub fn failed(mut self, error: &Error) -> EventDraft {
-        self.outputs.insert("ok".into(), false.into());
-        self.outputs.insert("error_code".into(), error.code().into());
+        self.outputs.set("ok", false);
+        self.outputs.set("error_code", error.code());
         let ours = error.kind() == crate::Kind::Internal;
         self.outcome = Some(if ours { "failed" } else { "refused" });
         if ours {

@@ -53,20 +53,44 @@ pub fn is_id(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
+/// Ascending ULIDs from one draw of chance: for whoever needs many at the same moment.
+#[derive(Debug)]
+pub struct Ulids(u128);
+
+impl Ulids {
+    /// ULIDs of this moment.
+    pub fn now() -> Result<Ulids> {
+        draw().map(Ulids)
+    }
+
+    /// The next one.
+    pub fn another(&mut self) -> String {
+        let text = encode(self.0);
+        self.0 = self.0.wrapping_add(1);
+        text
+    }
+}
+
 /// A ULID: 48 bits of milliseconds, 80 of chance, 26 upper-case characters of Crockford's base 32.
 pub fn ulid() -> Result<String> {
+    draw().map(encode)
+}
+
+fn draw() -> Result<u128> {
     let mut chance = [0u8; 10];
     SystemRandom::new()
         .fill(&mut chance)
         .map_err(|_| Error::internal("the system has no randomness to give"))?;
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Error::internal)?.as_millis();
     let chance = chance.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
-    Ok(encode(now_ms << 80 | chance))
+    Ok(now_ms << 80 | chance)
 }
 
 fn encode(bits: u128) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    (0..26).rev().map(|place| ALPHABET[(bits >> (5 * place) & 31) as usize] as char).collect()
+    let text = (0..26).rev().map(|place| ALPHABET[(bits >> (5 * place) & 31) as usize]).collect();
+    // The alphabet is ASCII.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod contents;
 pub mod cursor;
 pub mod error;
 pub mod event;
+pub mod facts;
 pub mod feed;
 pub mod id;
 pub mod journal;

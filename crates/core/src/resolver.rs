@@ -254,7 +254,7 @@ impl Resolver {
                     sealed
                 }
             };
-            let mut event = event.clone().succeeded().output("content_hash", sealed.content_hash.as_str());
+            let mut event = event.clone().succeeded().output("content_hash", sealed.content_hash.clone());
             if let Some(version) = sealed.basis.version {
                 event = event.output("version", version.0);
             }
@@ -675,10 +675,10 @@ fn busy() -> Error {
 }
 
 /// What a caller sent, cut to what belongs into an audit event.
-fn shorten(text: &str) -> String {
+fn shorten(text: &str) -> Arc<str> {
     const LONGEST: usize = 512;
     match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
     }
 }

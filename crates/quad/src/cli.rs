@@ -140,6 +140,9 @@ pub struct Serve {
     /// Which tools to list: the core ones or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
+    /// When an answered read is on the disk in the audit trail: before it is answered, or soon after
+    #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
+    pub audit: Option<Durability>,
 }
 
 /// `quad stdio`
@@ -151,6 +154,18 @@ pub struct Stdio {
     /// Which tools to list: the core ones or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
+    /// When an answered read is on the disk in the audit trail: before it is answered, or soon after
+    #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
+    pub audit: Option<Durability>,
+}
+
+/// How far the audit event of a read has come when the read is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// On the disk
+    Durable,
+    /// Committed, and on the disk soon: a power failure may take the last moments, the end of the process does not
+    Async,
 }
 
 /// Which tools `tools/list` shows.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use quad_core::{Error, Kind, Result, nearest};
 use quad_gate::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
-use quad_store::Location;
+use quad_store::{AuditMode, Location};
 
-use crate::cli::{Common, Serve, Tools};
+use crate::cli::{Common, Durability, Serve, Tools};
 
 /// Where the server listens unless told otherwise.
 pub const LISTEN: &str = "127.0.0.1:4704";
@@ -25,6 +25,7 @@ const KEYS: &[&str] = &[
     "allowed_hosts",
     "public_url",
     "tools",
+    "audit",
     "rate_limit",
     "issuer",
 ];
@@ -50,6 +51,7 @@ const VARIABLES: &[&str] = &[
     "QUAD_ALLOWED_HOSTS",
     "QUAD_PUBLIC_URL",
     "QUAD_TOOLS",
+    "QUAD_AUDIT",
     "QUAD_KEY",
     "QUAD_LOG",
 ];
@@ -161,6 +163,20 @@ impl Config {
             rate_limit: rate_limit(&self.file)?,
             issuer: issuer(&self.file)?,
         })
+    }
+
+    /// When the audit events of reads are safe.
+    pub fn audit_mode(&self, flag: Option<Durability>) -> Result<AuditMode> {
+        match flag {
+            Some(Durability::Durable) => Ok(AuditMode::Durable),
+            Some(Durability::Async) => Ok(AuditMode::Async),
+            None => match text(&self.file, "audit")? {
+                None => Ok(AuditMode::default()),
+                Some(mode) => {
+                    AuditMode::parse(&mode).ok_or_else(|| wrong_type("audit", "\"durable\" or \"async\""))
+                }
+            },
+        }
     }
 
     /// Whether all tools are listed.

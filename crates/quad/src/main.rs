@@ -7,9 +7,15 @@ mod client_snippet;
 mod commands;
 mod config;
 mod local_token;
+mod log;
 mod outcome;
 
 use clap::Parser as _;
+
+/// A read allocates a few dozen small things on one thread and frees some of them on another; this allocator is made for
+/// that. `docs/decisions/0002-what-a-read-costs.md` has the figures.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();

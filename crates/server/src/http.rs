@@ -18,7 +18,6 @@ use quad_core::{BoxFuture, Resolver, Result};
 use quad_gate::{RateLimit, Rates};
 use quad_wire::{Hub, HubOptions, Sessions};
 use tokio::net::TcpListener;
-use tracing::Instrument as _;
 
 use crate::door::Door;
 use crate::guard::{Guard, Stranger};
@@ -148,23 +147,25 @@ async fn not_this_method() -> Response {
 /// Names the request, turns strangers away, and lets our own pages read the reply.
 async fn enter(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let id = server.request_ids.of(request.headers().get(request_id::HEADER));
-    let span = tracing::info_span!(
-        "http",
-        request = id.to_str().unwrap_or_default(),
-        method = %request.method(),
-        path = request.uri().path(),
-    );
-    let started = Instant::now();
-    let answering = check_and_run(&server, request, next).instrument(span.clone());
-    let mut response = match tokio::time::timeout(server.times.request, answering).await {
+    let mut response = request_id::on_behalf(id.clone(), answer_in_time(&server, request, next)).await;
+    response.headers_mut().insert(request_id::HEADER, id);
+    response
+}
+
+async fn answer_in_time(server: &Server, request: Request, next: Next) -> Response {
+    let asked = tracing::enabled!(tracing::Level::DEBUG)
+        .then(|| (request.method().clone(), request.uri().path().to_owned(), Instant::now()));
+    let answering = check_and_run(server, request, next);
+    let response = match tokio::time::timeout(server.times.request, answering).await {
         Ok(response) => response,
         Err(_) => {
-            tracing::warn!(parent: &span, "a request took too long");
+            tracing::warn!("a request took too long");
             took_too_long()
         }
     };
-    tracing::debug!(parent: &span, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
-    response.headers_mut().insert(request_id::HEADER, id);
+    if let Some((method, path, started)) = asked {
+        tracing::debug!(%method, path, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
+    }
     response
 }
 

@@ -23,3 +23,4 @@ mod twin;
 
 pub use door::{Denial, Door, Keeper};
 pub use limits::TimeLimits;
+pub use request_id::current as request_id;

@@ -19,6 +19,13 @@ const HEADERS_TIME: Duration = Duration::from_secs(30);
 /// How long a request's body may take, for the same reason.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// How much of a body that is too large is still taken in, so that its sender comes to read why it was refused: four times
+/// what is allowed is an honest mistake, more is not worth the traffic.
+pub(crate) const BODY_BYTES_DRAINED: usize = 4 * quad_wire::limits::BODY_BYTES;
+
+/// How long the sender of such a body may pause: who announces much and sends nothing is waiting for the answer.
+pub(crate) const DRAIN_SILENCE: Duration = Duration::from_millis(500);
+
 /// How long a request may take until its reply begins: its body, and a few attempts of the slowest statement that the
 /// database allows. A stream begins at once and may then last.
 const REQUEST_TIME: Duration = Duration::from_secs(120);

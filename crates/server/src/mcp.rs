@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::{
-    ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -21,7 +21,7 @@ use quad_wire::{Endpoint, Fault, session_stream};
 
 use crate::door::Denial;
 use crate::http::{Server, view_of};
-use crate::{metadata, problem, sse};
+use crate::{limits, metadata, problem, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -282,11 +282,17 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
         ))
     };
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > BODY_BYTES) {
+    let is_too_large = announced.is_some_and(|length| length > BODY_BYTES);
+    // Whoever asks first is told before it sends anything.
+    if is_too_large && headers.contains_key(EXPECT) {
         return Err(too_large());
     }
     let mut frames = body.into_data_stream();
     let read = async {
+        if is_too_large {
+            drain(&mut frames).await;
+            return Err(too_large());
+        }
         // Nearly every body is one piece, which needs no copy.
         let mut first = Bytes::new();
         let mut rest: Vec<u8> = Vec::new();
@@ -300,6 +306,7 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
                 ))
             })?;
             if first.len() + rest.len() + frame.len() > BODY_BYTES {
+                drain(&mut frames).await;
                 return Err(too_large());
             }
             if first.is_empty() && rest.is_empty() {
@@ -321,6 +328,18 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
             "The body took too long to arrive",
             "Send it again",
         ))),
+    }
+}
+
+/// Takes in the rest of a body that is too large and drops it: a client that is still sending when the connection closes
+/// sees a broken connection instead of the reason.
+async fn drain(frames: &mut BodyDataStream) {
+    let mut drained = 0;
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_SILENCE, frames.next()).await {
+        drained += frame.len();
+        if drained > limits::BODY_BYTES_DRAINED {
+            return;
+        }
     }
 }
 

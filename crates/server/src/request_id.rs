@@ -9,6 +9,20 @@ use crate::limits;
 /// The header.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
+tokio::task_local! {
+    static CURRENT: HeaderValue;
+}
+
+/// The id of the HTTP request on whose behalf this code runs, for the log.
+pub fn current() -> Option<String> {
+    CURRENT.try_with(|id| id.to_str().map(str::to_owned).ok()).ok().flatten()
+}
+
+/// Does some work on behalf of a request.
+pub(crate) fn on_behalf<T>(id: HeaderValue, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    CURRENT.scope(id, work)
+}
+
 /// Gives out request ids: one random name for the process, then a counter, which costs less than chance every time.
 #[derive(Debug)]
 pub(crate) struct RequestIds {

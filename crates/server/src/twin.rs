@@ -90,7 +90,7 @@ fn served(answer: &Answer, uri: &str, headers: &HeaderMap) -> Response {
                 ContentBody::Blob(bytes) => bytes.clone(),
                 ContentBody::Text(text) => Bytes::from(text.clone().into_bytes()),
             };
-            (bytes, content.mime_type.to_string(), sealed.content_hash.clone())
+            (bytes, content.mime_type.to_string(), sealed.content_hash.to_string())
         }
         _ => {
             let mut json = br#"{"contents":"#.to_vec();

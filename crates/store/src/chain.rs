@@ -4,8 +4,9 @@
 //! the next record carries it as `prev_event_hash`. The records of one commit and tenant are stored as one block, one
 //! record a line, exactly as they were hashed: whoever has the lines can check the chain with nothing but SHA-256.
 
-use quad_core::canonical::{self, SortedMap};
-use quad_core::{Error, EventDraft, Result, TenantId, Timestamp, id};
+use quad_core::canonical;
+use quad_core::facts::Facts;
+use quad_core::{Error, EventDraft, Result, TenantId, Timestamp};
 use serde::Serialize;
 
 use crate::connection::Connection;
@@ -14,6 +15,9 @@ use crate::{DbError, params};
 
 /// The version of the record's form.
 pub(crate) const HASH_SCHEMA_VERSION: i64 = 4;
+
+/// Room for a usual record, so that writing one does not grow it step by step.
+const RECORD_BYTES: usize = 896;
 
 /// One link of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +40,12 @@ pub fn hash_of(record: &str) -> String {
 /// Links an event to the head, which moves on.
 pub(crate) fn link(
     head: &mut Head,
+    ulid: String,
     tenant: &TenantId,
     draft: &EventDraft,
     now: Timestamp,
 ) -> Result<AuditEvent> {
-    let id = format!("evt_{}", id::ulid()?);
+    let id = format!("evt_{ulid}");
     let record = record(tenant, &id, draft, now, head.hash.as_deref())?;
     let hash = hash_of(&record);
     head.sequence += 1;
@@ -77,11 +82,11 @@ struct Record<'a> {
     created_at: Timestamp,
     event_type: &'a str,
     id: &'a str,
-    inputs: SortedMap<'a>,
+    inputs: &'a Facts,
     key_id: Option<&'a str>,
     layer: &'a str,
     outcome: Option<&'a str>,
-    outputs: SortedMap<'a>,
+    outputs: &'a Facts,
     policy_check_id: Option<&'a str>,
     policy_decision_id: Option<&'a str>,
     policy_version: Option<&'a str>,
@@ -107,11 +112,11 @@ fn record(
         created_at: now,
         event_type: draft.event_type,
         id,
-        inputs: SortedMap(&draft.inputs),
+        inputs: &draft.inputs,
         key_id: None,
         layer: draft.layer,
         outcome: draft.outcome,
-        outputs: SortedMap(&draft.outputs),
+        outputs: &draft.outputs,
         policy_check_id: None,
         policy_decision_id: None,
         policy_version: None,
@@ -119,7 +124,9 @@ fn record(
         severity: draft.severity,
         tenant_id: tenant.as_str(),
     };
-    serde_json::to_string(&record).map_err(Error::internal)
+    let mut text = Vec::with_capacity(RECORD_BYTES);
+    serde_json::to_writer(&mut text, &record).map_err(Error::internal)?;
+    String::from_utf8(text).map_err(Error::internal)
 }
 
 #[cfg(test)]

@@ -9,17 +9,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use quad_core::facts::Facts;
+use quad_core::id::Ulids;
 use quad_core::{
     Basis, Change, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp, Version,
 };
-use serde_json::{Map, Value as Json};
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
 use crate::feed::Mirror;
 use crate::head::Head;
 use crate::sql::Tx;
-use crate::{Backend, chain, change, head, limits};
+use crate::{AuditMode, Backend, chain, change, head, limits};
 
 /// Something to be done in a commit.
 pub(crate) enum Job {
@@ -47,6 +48,10 @@ pub(crate) struct Record {
 }
 
 impl Job {
+    fn wrote_nothing(&self) -> bool {
+        matches!(self, Job::Record(_))
+    }
+
     fn tenant(&self) -> &TenantId {
         match self {
             Job::Work(work) => work.tenant(),
@@ -87,15 +92,20 @@ enum Verdict {
 /// What a job's work left for the head.
 struct Ran {
     tags: Vec<Tag>,
-    outputs: Map<String, Json>,
+    outputs: Facts,
 }
 
 /// Runs a group to its end and answers every job in it, except those that no longer fit into its time: these are handed
 /// back for the next.
-pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mut jobs: Vec<Job>) -> Vec<Job> {
+pub(crate) fn run(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    mode: AuditMode,
+    mut jobs: Vec<Job>,
+) -> Vec<Job> {
     for attempt in 1.. {
         connection.take_was_busy();
-        match transaction(connection, mirror, &mut jobs) {
+        match transaction(connection, mirror, mode, &mut jobs) {
             Ok((verdicts, announced)) => {
                 for (tenant, locked, version, changes) in announced {
                     mirror.extend(&tenant, locked, version, &changes);
@@ -136,9 +146,11 @@ type Announced = Vec<(TenantId, Version, Version, Vec<Arc<Change>>)>;
 fn transaction(
     connection: &mut Connection,
     mirror: &Mirror,
+    mode: AuditMode,
     jobs: &mut [Job],
 ) -> Result<(Vec<Verdict>, Announced)> {
     let now = Timestamp::now();
+    connection.wait_for_disk(mode == AuditMode::Durable || !jobs.iter().all(Job::wrote_nothing))?;
     connection.begin_write()?;
     let ran = work(connection, mirror, jobs, now)?;
     let jobs = &jobs[..ran.len()];
@@ -166,7 +178,7 @@ fn work(
     let mut ran = Vec::with_capacity(jobs.len());
     for job in jobs {
         let Job::Work(work) = job else {
-            ran.push(Ok(Ran { tags: Vec::new(), outputs: Map::new() }));
+            ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default() }));
             continue;
         };
         if !ran.is_empty() && started.elapsed() > limits::GROUP_TIME {
@@ -191,7 +203,7 @@ fn work(
             version,
             now,
             tags: Vec::new(),
-            outputs: Map::new(),
+            outputs: Facts::default(),
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("a job panicked inside its transaction")));
@@ -259,6 +271,7 @@ fn settle(
         }
     }
     let mut announced = Vec::new();
+    let mut ids = Ulids::now()?;
     let tenants: BTreeSet<&TenantId> = jobs.iter().filter(|job| has_event(job)).map(Job::tenant).collect();
     for tenant in tenants {
         let Some(locked) = head::lock(connection, tenant)? else {
@@ -286,7 +299,7 @@ fn settle(
                     match stale {
                         Some(number) => Verdict::Stale(number),
                         None => {
-                            let event = chain::link(&mut head, tenant, &record.event, now)?;
+                            let event = chain::link(&mut head, ids.another(), tenant, &record.event, now)?;
                             let receipt = receipt(&head, &event);
                             events.push(event);
                             Verdict::Done(Some(receipt))
@@ -313,7 +326,7 @@ fn settle(
                     }
                     let mut event = event.clone().succeeded().output("version", head.version.0);
                     event.outputs.extend(ran.outputs);
-                    let event = chain::link(&mut head, tenant, &event, now)?;
+                    let event = chain::link(&mut head, ids.another(), tenant, &event, now)?;
                     let receipt = receipt(&head, &event);
                     events.push(event);
                     Verdict::Done(Some(receipt))
@@ -381,4 +394,83 @@ pub(crate) fn catch_up(
 
 fn credential_changed() -> Error {
     Error::new(Kind::Credential, "CREDENTIAL_CHANGED", "The credential was withdrawn or changed")
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::Tag;
+
+    use super::*;
+    use crate::connection::{postgres, sqlite};
+    use crate::{Location, testing};
+
+    struct Touch(TenantId, EventDraft, oneshot::Sender<Result<Option<Receipt>>>);
+
+    impl Work for Touch {
+        fn tenant(&self) -> &TenantId {
+            &self.0
+        }
+        fn proof(&self) -> Option<&Basis> {
+            None
+        }
+        fn event(&self) -> Option<&EventDraft> {
+            Some(&self.1)
+        }
+        fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+            tx.touch(Tag::new("a"));
+            Ok(())
+        }
+        fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>) {
+            self.2.send(outcome).unwrap();
+        }
+    }
+
+    /// Whether a commit on this connection waits for the disk, as the database itself sees it.
+    fn waits(connection: &mut Connection) -> bool {
+        let (ask, no) = match connection.backend() {
+            Backend::Sqlite => ("SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous", "1"),
+            Backend::Postgres => ("SHOW synchronous_commit", "off"),
+        };
+        connection.query(ask, &[]).unwrap()[0].text(0).unwrap() != no
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn only_an_async_group_of_mere_records_does_not_wait_for_the_disk() {
+        for place in testing::stores(&[]).await.unwrap() {
+            let (location, tenant) = (place.location.clone(), place.tenant.clone());
+            let runtime = tokio::runtime::Handle::current();
+            let check = move || {
+                let mut connection = match &location {
+                    Location::Sqlite(file) => Connection::Sqlite(sqlite::Conn::open(file).unwrap()),
+                    Location::Postgres(url) => {
+                        Connection::Postgres(postgres::Conn::open(url, &runtime).unwrap())
+                    }
+                };
+                let mirror = Mirror::default();
+                let event = || EventDraft::system("agent", "test", "tester");
+                for (mode, writes, waited) in [
+                    (AuditMode::Durable, false, true),
+                    (AuditMode::Async, false, false),
+                    (AuditMode::Async, true, true),
+                    (AuditMode::Async, false, false),
+                    (AuditMode::Durable, false, true),
+                ] {
+                    let (reply, recorded) = oneshot::channel();
+                    let (done, written) = oneshot::channel();
+                    let record = Record { tenant: tenant.clone(), event: event(), bases: vec![], reply };
+                    let mut jobs = vec![Job::Record(Box::new(record))];
+                    if writes {
+                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), event(), done))));
+                    }
+                    assert!(run(&mut connection, &mirror, mode, jobs).is_empty());
+                    recorded.blocking_recv().unwrap().unwrap();
+                    if writes {
+                        written.blocking_recv().unwrap().unwrap();
+                    }
+                    assert_eq!(waits(&mut connection), waited, "{mode:?}, writes: {writes}");
+                }
+            };
+            tokio::task::spawn_blocking(check).await.unwrap();
+        }
+    }
 }

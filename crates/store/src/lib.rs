@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+mod audit_mode;
 mod backup;
 mod chain;
 mod change;
@@ -34,6 +35,7 @@ pub mod testing;
 mod value;
 mod writer;
 
+pub use audit_mode::AuditMode;
 pub use chain::{AuditEvent, hash_of};
 pub use error::DbError;
 pub use migrate::Component;

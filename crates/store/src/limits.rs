@@ -8,6 +8,10 @@ pub const QUEUE_JOBS: usize = 4_096;
 /// Jobs in one commit: past a few dozen the cost of the commit is spread thin enough, and a failure repeats less.
 pub const GROUP_JOBS: usize = 256;
 
+/// How often the writer lets others run before it begins a commit, as long as each time more has queued: enough for all
+/// the callers that the last commit has woken, and no wait at all where nobody else wants the processor.
+pub const GATHER_TURNS: usize = 8;
+
 /// How long one commit may collect work. Every read waits for its audit event behind it.
 pub const GROUP_TIME: Duration = Duration::from_millis(50);
 

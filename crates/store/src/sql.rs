@@ -1,7 +1,9 @@
 //! What a closure sees of the database: a snapshot to read, or a transaction to write.
 
+use std::borrow::Cow;
+
+use quad_core::facts::{Fact, Facts};
 use quad_core::{Tag, TenantId, Timestamp, Version};
-use serde_json::{Map, Value as Json};
 
 use crate::connection::Connection;
 use crate::{Backend, DbError, Row, Value, limits, params};
@@ -56,7 +58,7 @@ pub struct Tx<'c> {
     pub(crate) version: Version,
     pub(crate) now: Timestamp,
     pub(crate) tags: Vec<Tag>,
-    pub(crate) outputs: Map<String, Json>,
+    pub(crate) outputs: Facts,
 }
 
 impl Tx<'_> {
@@ -91,8 +93,8 @@ impl Tx<'_> {
     }
 
     /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
-    pub fn output(&mut self, name: &str, value: impl Into<Json>) {
-        self.outputs.insert(name.to_owned(), value.into());
+    pub fn output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) {
+        self.outputs.set(name, value);
     }
 
     /// The time of this transaction.

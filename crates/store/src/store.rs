@@ -11,6 +11,7 @@ use quad_core::{
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
 
+use crate::audit_mode::Chosen;
 use crate::commit::{self, Job, Record, Work};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::feed::Mirror;
@@ -18,7 +19,7 @@ use crate::migrate::{self, Component};
 use crate::pool::Pool;
 use crate::sql::{Snapshot, Sql, Tx};
 use crate::writer::{self, Queue};
-use crate::{Backend, change, head, limits};
+use crate::{AuditMode, Backend, change, head, limits};
 
 /// Where the data is.
 #[derive(Clone, Debug)]
@@ -41,6 +42,7 @@ struct Inner {
     /// PostgreSQL only: the connections on which mutations commit. They are the readers'.
     queue: Queue,
     mirror: Arc<Mirror>,
+    audit: Arc<Chosen>,
 }
 
 /// On whose behalf a transaction writes.
@@ -81,6 +83,11 @@ impl Store {
             Location::Sqlite(_) => Backend::Sqlite,
             Location::Postgres(_) => Backend::Postgres,
         }
+    }
+
+    /// Chooses when the audit events of reads are safe, from the next commit on.
+    pub fn set_audit_mode(&self, mode: AuditMode) {
+        self.inner.audit.set(mode);
     }
 
     pub(crate) fn location(&self) -> &Location {
@@ -154,7 +161,7 @@ impl Store {
                 self.inner
                     .readers
                     .run(move |connection| {
-                        commit::run(connection, &mirror, vec![job]);
+                        commit::run(connection, &mirror, AuditMode::Durable, vec![job]);
                         Ok(())
                     })
                     .await?;
@@ -304,8 +311,9 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
             signal.1.notify_one();
         }
     };
-    let queue = writer::start(connect.clone(), connection, mirror.clone(), committed)?;
-    let inner = Arc::new(Inner { location, readers, queue, mirror });
+    let audit = Arc::new(Chosen::default());
+    let queue = writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), committed)?;
+    let inner = Arc::new(Inner { location, readers, queue, mirror, audit });
     runtime.spawn(poll(Arc::downgrade(&inner)));
     Ok(Store { inner })
 }

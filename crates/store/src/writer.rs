@@ -9,6 +9,7 @@ use std::sync::Arc;
 use quad_core::{Error, Result};
 use tokio::sync::mpsc;
 
+use crate::audit_mode::Chosen;
 use crate::commit::{self, Job};
 use crate::connection::Connection;
 use crate::feed::Mirror;
@@ -27,11 +28,29 @@ impl Queue {
     }
 }
 
+/// Takes what has queued. Whoever is about to queue more is let go first, as long as more comes: a commit costs about as
+/// much for one as for many, and on a busy machine the callers that the last commit has woken are just behind.
+fn gather(receiver: &mut mpsc::Receiver<Job>, waiting: &mut VecDeque<Job>) {
+    for _ in 0..limits::GATHER_TURNS {
+        let before = waiting.len();
+        while waiting.len() < limits::GROUP_JOBS
+            && let Ok(job) = receiver.try_recv()
+        {
+            waiting.push_back(job);
+        }
+        if waiting.len() == before || waiting.len() == limits::GROUP_JOBS {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Starts the writer. It ends when every queue handle is gone and the last job is done.
 pub(crate) fn start(
     mut connect: impl FnMut() -> Result<Connection> + Send + 'static,
     connection: Connection,
     mirror: Arc<Mirror>,
+    mode: Arc<Chosen>,
     committed: impl Fn() + Send + 'static,
 ) -> Result<Queue> {
     let (sender, mut receiver) = mpsc::channel(limits::QUEUE_JOBS);
@@ -45,18 +64,14 @@ pub(crate) fn start(
                     None => return,
                 }
             }
-            while waiting.len() < limits::GROUP_JOBS
-                && let Ok(job) = receiver.try_recv()
-            {
-                waiting.push_back(job);
-            }
+            gather(&mut receiver, &mut waiting);
             if !connection.is_alive() {
                 match connect() {
                     Ok(fresh) => connection = fresh,
                     Err(error) => tracing::error!(cause = error.causes(), "the database cannot be reached"),
                 }
             }
-            let later = commit::run(&mut connection, &mirror, waiting.drain(..).collect());
+            let later = commit::run(&mut connection, &mirror, mode.get(), waiting.drain(..).collect());
             waiting.extend(later);
             committed();
         }

@@ -160,11 +160,11 @@ fn plan(sql: &mut dyn Sql) -> Result<Option<Plan>> {
         }
         for (sequence, record) in blocks.iter().flat_map(|block| block.records()) {
             let expected = growth.frontier.size() + 1;
-            let id = block::id(record).ok();
             if sequence as u64 != expected {
                 return Err(fault::event(expected, None, "is missing"));
             }
-            if block::previous_hash(record) != hash.map(|hash| hash.to_string()) {
+            if block::previous_hash(record).as_deref() != hash.map(|hash| hash.to_string()).as_deref() {
+                let id = block::id(record).ok();
                 return Err(fault::event(expected, id.as_deref(), "does not follow the one before it"));
             }
             let this = Hash::of(record.as_bytes());

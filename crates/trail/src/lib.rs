@@ -335,7 +335,7 @@ mod tests {
             world.write(3).await;
             let id = block::id(&world.record(2).await.unwrap()).unwrap();
             let mut decoy = reading("agent_1", "x");
-            decoy.inputs.insert("id".to_owned(), id.as_str().into());
+            decoy.inputs.set("id", id.as_str());
             quad_core::Journal::record(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();
             let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
             let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();

@@ -1,5 +1,6 @@
 //! The stored chain from front to back, event by event, with the checkpoints where they belong.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use quad_core::{Result, TenantId};
@@ -48,6 +49,7 @@ pub(crate) async fn stream(
             if let Some((before, held)) = held.replace((sequence, record.to_owned())) {
                 // Across a gap the next event says nothing about this one.
                 let claimed = block::previous_hash(record).filter(|_| sequence == before + 1);
+                let claimed = claimed.map(Cow::into_owned);
                 emit(before, held, claimed, &mut sink)?;
                 checkpoints.emit(store, tenant, before, &mut sink).await?;
             }
@@ -59,7 +61,8 @@ pub(crate) async fn stream(
         if end.sequence == last {
             return Ok(end.hash);
         }
-        Ok(block::record(sql, last + 1)?.and_then(|record| block::previous_hash(&record)))
+        Ok(block::record(sql, last + 1)?
+            .and_then(|record| block::previous_hash(&record).map(Cow::into_owned)))
     };
     emit(last, record, store.read(tenant, claim).await?, &mut sink)?;
     checkpoints.emit(store, tenant, last, &mut sink).await

@@ -122,7 +122,7 @@ impl World {
 pub(crate) fn reading(actor: &str, uri: &str) -> EventDraft {
     let draft = EventDraft::system("agent", quad_core::event::MCP_CALL, actor);
     let draft = draft.input("method", "resources/read").input("uri", uri).succeeded();
-    draft.output("content_hash", quad_core::canonical::sha256_hex(uri.as_bytes())).output("version", 0)
+    draft.output("content_hash", quad_core::canonical::sha256_hex(uri.as_bytes())).output("version", 0_i64)
 }
 
 /// Writes so many events, several at once, so that blocks have different sizes.

@@ -114,8 +114,8 @@ impl Listener {
                 Some(Notice::ListChanged) => self.notification("resources/list_changed", ""),
                 None => {
                     self.stage = Stage::Closed;
-                    let entry = Some((SUBSCRIPTION_ID, self.id.get()));
-                    Reply::to(&self.id, 0).end_with(&self.hub, self.revision, None, entry)
+                    let entries = [(SUBSCRIPTION_ID, self.id.get())];
+                    Reply::to(&self.id, 0).end_with(&self.hub, self.revision, None, &entries)
                 }
             },
         };

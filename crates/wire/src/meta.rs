@@ -13,6 +13,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) protocol_version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "dev.quadrivium/ifNoneMatch")]
+    if_none_match: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
 }
@@ -46,6 +48,16 @@ impl<'a> Meta<'a> {
     pub(crate) fn has_capability(&self, capability: &str) -> bool {
         let declared = self.client_capabilities.map(|raw| serde_json::from_str(raw.get()));
         matches!(declared, Some(Ok(serde_json::Value::Object(declared))) if declared.contains_key(capability))
+    }
+
+    /// The content hash, in quotes or without, of what the caller has already: it wants the contents only if they differ.
+    pub(crate) fn if_none_match(&self) -> quad_core::Result<Option<String>> {
+        let Some(raw) = self.if_none_match else { return Ok(None) };
+        let text = text_of(raw).ok_or_else(|| {
+            quad_core::Error::bad_input("dev.quadrivium/ifNoneMatch in params._meta must be a string")
+                .hint("Send the contentHash of an earlier receipt")
+        })?;
+        Ok(Some(text.trim_matches('"').to_owned()))
     }
 
     /// What progress messages must repeat. A token of another type is one that we cannot repeat.

@@ -75,16 +75,16 @@ impl Reply {
 
     /// Ends the response: the era's own fields, and `_meta`.
     pub(crate) fn end(self, hub: &Hub, revision: Revision, hint: Option<CacheHint>) -> Vec<u8> {
-        self.end_with(hub, revision, hint, None)
+        self.end_with(hub, revision, hint, &[])
     }
 
-    /// Ends the response with one more entry in `_meta`.
+    /// Ends the response with more entries in `_meta`, each a name and its JSON.
     pub(crate) fn end_with(
         mut self,
         hub: &Hub,
         revision: Revision,
         hint: Option<CacheHint>,
-        entry: Option<(&str, &str)>,
+        entries: &[(&str, &str)],
     ) -> Vec<u8> {
         let modern = revision.era() == Era::Modern;
         if modern {
@@ -99,19 +99,19 @@ impl Reply {
                 self.out.push(b'"');
             }
         }
-        if modern || entry.is_some() {
+        if modern || !entries.is_empty() {
             self.key("_meta");
             self.out.push(b'{');
-            if let Some((name, json)) = entry {
-                self.out.push(b'"');
+            for (index, (name, json)) in entries.iter().enumerate() {
+                self.out.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
                 self.out.extend_from_slice(name.as_bytes());
                 self.out.extend_from_slice(br#"":"#);
                 self.out.extend_from_slice(json.as_bytes());
-                if modern {
-                    self.out.push(b',');
-                }
             }
             if modern {
+                if !entries.is_empty() {
+                    self.out.push(b',');
+                }
                 self.out.extend_from_slice(hub.server_info.as_bytes());
             }
             self.out.push(b'}');
@@ -133,6 +133,9 @@ impl Reply {
 
 /// The key under which a read's proof stands in `_meta`.
 pub(crate) const RECEIPT: &str = "dev.quadrivium/receipt";
+
+/// The key in `_meta` that says that the caller has the contents already; `contents` is then empty.
+pub(crate) const NOT_MODIFIED: &str = "dev.quadrivium/notModified";
 
 /// The proof of a read: what was shown, at which version, and where that is written down.
 pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
@@ -176,7 +179,7 @@ mod tests {
         let written = Receipt { version: Version(6), sequence: 9, event_id: "evt_\"1".into() };
         let parsed: Value = serde_json::from_str(&receipt(&sealed, &written)).unwrap();
         let expect =
-            json!({"contentHash": sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
+            json!({"contentHash": *sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
         assert_eq!(parsed, expect);
     }
 }

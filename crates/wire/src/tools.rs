@@ -123,6 +123,6 @@ fn write(
         .field("isError", &output.is_error)?;
     // One of the systems behind the schemes says its code in a result's `_meta`; its clients look there.
     let code = error.and_then(|error| error.get_fact("errorCode")).map(Value::to_string);
-    let entry = code.as_deref().map(|code| ("errorCode", code));
-    Ok(reply.end_with(&endpoint.hub, revision, None, entry))
+    let entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
+    Ok(reply.end_with(&endpoint.hub, revision, None, &entries))
 }

@@ -34,7 +34,7 @@ const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
 pub async fn run(cli: Cli) -> Result<()> {
     let json = cli.common.json;
     let serving = matches!(cli.command, Command::Serve(_));
-    start_log(serving);
+    crate::log::start(serving);
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
@@ -67,18 +67,4 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Audit(flags) => audit::run(&App::open(config).await?, flags, json).await,
         Command::Completions { .. } => Ok(()),
     }
-}
-
-/// Logs go to standard error: standard output belongs to results and, in `quad stdio`, to the protocol.
-fn start_log(serving: bool) {
-    use tracing_subscriber::EnvFilter;
-    let quiet = if serving { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    // Fails only if a log was started before, which tests in one process do.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(ansi)
-        .try_init();
 }

@@ -17,7 +17,7 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
             serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
         outcome::json(&json!({
             "contents": contents,
-            "contentHash": answer.sealed.content_hash,
+            "contentHash": *answer.sealed.content_hash,
             "version": answer.receipt.version.0,
             "sequence": answer.receipt.sequence,
             "event": &*answer.receipt.event_id,

@@ -21,6 +21,7 @@ use crate::{local_token, outcome};
 /// Serves until it is told to stop.
 pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     let settings = app.config.serve(flags)?;
+    app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
     let listener = bind(&settings.listen).await?;
     let bound = listener.local_addr().map_err(Error::internal)?;
     let authorization_servers = settings.issuer.iter().map(|issuer| issuer.issuer.clone()).collect();

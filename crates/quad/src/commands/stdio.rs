@@ -9,6 +9,7 @@ use crate::cli::Stdio;
 
 /// Serves the client at the other end of the pipes until it closes them.
 pub async fn run(app: App, flags: &Stdio) -> Result<()> {
+    app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
     tokio::spawn(app.keeper.clone().run());
     let options = StdioOptions {
         principal: app.local_agent(),

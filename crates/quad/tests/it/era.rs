@@ -30,13 +30,16 @@ pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
         return params;
     }
     let mut params = params.unwrap_or_else(|| json!({}));
-    let meta = json!({
+    let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": revision.0,
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "transcripts", "version": "1"},
     });
     // What is no object is sent as it is: a test of how that is refused.
     if let Some(object) = params.as_object_mut() {
+        if let Some(Value::Object(own)) = object.remove("_meta") {
+            meta.as_object_mut().into_iter().for_each(|meta| meta.extend(own.clone()));
+        }
         object.insert("_meta".to_owned(), meta);
     }
     Some(params)

@@ -84,7 +84,8 @@ async fn other_methods_and_media_types_and_sizes_are_refused() {
     for accept in ["*/*", "application/json", ""] {
         assert_eq!(client.post_raw(&[("Accept", accept)], &ping).await.status, 200, "{accept}");
     }
-    let huge = vec![b' '; (4 << 20) + 1];
+    // More than the sockets of both sides hold: the server must take it in before it can say so.
+    let huge = vec![b' '; 12 << 20];
     assert_eq!(client.send("POST", "/mcp", &[], &huge).await.status, 413);
     let chunked = format!("{:x}\r\n", huge.len()).into_bytes();
     let chunked = [chunked, huge, b"\r\n0\r\n\r\n".to_vec()].concat();
@@ -330,6 +331,6 @@ async fn every_call_leaves_one_event() {
         client.modern(method, params.clone()).await;
         let events = running.world.events();
         assert_eq!(events.len(), count + 1, "{method}");
-        assert_eq!(events[count].inputs["method"], *method);
+        assert_eq!(events[count].inputs.get("method"), Some(&quad_core::facts::Fact::Word(method)));
     }
 }

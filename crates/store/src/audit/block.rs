@@ -1,5 +1,7 @@
 //! Blocks: the events of one commit, consecutive, one record a line.
 
+use std::borrow::Cow;
+
 use quad_core::{Error, Result, Timestamp};
 
 use crate::audit::archive;
@@ -105,12 +107,28 @@ pub fn record(sql: &mut dyn Sql, sequence: i64) -> Result<Option<String>> {
 }
 
 /// The `prev_event_hash` of a record, or none if it is the first or cannot be read.
-pub fn previous_hash(record: &str) -> Option<String> {
+pub fn previous_hash(record: &str) -> Option<Cow<'_, str>> {
+    if let Some(hash) = previous_hash_in_place(record) {
+        return Some(Cow::Borrowed(hash));
+    }
     #[derive(serde::Deserialize)]
     struct Link {
         prev_event_hash: Option<String>,
     }
-    serde_json::from_str::<Link>(record).ok()?.prev_event_hash
+    serde_json::from_str::<Link>(record).ok()?.prev_event_hash.map(Cow::Owned)
+}
+
+/// The same from where it stands in a record of the usual form: before `severity` and `tenant_id`, which hold no more than a
+/// name. Nothing else can end a record like that, since a quote within a text is escaped.
+fn previous_hash_in_place(record: &str) -> Option<&str> {
+    const LABEL: &str = "\"prev_event_hash\":\"";
+    let end = record.strip_suffix("\"}")?;
+    let is_plain = |text: &str| !text.contains(['"', '\\']);
+    let (rest, tenant) = end.rsplit_once("\",\"tenant_id\":\"")?;
+    let (rest, severity) = rest.rsplit_once("\",\"severity\":\"")?;
+    let hash = rest.get(rest.len().checked_sub(64)?..)?;
+    let found = is_plain(tenant) && is_plain(severity) && is_plain(hash);
+    (found && rest[..rest.len() - 64].ends_with(LABEL)).then_some(hash)
 }
 
 /// The `id` of a record, if it can be read.
@@ -120,4 +138,32 @@ pub fn id(record: &str) -> Result<String> {
         id: String,
     }
     serde_json::from_str::<Named>(record).map(|named| named.id).map_err(Error::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_previous_hash_is_found_in_place_or_by_reading_all() {
+        let hash = "a".repeat(64);
+        let check = |record: String, in_place: Option<&str>, by_reading: Option<&str>| {
+            assert_eq!(previous_hash_in_place(&record), in_place, "{record}");
+            assert_eq!(previous_hash(&record).as_deref(), by_reading, "{record}");
+        };
+        let found = Some(hash.as_str());
+        let tail = r#""severity":"info","tenant_id":"t"}"#;
+        check(format!(r#"{{"id":"x","prev_event_hash":"{hash}",{tail}"#), found, found);
+        check(format!(r#"{{"id":"x","prev_event_hash":null,{tail}"#), None, None);
+        check(
+            format!(r#"{{"prev_event_hash":"{hash}","severity":"info","tenant_id":"t","z":1}}"#),
+            None,
+            found,
+        );
+        // A text that looks like the end of a record.
+        let spoofed = format!(r#"{{"id":"\"prev_event_hash\":\"{hash}","severity":"info","tenant_id":"t"}}"#);
+        check(spoofed, None, None);
+        check("{".to_owned(), None, None);
+        check("é\"}".to_owned(), None, None);
+    }
 }

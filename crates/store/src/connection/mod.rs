@@ -54,6 +54,14 @@ impl Connection {
         }
     }
 
+    /// Whether commits from now on wait for the disk. Not inside a transaction.
+    pub(crate) fn wait_for_disk(&mut self, wait: bool) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.wait_for_disk(wait),
+            Connection::Postgres(conn) => conn.wait_for_disk(wait),
+        }
+    }
+
     /// Begins a transaction that will write.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {

@@ -20,6 +20,7 @@ pub(crate) struct Conn {
     runtime: Handle,
     statements: HashMap<String, Statement>,
     pub(crate) was_busy: bool,
+    waits_for_disk: bool,
 }
 
 impl Conn {
@@ -34,7 +35,13 @@ impl Conn {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
         });
-        let mut conn = Conn { client, runtime: runtime.clone(), statements: HashMap::new(), was_busy: false };
+        let mut conn = Conn {
+            client,
+            runtime: runtime.clone(),
+            statements: HashMap::new(),
+            was_busy: false,
+            waits_for_disk: true,
+        };
         conn.batch(&format!(
             "SET application_name = 'quad'; SET statement_timeout = '{}s'; SET timezone = 'UTC'; \
              SET client_min_messages = warning; SET extra_float_digits = 3",
@@ -65,6 +72,16 @@ impl Conn {
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
         let result = self.runtime.block_on(self.client.batch_execute(sql));
         self.note(result)
+    }
+
+    /// `off` means that the server's log is written a moment after the commit; nothing older is at risk. Waiting again goes
+    /// back to what the server is set to, which may be more than its own disk.
+    pub(crate) fn wait_for_disk(&mut self, wait: bool) -> Result<(), DbError> {
+        if wait != self.waits_for_disk {
+            self.batch(if wait { "RESET synchronous_commit" } else { "SET synchronous_commit = off" })?;
+            self.waits_for_disk = wait;
+        }
+        Ok(())
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, DbError> {

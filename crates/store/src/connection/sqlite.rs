@@ -10,6 +10,7 @@ use crate::{DbError, Row, Value, limits};
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
     pub(crate) was_busy: bool,
+    waits_for_disk: bool,
 }
 
 impl Conn {
@@ -23,7 +24,7 @@ impl Conn {
         let inner = rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
-        let mut conn = Conn { inner, was_busy: false };
+        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
@@ -45,6 +46,15 @@ impl Conn {
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
         let result = self.inner.execute_batch(sql);
         self.note(result)
+    }
+
+    /// In the write-ahead log a commit is whole either way; without the wait a power failure may take the last ones.
+    pub(crate) fn wait_for_disk(&mut self, wait: bool) -> Result<(), DbError> {
+        if wait != self.waits_for_disk {
+            self.batch(if wait { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
+            self.waits_for_disk = wait;
+        }
+        Ok(())
     }
 
     /// A number that changes when another connection, of this process or any other, has committed.
@@ -121,7 +131,10 @@ fn from_sqlite(cell: ValueRef<'_>) -> Value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => Value::Int(number),
         ValueRef::Real(number) => Value::Real(number),
-        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Text(bytes) => Value::Text(match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+        }),
         ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
     }
 }

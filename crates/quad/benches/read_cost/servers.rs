@@ -1,0 +1,63 @@
+//! The servers to compare with.
+
+use std::sync::Arc;
+
+use axum::serve::ListenerExt as _;
+use rmcp::model::{
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+/// The floor: axum, fixed bytes, nothing else.
+pub async fn bare(body: String) {
+    let body = bytes::Bytes::from(body);
+    let answer = move || {
+        let body = body.clone();
+        async move { ([("content-type", "application/json")], body) }
+    };
+    serve(axum::Router::new().route("/mcp", axum::routing::post(answer))).await;
+}
+
+/// The official SDK, set up as lean as it goes: no sessions, no streams.
+pub async fn rmcp(text: String) {
+    let mut config = StreamableHttpServerConfig::default();
+    config.legacy_session_mode = false;
+    config.json_response = true;
+    let handler = Fixed(text.into());
+    let service = StreamableHttpService::new(
+        move || Ok(handler.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    serve(axum::Router::new().route_service("/mcp", service)).await;
+}
+
+async fn serve(router: axum::Router) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("{}", listener.local_addr().unwrap());
+    // A socket that keeps Nagle's algorithm is still a socket; the ratio would only flatter the product.
+    let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+    axum::serve(listener, router).await.unwrap();
+}
+
+#[derive(Clone)]
+struct Fixed(Arc<str>);
+
+impl ServerHandler for Fixed {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_resources().build())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = ResourceContents::text(self.0.to_string(), request.uri);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+}

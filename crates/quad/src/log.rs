@@ -1,0 +1,48 @@
+//! The log: lines on standard error.
+
+use std::fmt;
+
+use tracing::{Event, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Format, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Starts the log. It goes to standard error: standard output belongs to results and, in `quad stdio`, to the protocol.
+pub fn start(serving: bool) {
+    let quiet = if serving { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    // Fails only if a log was started before, which tests in one process do.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi)
+        .event_format(OfRequest(Format::default()))
+        .try_init();
+}
+
+/// Ends each line that is written on behalf of an HTTP request with that request's id. A span around every request would do
+/// the same, and would cost every request what only the rare line needs.
+struct OfRequest<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for OfRequest<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let Some(request) = quad_server::request_id() else {
+            return self.0.format_event(context, writer, event);
+        };
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        writeln!(writer, "{} request={request}", line.trim_end())
+    }
+}

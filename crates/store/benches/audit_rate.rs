@@ -1,0 +1,61 @@
+//! How many audit events of reads one process makes durable on SQLite, and what one costs.
+//!
+//! `./x bench` runs it. So many tasks record one event after the other; the writer takes what has queued into one commit. The
+//! first row is the floor of the disk: how often one task alone gets an event onto it.
+
+// A benchmark that cannot set up its store has nothing to say.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Instant;
+
+use quad_core::{EventDraft, Journal as _};
+use quad_store::{AuditMode, testing};
+
+const EVENTS: usize = 200_000;
+const EVENTS_SMOKE: usize = 256;
+
+#[tokio::main(flavor = "multi_thread")]
+async fn main() {
+    let measuring = std::env::args().any(|argument| argument == "--bench");
+    println!("audit events on SQLite, one tenant:");
+    for (mode, name) in [(AuditMode::Durable, "durable"), (AuditMode::Async, "async")] {
+        for tasks in [1, 64, 1_024] {
+            let events = if measuring { EVENTS.min(tasks * 4_000) } else { EVENTS_SMOKE };
+            let (rate, cpu_us) = measure(mode, tasks, events).await;
+            println!("  {name:<8} {tasks:>5} at a time  {rate:>9.0} events/s  {cpu_us:>6.2} µs of CPU each");
+        }
+    }
+}
+
+async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
+    let place = testing::sqlite(&[]).await.unwrap();
+    place.store.set_audit_mode(mode);
+    let (started, ticks) = (Instant::now(), cpu_ticks());
+    let recording: Vec<_> = (0..tasks)
+        .map(|_| {
+            let (store, tenant) = (place.store.clone(), place.tenant.clone());
+            tokio::spawn(async move {
+                for _ in 0..events.div_ceil(tasks) {
+                    let event = EventDraft::system("agent", quad_core::event::MCP_CALL, "agent_bench")
+                        .input("method", "resources/read")
+                        .input("uri", "bkend://orgs")
+                        .succeeded();
+                    store.record(&tenant, event, vec![]).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in recording {
+        task.await.unwrap();
+    }
+    let done = (events.div_ceil(tasks) * tasks) as f64;
+    let cpu_us = (cpu_ticks() - ticks) as f64 * 10_000.0;
+    (done / started.elapsed().as_secs_f64(), cpu_us / done)
+}
+
+/// The CPU time of this process, in hundredths of a second.
+fn cpu_ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}

@@ -1,0 +1,40 @@
+//! When the audit event of a read is safe.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How far an event has come when its call is answered. It is about calls that write nothing: a write is always on the
+/// disk, with its event, before anybody hears of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditMode {
+    /// On the disk.
+    #[default]
+    Durable,
+    /// Committed, and on the disk with the next write or soon after by itself. It outlives the process, whatever ends that;
+    /// a power failure may take the last moments of the chain, never its middle.
+    Async,
+}
+
+impl AuditMode {
+    /// The spelling in the settings.
+    pub fn parse(text: &str) -> Option<AuditMode> {
+        match text {
+            "durable" => Some(AuditMode::Durable),
+            "async" => Some(AuditMode::Async),
+            _ => None,
+        }
+    }
+}
+
+/// The mode, as the writer looks it up before each commit.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen(AtomicBool);
+
+impl Chosen {
+    pub(crate) fn set(&self, mode: AuditMode) {
+        self.0.store(mode == AuditMode::Async, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> AuditMode {
+        if self.0.load(Ordering::Relaxed) { AuditMode::Async } else { AuditMode::Durable }
+    }
+}
