@@ -35,6 +35,10 @@ impl Stage<'_> {
             };
             let (answer, seen) = told(&real, &theirs)?;
             let (nothing, expected) = told(&unreal, &invented)?;
+            let is_busy = |answer: &Answer| matches!(answer, Answer::Refused(error) if error["kind"] == "limit");
+            if is_busy(&answer) || is_busy(&nothing) {
+                continue;
+            }
             match (answer, nothing) {
                 (Answer::Refused(error), Answer::Refused(_)) if error["kind"] == "not_found" => {
                     if seen != expected {
@@ -117,7 +121,9 @@ impl Stage<'_> {
         })
     }
 
-    /// Every kind of call, none of which may be answered: whoever is told anything but 401 fails the judgement.
+    /// Every kind of call that leaves an event, none of which may be answered: whoever is told anything but 401 fails the
+    /// judgement. What leaves no event (`initialize`, `ping`, `server/discover`) touches no data and is not asked: a node may
+    /// answer it, for up to a minute, from what it knew of the token.
     fn try_everything(&self, who: Who, node: usize, era: Era) -> Result<(), Failure> {
         let table = self.with(who.tenant, |tenant| {
             tenant.data.tables.keys().find_map(|table| tenant.table_id(*table)).unwrap_or_default()
@@ -125,17 +131,13 @@ impl Stage<'_> {
         let data = json!({"key": "row of nobody", "revision": 1, "mark": "nobody"});
         let create =
             json!({"name": "backend_data_create", "arguments": {"tableId": table, "data": data}});
-        let mut calls = vec![
+        let calls = [
             ("resources/read", json!({"uri": "bkend://orgs"})),
             ("resources/list", json!({})),
             ("tools/list", json!({})),
             ("tools/call", json!({"name": "backend_org_list", "arguments": {}})),
             ("tools/call", create),
         ];
-        match era {
-            Era::Modern => calls.push(("server/discover", json!({}))),
-            Era::Legacy => calls.push(("ping", json!({}))),
-        }
         for (method, params) in calls {
             self.ask(who, node, era, method, &params)?;
         }

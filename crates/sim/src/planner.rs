@@ -68,7 +68,8 @@ pub fn plan(seed: u64, steps: usize, backend: Backend) -> Plan {
     let mut planner = Planner { random, backend, tenants: vec![Tenant::default(); tenants], next_step: 1 };
     let mut rounds = vec![planner.first_round()];
     while planner.next_step <= steps {
-        rounds.push(planner.round());
+        let left = steps + 1 - planner.next_step;
+        rounds.push(planner.round(left));
     }
     Plan { seed, tenants, rounds }
 }
@@ -117,11 +118,12 @@ impl Planner {
         Round { fault: Fault::None, steps, listening: self.listening() }
     }
 
-    fn round(&mut self) -> Round {
+    /// A round of at most so many steps.
+    fn round(&mut self, most: usize) -> Round {
         let fault = self.fault();
         let mut taken = Taken::default();
         let mut steps = Vec::new();
-        let wanted = 1 + self.random.below(STEPS_AT_ONCE) as usize;
+        let wanted = most.min(1 + self.random.below(STEPS_AT_ONCE) as usize);
         // Not every choice fits; a round that cannot be filled is smaller.
         for _ in 0..4 * wanted {
             if steps.len() == wanted {
@@ -176,6 +178,8 @@ impl Planner {
         let drawn = Agent::ALL[self.random.place(Agent::ALL.len())];
         match action {
             Action::Revoke | Action::Quarantine => drawn,
+            // What is not made, later steps would miss.
+            Action::CreateTable(_) | Action::CreateRow(..) => Agent::Writer,
             Action::Watch { .. } | Action::Trespass { .. } => {
                 if self.random.chance(50) { Agent::Writer } else { Agent::Reader }
             }

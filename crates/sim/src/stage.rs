@@ -91,7 +91,8 @@ impl<'a> Stage<'a> {
     ) -> Result<Reply, Failure> {
         let before = self.before(who);
         let line = Line { node: &self.nodes[node], token: &before.token, era, session: None };
-        let reply = line.ask(method, params);
+        let mut reply = line.ask(method, params);
+        reply.answer = self.excused(reply.answer);
         self.judge(who, node, &before, method, params, &reply.answer, &reply.text)?;
         Ok(reply)
     }
@@ -101,7 +102,8 @@ impl<'a> Stage<'a> {
         let before = self.before(who);
         let line =
             Line { node: &self.nodes[node], token: &before.token, era: Era::Modern, session: None };
-        let reply = line.read_plainly(uri);
+        let mut reply = line.read_plainly(uri);
+        reply.answer = self.excused(reply.answer);
         let params = serde_json::json!({"uri": uri});
         self.judge(who, node, &before, "resources/read", &params, &reply.answer, &reply.text)?;
         Ok(reply.answer)
@@ -117,7 +119,11 @@ impl<'a> Stage<'a> {
     ) -> Result<Result<Listener, Answer>, Failure> {
         let before = self.before(who);
         let line = Line { node: &self.nodes[node], token: &before.token, era, session: None };
-        let Opening { outcome, calls } = Listener::open(line, uri);
+        let Opening { outcome, mut calls } = Listener::open(line, uri);
+        let outcome = outcome.map_err(|answer| self.excused(answer));
+        for (_, _, answer) in &mut calls {
+            *answer = self.excused(answer.clone());
+        }
         if let (Err(answer), true) = (&outcome, calls.is_empty()) {
             self.judge_credential(who, node, &before, "initialize", answer)?;
         }
@@ -127,8 +133,12 @@ impl<'a> Stage<'a> {
         Ok(outcome)
     }
 
-    /// Whether the caller's credential has changed since.
-    pub fn has_changed(&self, who: Who, before: &Before) -> bool {
+    /// Whether the caller's credential was being withdrawn, or has changed since.
+    pub fn is_disturbed(&self, who: Who, before: &Before) -> bool {
+        before.standing != Standing::Good || self.has_changed(who, before)
+    }
+
+    fn has_changed(&self, who: Who, before: &Before) -> bool {
         self.with(who.tenant, |tenant| tenant.credentials[&who.agent].changes != before.changes)
     }
 
@@ -143,6 +153,19 @@ impl<'a> Stage<'a> {
                 sequence: tenant.ledger.sequence,
             }
         })
+    }
+
+    /// Where connections to the database break, whoever is told to try again cannot know how far it got, and even the
+    /// refusal may be missing in the trail. An address that could not be read just then is not acknowledged.
+    fn excused(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Refused(error)
+                if self.is_severed() && (error["code"] == "BUSY" || error["method"].is_string()) =>
+            {
+                Answer::Faulty(error)
+            }
+            answer => answer,
+        }
     }
 
     /// Whether connections to the database break in this round.
@@ -168,8 +191,8 @@ impl<'a> Stage<'a> {
     ) -> Result<(), Failure> {
         self.refuse_leaks(who.tenant, method, text)?;
         self.judge_credential(who, node, before, method, answer)?;
-        if matches!(method, "initialize" | "ping" | "server/discover") || matches!(answer, Answer::Barred) {
-            // These leave no event of their own.
+        if matches!(answer, Answer::Barred) {
+            // Refused credentials leave no event of their own.
             return Ok(());
         }
         let mut world = self.world();
@@ -214,7 +237,7 @@ impl<'a> Stage<'a> {
         let (name, agent) = (self.with(who.tenant, |tenant| tenant.name.clone()), who.agent.name());
         let call = format!("{method} by {agent} of {name} at node {node}");
         match answer {
-            Answer::Barred if before.standing == Standing::Good && !self.has_changed(who, before) => {
+            Answer::Barred if !self.is_disturbed(who, before) => {
                 Err(Failure::new(format!("{call}: a good token is accepted"), "401"))
             }
             Answer::Barred => Ok(()),

@@ -68,7 +68,7 @@ impl Stage<'_> {
         });
         let (written, heard) = (written?, heard?);
         self.refuse_strange_messages(step.tenant, &listener, &uri)?;
-        let is_over_for_a_reason = self.is_killed(step.node) || self.has_changed(watcher, &before);
+        let is_over_for_a_reason = self.is_killed(step.node) || self.is_disturbed(watcher, &before);
         match (heard, &written) {
             (Waited::Heard, Answer::Refused(_) | Answer::Barred) if step.era == Era::Modern => Err(
                 Failure::new("no notification, since the write was refused", "one came"),
