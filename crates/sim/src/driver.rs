@@ -126,7 +126,7 @@ fn play(
     });
     outcomes.into_iter().collect::<Result<(), Failure>>()?;
     let severed = stage.is_severed();
-    if let Fault::Kill { node, .. } = round.fault {
+    if let Some(node) = round.fault.killed() {
         nodes[node] = Node::start(place, node).map_err(|failure| failure.at(first))?;
     }
     let stage = Stage { place, nodes, world, fault: if severed { round.fault } else { Fault::None } };
@@ -138,7 +138,8 @@ fn play(
 fn strike(stage: &Stage<'_>) -> Result<(), Failure> {
     let pause = |after_us| std::thread::sleep(Duration::from_micros(after_us));
     match stage.fault {
-        Fault::None => Ok(()),
+        // The watcher does it, when it hears.
+        Fault::None | Fault::KillOnNotice { .. } => Ok(()),
         Fault::Kill { node, after_us } => {
             pause(after_us);
             stage.nodes[node].kill();
@@ -163,7 +164,7 @@ fn strike(stage: &Stage<'_>) -> Result<(), Failure> {
 /// and what nobody saw has not happened.
 fn settle(stage: &Stage<'_>, round: &Round) -> Result<(), Failure> {
     let is_open = stage.world().tenants.iter().any(|tenant| tenant.data.is_open());
-    if !is_open && !matches!(round.fault, Fault::Kill { .. } | Fault::Sever { .. }) {
+    if !is_open && round.fault.killed().is_none() && !stage.is_severed() {
         return Ok(());
     }
     stage.place.database.drain()?;
@@ -198,7 +199,7 @@ fn check_standing(
                 && step.agent == LISTENING
                 && matches!(step.action, Action::Revoke | Action::Quarantine)
         });
-        if matches!(round.fault, Fault::Kill { node: killed, .. } if killed == *node) {
+        if round.fault.killed() == Some(*node) {
             *known = None;
             continue;
         }
@@ -236,7 +237,7 @@ fn finish(
     let stage = Stage { place, nodes, world, fault: Fault::None };
     survey_all(&stage)?;
     let world = stage.world();
-    let kills = plan.rounds.iter().filter(|round| matches!(round.fault, Fault::Kill { .. })).count();
+    let kills = plan.rounds.iter().filter(|round| round.fault.killed().is_some()).count();
     let mut summary = Summary {
         steps: plan.steps(),
         passed_over: world.passed_over,

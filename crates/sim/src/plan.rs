@@ -48,6 +48,11 @@ pub enum Fault {
         /// When.
         after_us: u64,
     },
+    /// A process is killed the moment a watcher hears of a change that it was sent: what was told of must be there.
+    KillOnNotice {
+        /// Which.
+        node: usize,
+    },
     /// A process stands still for a while: it neither answers nor hears of anything.
     Stop {
         /// Which.
@@ -174,6 +179,16 @@ pub enum Action {
     Quarantine,
 }
 
+impl Fault {
+    /// The process that is killed, if one is.
+    pub fn killed(self) -> Option<usize> {
+        match self {
+            Fault::Kill { node, .. } | Fault::KillOnNotice { node } => Some(node),
+            _ => None,
+        }
+    }
+}
+
 impl Agent {
     /// All of them.
     pub const ALL: [Agent; 3] = [Agent::Writer, Agent::Reader, Agent::Clerk];
@@ -259,6 +274,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::None => write!(f, "nothing goes wrong"),
             Fault::Kill { node, after_us } => write!(f, "node {node} is killed after {after_us} µs"),
+            Fault::KillOnNotice { node } => write!(f, "node {node} is killed once it has told of a change"),
             Fault::Stop { node, after_us, for_ms } => {
                 write!(f, "node {node} stands still after {after_us} µs for {for_ms} ms")
             }

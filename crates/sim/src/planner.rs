@@ -120,9 +120,15 @@ impl Planner {
 
     /// A round of at most so many steps.
     fn round(&mut self, most: usize) -> Round {
-        let fault = self.fault();
+        let mut fault = self.fault();
         let mut taken = Taken::default();
         let mut steps = Vec::new();
+        if let Fault::KillOnNotice { node } = fault {
+            match self.doomed_watch(node, &mut taken) {
+                Some(step) => steps.push(step),
+                None => fault = Fault::None,
+            }
+        }
         let wanted = most.min(1 + self.random.below(STEPS_AT_ONCE) as usize);
         // Not every choice fits; a round that cannot be filled is smaller.
         for _ in 0..4 * wanted {
@@ -142,6 +148,15 @@ impl Planner {
             }
         }
         Round { fault, steps, listening: self.listening() }
+    }
+
+    /// A watch at the process that is written to: of all streams its own hears first of a change, in time for a kill.
+    fn doomed_watch(&mut self, node: usize, taken: &mut Taken) -> Option<Step> {
+        let tenant = self.random.place(self.tenants.len());
+        let Action::Watch { table, row, .. } = self.action(Kind::Watch, tenant, taken)? else { return None };
+        let action = Action::Watch { table, row, writer: node };
+        let agent = self.agent(action);
+        Some(Step { node, era: Era::Modern, ..self.step(tenant, agent, action) })
     }
 
     fn listening(&mut self) -> Vec<(usize, Era)> {
@@ -168,7 +183,8 @@ impl Planner {
             0..12 => Fault::Kill { node, after_us },
             12..24 => Fault::Stop { node, after_us, for_ms },
             24..36 => Fault::Hold { tenant, for_ms },
-            36..42 if self.backend == Backend::Postgres => Fault::Sever { after_us },
+            36..42 => Fault::KillOnNotice { node },
+            42..48 if self.backend == Backend::Postgres => Fault::Sever { after_us },
             _ => Fault::None,
         }
     }
@@ -342,6 +358,7 @@ mod tests {
         let text: String = (0..5).map(|seed| plan(seed, 400, Backend::Postgres).to_string()).collect();
         for wanted in [
             "killed",
+            "once it has told",
             "stands still",
             "held up",
             "drops every connection",

@@ -175,7 +175,7 @@ impl<'a> Stage<'a> {
 
     /// Whether a node is killed in this round.
     pub fn is_killed(&self, node: usize) -> bool {
-        matches!(self.fault, Fault::Kill { node: killed, .. } if killed == node)
+        self.fault.killed() == Some(node)
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::client::{Answer, contents};
 use crate::failure::Failure;
 use crate::listener::{Listener, Waited};
-use crate::plan::{Agent, Era, Step};
+use crate::plan::{Agent, Era, Fault, Step};
 use crate::stage::Stage;
 use crate::steps::result_of;
 use crate::world::{Thing, Who, rows_uri};
@@ -96,6 +96,9 @@ impl Stage<'_> {
         let waited = listener.wait(uri, since, || failed.load(Ordering::Acquire));
         if waited != Waited::Heard {
             return Ok(waited);
+        }
+        if let (Fault::KillOnNotice { node }, Era::Modern) = (self.fault, step.era) {
+            self.nodes[node].kill();
         }
         let reader = Who { tenant: step.tenant, agent: step.agent };
         let mut floors = self.floors(step.tenant);
