@@ -12,6 +12,10 @@ pub enum DbError {
     /// Somebody else was in the way: a lock, a deadlock, a statement that must be planned anew. Trying again helps.
     #[error("the database is busy: {0}")]
     Busy(String),
+    /// A table or column that the catalogue has just named is not there. PostgreSQL drops them under open snapshots; in a
+    /// fresh one the catalogue knows. If it stays so, it is an internal error.
+    #[error("dropped meanwhile: {0}")]
+    Vanished(String),
     /// Text that the backend cannot store, such as a NUL character.
     #[error("the database cannot store this text: {0}")]
     Unstorable(String),

@@ -220,6 +220,26 @@ async fn a_jot_advances_nothing() {
     }
 }
 
+/// PostgreSQL drops a table under the snapshots that still see it in the catalogue.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_dropped_meanwhile_is_looked_for_again() {
+    let Some(TestStore { store, tenant, .. }) = quad_store::testing::postgres(&[NOTES]).await.unwrap() else {
+        eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set");
+        return;
+    };
+    let mut looks = 0;
+    let found = store.read(&tenant, move |snapshot| {
+        looks += 1;
+        if looks == 1 {
+            snapshot.query("SELECT 1 FROM dropped", params![])?;
+        }
+        Ok(looks)
+    });
+    assert_eq!(found.await.unwrap(), 2);
+    let gone = store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
+    assert_eq!(gone.await.unwrap_err().kind(), Kind::Internal, "what stays away is our fault");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_in_a_job_fails_that_job_alone() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {

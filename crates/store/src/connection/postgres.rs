@@ -104,7 +104,7 @@ impl Conn {
                 self.statements.clear();
             }
             let error = classify(&error);
-            self.was_busy |= matches!(error, DbError::Busy(_));
+            self.was_busy |= matches!(error, DbError::Busy(_) | DbError::Vanished(_));
             error
         })
     }
@@ -201,6 +201,7 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         | SqlState::FEATURE_NOT_SUPPORTED
         | SqlState::ADMIN_SHUTDOWN
         | SqlState::TOO_MANY_CONNECTIONS => DbError::Busy(text),
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => DbError::Vanished(text),
         SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
             DbError::Unstorable(text)
         }

@@ -1,10 +1,12 @@
-//! A small HTTP/1.1 client over plain sockets: requests with exactly the headers that a test wants, and event streams.
+//! A small HTTP/1.1 client over plain sockets: requests with exactly the headers that the caller wants, and event streams.
+//!
+//! The black-box tests of `quad` use it too.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long a test waits for a byte before it gives up. Nothing is measured by it.
+/// How long a client waits for a byte before it gives up. Nothing is measured by it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The host and port of a server, with connections that stay open between requests.
@@ -17,23 +19,32 @@ pub struct HttpClient {
 /// A request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The method.
     pub method: String,
+    /// The path with its query.
     pub path: String,
+    /// The headers; `Host` and `Content-Length` are added where they are missing.
     pub headers: Vec<(String, String)>,
+    /// The body.
     pub body: Option<Vec<u8>>,
 }
 
 /// What came back.
 #[derive(Debug)]
 pub struct Response {
+    /// The status.
     pub status: u16,
+    /// The headers, as they came.
     pub headers: Vec<(String, String)>,
+    /// The whole body.
     pub body: Vec<u8>,
 }
 
 /// An answer whose body is still coming.
 pub struct OpenResponse {
+    /// The status.
     pub status: u16,
+    /// What is left to read.
     pub body: Body,
 }
 

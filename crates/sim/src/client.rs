@@ -1,0 +1,204 @@
+//! The client: requests in either era of the protocol, and what an answer means.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::http::{HttpClient, Request, Response};
+use crate::node::Node;
+use crate::plan::Era;
+
+/// The revision of each era that is spoken here.
+const MODERN: &str = "2026-07-28";
+const LEGACY: &str = "2025-11-25";
+
+/// Where a read's proof stands in its answer.
+pub const RECEIPT: &str = "dev.quadrivium/receipt";
+
+/// Where a request goes, and as whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The node.
+    pub node: &'a Node,
+    /// The token.
+    pub token: &'a str,
+    /// The era.
+    pub era: Era,
+    /// The legacy session, where there is one.
+    pub session: Option<&'a str>,
+}
+
+/// What an answer means.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// What was asked for.
+    Result(Value),
+    /// A refusal that is final: it happened not.
+    Refused(Value),
+    /// The credential was not accepted.
+    Barred,
+    /// A fault of the server's own: it may have happened or not.
+    Faulty(Value),
+    /// No answer, or half of one: it may have happened or not.
+    Lost(String),
+}
+
+/// An answer, and the very text of it.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// What it means.
+    pub answer: Answer,
+    /// The status, the body and, of the headers, those that say something about the data.
+    pub text: String,
+    /// The session that was opened.
+    pub session: Option<String>,
+}
+
+impl Line<'_> {
+    /// Asks and waits for the answer. Each request has a connection of its own, so that none is ever sent twice.
+    pub fn ask(&self, method: &str, params: &Value) -> Reply {
+        let request = self.request(method, params);
+        reply(HttpClient::new(&self.node.authority).send(&request))
+    }
+
+    /// The request of a message.
+    pub fn request(&self, method: &str, params: &Value) -> Request {
+        let mut params = params.clone();
+        if let (Era::Modern, Some(params)) = (self.era, params.as_object_mut()) {
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "quad-sim", "version": "1"},
+            });
+            params.insert("_meta".to_owned(), meta);
+        }
+        let mut request = self
+            .dressed("POST", &self.node.path)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream");
+        if self.era == Era::Modern {
+            request = request.header("Mcp-Method", method);
+            let name = match method {
+                "resources/read" => params["uri"].as_str(),
+                "tools/call" => params["name"].as_str(),
+                _ => None,
+            };
+            if let Some(name) = name {
+                request = request.header("Mcp-Name", name);
+            }
+        }
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        request.body(message.to_string())
+    }
+
+    /// The request that opens the stream of a legacy session.
+    pub fn stream(&self) -> Request {
+        self.dressed("GET", &self.node.path).header("Accept", "text/event-stream")
+    }
+
+    /// Opens a legacy session.
+    pub fn initialize(&self) -> Reply {
+        let info = json!({"name": "quad-sim", "version": "1"});
+        self.ask("initialize", &json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info}))
+    }
+
+    /// Reads an address as plain HTTP. What is told apart from the contents comes in the same places as in a result.
+    pub fn read_plainly(&self, uri: &str) -> Reply {
+        let path = format!("/v1/resources?uri={}", percent_encoded(uri));
+        let request = Request::new("GET", &path).header("Authorization", &format!("Bearer {}", self.token));
+        let sent = HttpClient::new(&self.node.authority).send(&request);
+        let Ok(response) = &sent else { return reply(sent) };
+        if response.status != 200 {
+            return reply(sent);
+        }
+        let receipt = json!({"event": response.header("quad-event")});
+        let result = json!({"contents": [{"text": response.text()}], "_meta": {RECEIPT: receipt}});
+        Reply { answer: Answer::Result(result), text: response.text(), session: None }
+    }
+
+    fn dressed(&self, method: &str, path: &str) -> Request {
+        let version = match self.era {
+            Era::Modern => MODERN,
+            Era::Legacy => LEGACY,
+        };
+        let mut request = Request::new(method, path)
+            .header("Authorization", &format!("Bearer {}", self.token))
+            .header("MCP-Protocol-Version", version);
+        if let Some(session) = self.session {
+            request = request.header("Mcp-Session-Id", session);
+        }
+        request
+    }
+}
+
+/// The text of the only content of a read, as JSON.
+pub fn contents(result: &Value) -> Option<Value> {
+    serde_json::from_str(result["contents"][0]["text"].as_str()?).ok()
+}
+
+fn reply(sent: io::Result<Response>) -> Reply {
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => {
+            return Reply { answer: Answer::Lost(error.to_string()), text: String::new(), session: None };
+        }
+    };
+    let text = format!("{} {}", response.status, response.text());
+    let session = response.header("mcp-session-id").map(str::to_owned);
+    let answer = match (response.status, serde_json::from_slice::<Value>(&response.body)) {
+        (401, _) => Answer::Barred,
+        (_, Ok(message)) => meaning(message),
+        // The process died while it wrote.
+        (_, Err(error)) => Answer::Lost(format!("{error} in {text:?}")),
+    };
+    Reply { answer, text, session }
+}
+
+fn meaning(message: Value) -> Answer {
+    let refusal = |error: &Value, kind: &Value| {
+        if kind == "internal" { Answer::Faulty(error.clone()) } else { Answer::Refused(error.clone()) }
+    };
+    let result = &message["result"];
+    if result["isError"] == true {
+        let error = &result["structuredContent"]["error"];
+        return refusal(error, &error["kind"]);
+    }
+    if result.is_object() {
+        return Answer::Result(result.clone());
+    }
+    // An error of the protocol, or the bare envelope of plain HTTP.
+    let error = if message["error"].is_object() { &message["error"] } else { &message };
+    let envelope = if error["data"].is_object() { &error["data"] } else { error };
+    refusal(envelope, &envelope["kind"])
+}
+
+/// Everything but letters, digits and a few marks, escaped.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_understood() {
+        let refused = meaning(json!({"error": {"code": -32602, "data": {"kind": "not_found"}}}));
+        assert!(matches!(refused, Answer::Refused(error) if error["kind"] == "not_found"));
+        let failed = meaning(
+            json!({"result": {"isError": true, "structuredContent": {"error": {"kind": "internal"}}}}),
+        );
+        assert!(matches!(failed, Answer::Faulty(_)));
+        assert!(matches!(meaning(json!({"result": {"isError": false}})), Answer::Result(_)));
+        assert!(matches!(meaning(json!({"error": {"kind": "scope"}})), Answer::Refused(_)));
+        assert_eq!(percent_encoded("bkend://a?b=1"), "bkend%3A%2F%2Fa%3Fb%3D1");
+    }
+}

@@ -1,0 +1,80 @@
+//! `quad-sim`: plays seeds against `quad`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use quad_sim::{Backend, Options, STEPS, planner};
+
+/// Tests what quad promises, with two real processes, delays and kills, from a seed.
+///
+/// The same seed gives the same schedule, faults and checks. Exit codes: 0 everything held, 1 something did not, 2 usage.
+#[derive(Debug, Parser)]
+#[command(name = "quad-sim", version, max_term_width = 100)]
+struct Cli {
+    /// The seed, or the first of several
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many seeds to run, one after the other
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    seeds: u64,
+    /// How many steps a run has
+    #[arg(long, value_name = "N", default_value_t = STEPS)]
+    steps: usize,
+    /// The database under the two processes
+    #[arg(long, value_enum, default_value_t = Backend::Sqlite)]
+    backend: Backend,
+    /// A PostgreSQL server; each run makes a database of its own there and drops it
+    #[arg(long, env = "QUAD_TEST_POSTGRES_URL", value_name = "URL", hide_env_values = true)]
+    database_url: Option<String>,
+    /// The quad to test [default: the one beside this program]
+    #[arg(long, env = "QUAD_BIN", value_name = "FILE")]
+    quad: Option<PathBuf>,
+    /// Print the schedule
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let beside = || std::env::current_exe().ok().map(|this| this.with_file_name("quad"));
+    let Some(quad) = cli.quad.or_else(beside).filter(|quad| quad.is_file()) else {
+        eprintln!("error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad");
+        return ExitCode::from(2);
+    };
+    if cli.backend == Backend::Postgres && cli.database_url.is_none() {
+        eprintln!("error: --backend postgres needs a server\nhint: name it with --database-url");
+        return ExitCode::from(2);
+    }
+    for seed in cli.seed..cli.seed.saturating_add(cli.seeds) {
+        let plan = planner::plan(seed, cli.steps, cli.backend);
+        println!("seed {seed} on {}: {} steps, schedule {}", cli.backend, plan.steps(), &plan.hash()[..16]);
+        let options = Options {
+            quad: &quad,
+            backend: cli.backend,
+            server: cli.database_url.as_deref(),
+            steps: cli.steps,
+            verbose: cli.verbose,
+        };
+        let began = Instant::now();
+        match quad_sim::run(seed, options) {
+            Ok(done) => println!(
+                "  held: {} calls answered and {} not, {} kills, {} notifications followed, {} events checked, \
+                 {} steps passed over, {:.1} s",
+                done.answered,
+                done.unanswered,
+                done.kills,
+                done.notices_followed,
+                done.events,
+                done.passed_over,
+                began.elapsed().as_secs_f64()
+            ),
+            Err(failed) => {
+                println!("FAILED\n{failed}");
+                return ExitCode::from(1);
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
