@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quad_core::{
-    Basis, Change, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp, Version,
+    Basis, Change, Errand, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp,
+    Version,
 };
 use serde_json::{Map, Value as Json};
 use tokio::sync::oneshot;
@@ -43,6 +44,7 @@ pub(crate) struct Record {
     pub(crate) tenant: TenantId,
     pub(crate) event: EventDraft,
     pub(crate) bases: Vec<Arc<Basis>>,
+    pub(crate) errand: Option<Errand>,
     pub(crate) reply: oneshot::Sender<Result<Receipt, NotRecorded>>,
 }
 
@@ -88,6 +90,8 @@ enum Verdict {
 struct Ran {
     tags: Vec<Tag>,
     outputs: Map<String, Json>,
+    /// Whether a record's errand was run.
+    errand: bool,
 }
 
 /// Runs a group to its end and answers every job in it, except those that no longer fit into its time: these are handed
@@ -165,9 +169,14 @@ fn work(
     let mut touched: BTreeMap<TenantId, Vec<Arc<Change>>> = BTreeMap::new();
     let mut ran = Vec::with_capacity(jobs.len());
     for job in jobs {
-        let Job::Work(work) = job else {
-            ran.push(Ok(Ran { tags: Vec::new(), outputs: Map::new() }));
-            continue;
+        let work = match job {
+            Job::Work(work) => work,
+            Job::Record(record) => {
+                let earlier = touched.get(&record.tenant).map_or(&[] as &[_], Vec::as_slice);
+                let errand = run_errand(connection, mirror, record, earlier, now)?;
+                ran.push(Ok(Ran { tags: Vec::new(), outputs: Map::new(), errand }));
+                continue;
+            }
         };
         if !ran.is_empty() && started.elapsed() > limits::GROUP_TIME {
             break;
@@ -210,7 +219,7 @@ fn work(
                 }
                 let change = Change { version: Version(i64::MAX), tags: tags.clone() };
                 touched.entry(tenant).or_default().push(Arc::new(change));
-                ran.push(Ok(Ran { tags, outputs }));
+                ran.push(Ok(Ran { tags, outputs, errand: false }));
             }
             // The statement that failed may succeed when all of it is done again.
             Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
@@ -226,14 +235,38 @@ fn work(
     Ok(ran)
 }
 
+/// Runs the errand of a record whose answer still holds, and says whether it did. It belongs to the work and not behind the
+/// head: a row that another transaction holds while it waits for the head must not be waited for with the head in hand.
+fn run_errand(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    record: &Record,
+    earlier: &[Arc<Change>],
+    now: Timestamp,
+) -> Result<bool> {
+    let Some(errand) = &record.errand else { return Ok(false) };
+    let version = head::version(connection, &record.tenant)?.unwrap_or(Version(0));
+    for basis in &record.bases {
+        if !still_holds(connection, mirror, &record.tenant, basis, version, earlier, now)? {
+            return Ok(false);
+        }
+    }
+    crate::errand::run(connection, &record.tenant, version, now, errand)?;
+    Ok(true)
+}
+
 /// Peeks at the flag and leaves it set for [`run`].
 fn connection_was_busy(connection: &mut Connection) -> bool {
     let busy = connection.take_was_busy();
+    set_busy(connection, busy);
+    busy
+}
+
+fn set_busy(connection: &mut Connection, busy: bool) {
     match connection {
         Connection::Sqlite(conn) => conn.was_busy = busy,
         Connection::Postgres(conn) => conn.was_busy = busy,
     }
-    busy
 }
 
 /// Locks the heads in tenant order and gives every job its place.
@@ -284,6 +317,11 @@ fn settle(
                         }
                     }
                     match stale {
+                        // Touched between the errand and the head, by another process. All of it again, without the errand.
+                        Some(_) if ran.errand => {
+                            set_busy(connection, true);
+                            return Err(Error::internal("an answer became stale behind its errand"));
+                        }
                         Some(number) => Verdict::Stale(number),
                         None => {
                             let event = chain::link(&mut head, tenant, &record.event, now)?;

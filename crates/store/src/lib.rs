@@ -20,6 +20,7 @@ mod chain;
 mod change;
 mod commit;
 mod connection;
+mod errand;
 mod error;
 mod feed;
 mod head;
@@ -35,6 +36,7 @@ mod value;
 mod writer;
 
 pub use chain::{AuditEvent, hash_of};
+pub use errand::errand;
 pub use error::DbError;
 pub use migrate::Component;
 pub use sql::{Snapshot, Sql, Tx};

@@ -1,0 +1,29 @@
+//! Something small that a read asks to be written in the very commit that writes its audit event: a count of accesses.
+//!
+//! It advances no version and is announced to nobody. What it is, only the scheme that sends it and the journal that runs
+//! it know.
+
+use std::any::Any;
+use std::sync::Arc;
+
+/// An errand, opaque on its way from a scheme to the journal.
+#[derive(Clone)]
+pub struct Errand(Arc<dyn Any + Send + Sync>);
+
+impl Errand {
+    /// Wraps what the journal understands.
+    pub fn new(errand: impl Any + Send + Sync) -> Errand {
+        Errand(Arc::new(errand))
+    }
+
+    /// What is inside, if it is a `T`.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl std::fmt::Debug for Errand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Errand")
+    }
+}
