@@ -1,7 +1,7 @@
 //! What the graph does beyond what a conversation shows: access counts, paging by size, hubs, restarts, two processes.
 
 use quad_core::resolver::View;
-use quad_store::Store;
+use quad_store::{Sql, Store};
 use serde_json::{Value, json};
 
 use crate::testing::{World, fixtures, worlds};

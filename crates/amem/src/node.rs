@@ -212,18 +212,18 @@ pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[Node]) -> Resul
 /// Counts one access, at that time.
 pub(crate) fn count_access(tx: &mut Tx<'_>, id: NodeId, at: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
+    // Adding to the row itself locks it: two processes may count at the same moment.
     let row = tx.query_opt(
-        "SELECT access_count, last_accessed FROM amem_node WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), id.0],
+        "UPDATE amem_node SET access_count = access_count + 1, \
+         last_accessed = CASE WHEN last_accessed < $3 THEN $3 ELSE last_accessed END \
+         WHERE tenant_id = $1 AND id = $2 AND access_count < $4 RETURNING access_count, last_accessed",
+        params![tenant.as_str(), id.0, at, i64::from(u32::MAX)],
     )?;
-    // Forgotten in the meantime: there is nothing to count.
+    // Forgotten in the meantime, or at the end of its numbers: there is nothing to count.
     let Some(row) = row else { return Ok(()) };
-    let count = (row.int(0)? + 1).min(i64::from(u32::MAX));
-    let last = row.int(1)?.max(at);
     tx.execute(
-        "UPDATE amem_node SET access_count = $3, last_accessed = $4, effective_access = $5 \
-         WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), id.0, count, last, decay::effective_access(last, count)],
+        "UPDATE amem_node SET effective_access = $3 WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), id.0, decay::effective_access(row.int(1)?, row.int(0)?)],
     )?;
     Ok(())
 }

@@ -152,7 +152,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
             shown.insert(cut.to_owned(), true.into());
         }
     }
-    let errand = quad_store::errand(move |tx| node::count_access(tx, id, now));
+    let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, id, now));
     let basis = basis.on(tags::node(id)).on(tags::bulk());
     let reading = Reading::new(Content::json(&shown)?, basis);
     Ok(Reading { cacheable: false, errand: Some(errand), ..reading })

@@ -7,6 +7,7 @@ use quad_core::resolver::View;
 use quad_core::scheme::{CompletionQuery, Subject};
 use quad_core::tool::NoProgress;
 use quad_core::{Basis, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_store::Store;
 use quad_store::testing::{TestStore, stores};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::{Amem, COMPONENT};
 
 /// One backend.
 pub(crate) struct World {
-    pub test: TestStore,
+    pub test: Arc<TestStore>,
     pub resolver: Resolver,
     pub caller: Principal,
 }
@@ -56,13 +57,22 @@ pub(crate) async fn fixtures() -> Vec<World> {
     worlds
 }
 
+fn resolver(store: &Store) -> Resolver {
+    let scheme = Arc::new(Amem::new(store.clone()));
+    let store = Arc::new(store.clone());
+    Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap()
+}
+
 impl World {
     fn on(test: TestStore) -> World {
-        let scheme = Arc::new(Amem::new(test.store.clone()));
-        let store = Arc::new(test.store.clone());
-        let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
         let caller = caller(&test.tenant, "agent_1", "*:*");
-        World { test, resolver, caller }
+        World { resolver: resolver(&test.store), caller, test: Arc::new(test) }
+    }
+
+    /// The same data behind another door, as another process has it.
+    pub(crate) async fn opened_again(&self) -> World {
+        let store = Store::open(self.test.location.clone(), &[COMPONENT]).await.unwrap();
+        World { resolver: resolver(&store), caller: self.caller.clone(), test: self.test.clone() }
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {

@@ -8,17 +8,22 @@ use std::sync::Arc;
 
 /// An errand, opaque on its way from a scheme to the journal.
 #[derive(Clone)]
-pub struct Errand(Arc<dyn Any + Send + Sync>);
+pub struct Errand {
+    /// Its place among the errands of one commit: those that touch the same row have the same, so that two commits never
+    /// wait for each other's rows.
+    pub order: i64,
+    inside: Arc<dyn Any + Send + Sync>,
+}
 
 impl Errand {
     /// Wraps what the journal understands.
-    pub fn new(errand: impl Any + Send + Sync) -> Errand {
-        Errand(Arc::new(errand))
+    pub fn new(order: i64, errand: impl Any + Send + Sync) -> Errand {
+        Errand { order, inside: Arc::new(errand) }
     }
 
     /// What is inside, if it is a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
-        self.0.downcast_ref()
+        self.inside.downcast_ref()
     }
 }
 

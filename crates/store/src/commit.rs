@@ -168,12 +168,18 @@ fn work(
     let savepoints = jobs.len() > 1;
     let mut touched: BTreeMap<TenantId, Vec<Arc<Change>>> = BTreeMap::new();
     let mut ran = Vec::with_capacity(jobs.len());
-    for job in jobs {
+    let mut in_order = errands_in_order(connection, mirror, jobs, now)?;
+    for (index, job) in jobs.iter_mut().enumerate() {
         let work = match job {
             Job::Work(work) => work,
             Job::Record(record) => {
-                let earlier = touched.get(&record.tenant).map_or(&[] as &[_], Vec::as_slice);
-                let errand = run_errand(connection, mirror, record, earlier, now)?;
+                let errand = match in_order.remove(&index) {
+                    Some(was_run) => was_run,
+                    None => {
+                        let earlier = touched.get(&record.tenant).map_or(&[] as &[_], Vec::as_slice);
+                        run_errand(connection, mirror, record, earlier, now)?
+                    }
+                };
                 ran.push(Ok(Ran { tags: Vec::new(), outputs: Map::new(), errand }));
                 continue;
             }
@@ -231,6 +237,33 @@ fn work(
                 ran.push(Err(Verdict::Refused(error)));
             }
         }
+    }
+    Ok(ran)
+}
+
+/// On PostgreSQL, where several processes record at once, errands are run before all else and in one order, so that no two of
+/// these processes wait for each other. Says by the jobs' numbers which were run.
+fn errands_in_order(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: &[Job],
+    now: Timestamp,
+) -> Result<BTreeMap<usize, bool>> {
+    let mut ran = BTreeMap::new();
+    if connection.backend() == Backend::Sqlite {
+        return Ok(ran);
+    }
+    let mut errands: Vec<(&TenantId, i64, usize, &Record)> = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        if let Job::Record(record) = job
+            && let Some(errand) = &record.errand
+        {
+            errands.push((&record.tenant, errand.order, index, record));
+        }
+    }
+    errands.sort_unstable_by_key(|(tenant, order, index, _)| (*tenant, *order, *index));
+    for (_, _, index, record) in errands {
+        ran.insert(index, run_errand(connection, mirror, record, &[], now)?);
     }
     Ok(ran)
 }

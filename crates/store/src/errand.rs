@@ -13,9 +13,10 @@ type Run = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
 struct Chore(Box<Run>);
 
 /// An errand that this store runs. It must be short, since every read of the group waits for it; it may run more than once,
-/// and nothing of a failed run remains. What it touches is announced to nobody.
-pub fn errand(run: impl Fn(&mut Tx<'_>) -> Result<()> + Send + Sync + 'static) -> Errand {
-    Errand::new(Chore(Box::new(run)))
+/// and nothing of a failed run remains. What it touches is announced to nobody. `order` is the id of the row that it changes,
+/// or whatever else brings all errands into one order.
+pub fn errand(order: i64, run: impl Fn(&mut Tx<'_>) -> Result<()> + Send + Sync + 'static) -> Errand {
+    Errand::new(order, Chore(Box::new(run)))
 }
 
 /// Runs an errand in a savepoint. A failure goes to the log: the event that it rides with is worth more.

@@ -44,6 +44,59 @@ async fn sixty_four_writers_agree() {
     }
 }
 
+/// Two processes read one node at once: each read counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_count_together() {
+    const READS: usize = 40;
+    for world in worlds().await {
+        for _ in 0..2 {
+            world.call("memory_add", json!({"event_type": "fact", "content": "a root"})).await.unwrap();
+        }
+        let other = Arc::new(world.opened_again().await);
+        let world = Arc::new(world);
+        // Two nodes, from both sides: no two processes ever wait for each other.
+        let readers = (0..8).map(|number| {
+            let world = if number % 2 == 0 { world.clone() } else { other.clone() };
+            tokio::spawn(async move {
+                for round in 0..READS {
+                    world.read(&format!("amem://node/{}", (round + number / 2) % 2)).await.unwrap();
+                }
+            })
+        });
+        for reader in readers.collect::<Vec<_>>() {
+            reader.await.unwrap();
+        }
+        for id in 0..2 {
+            let node = world.read(&format!("amem://node/{id}")).await.unwrap();
+            assert_eq!(node["access_count"], 4 * READS + 1);
+            let node = other.read(&format!("amem://node/{id}")).await.unwrap();
+            assert_eq!(node["access_count"], 4 * READS + 2);
+        }
+    }
+}
+
+/// 38. Two processes on one store, adding by turns: seven nodes, and both see all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_write_one_graph() {
+    for world in worlds().await {
+        let other = world.opened_again().await;
+        for number in 0..7 {
+            let process = if number % 2 == 0 { &world } else { &other };
+            let arguments = json!({"event_type": "fact", "content": format!("{number}")});
+            assert_eq!(process.call("memory_add", arguments).await.unwrap()["node_id"], number);
+            for process in [&world, &other] {
+                let recent = process.read("amem://graph/recent").await.unwrap();
+                assert_eq!(
+                    (&recent["count"], &recent["nodes"][0]["id"]),
+                    (&json!(number + 1), &json!(number))
+                );
+                let chain = process.read(&format!("amem://node/{number}")).await.unwrap();
+                assert_eq!(chain["incoming_edges"].as_array().unwrap().len(), usize::from(number > 0));
+            }
+        }
+    }
+}
+
 /// One writer: adds a node that leads to the root and one that does not, and reads the root.
 async fn write(world: Arc<World>, number: usize) -> (Vec<i64>, u64) {
     let me = caller(&world.test.tenant, &format!("writer_{number}"), "*:*");
