@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::{Basis, Error, Kind, Result, canonical, limits};
+use crate::{Basis, Errand, Error, Kind, Result, canonical, limits};
 
 /// One piece of contents.
 #[derive(Clone, Debug)]
@@ -59,12 +59,14 @@ pub struct Reading {
     pub cacheable: bool,
     /// Whether this address will give the same bytes for ever.
     pub immutable: bool,
+    /// What is to be written with the read's audit event. Only for what is not cacheable: a kept answer runs no errands.
+    pub errand: Option<Errand>,
 }
 
 impl Reading {
     /// A cacheable reading of one content.
     pub fn new(content: Content, basis: Basis) -> Reading {
-        Reading { contents: vec![content], basis, cacheable: true, immutable: false }
+        Reading { contents: vec![content], basis, cacheable: true, immutable: false, errand: None }
     }
 
     /// Serialises, hashes and freezes.
@@ -91,6 +93,7 @@ impl Reading {
             basis: Arc::new(self.basis),
             cacheable: self.cacheable,
             immutable: self.immutable,
+            errand: self.errand,
         })
     }
 }
@@ -111,6 +114,8 @@ pub struct Sealed {
     pub cacheable: bool,
     /// Whether it never changes.
     pub immutable: bool,
+    /// What is to be written with the read's audit event.
+    pub errand: Option<Errand>,
 }
 
 impl Sealed {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Basis, BoxFuture, Error, EventDraft, TenantId, Version};
+use crate::{Basis, BoxFuture, Errand, Error, EventDraft, TenantId, Version};
 
 /// The proof that a call was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,4 +33,17 @@ pub trait Journal: Send + Sync {
         event: EventDraft,
         bases: Vec<Arc<Basis>>,
     ) -> BoxFuture<'a, Result<Receipt, NotRecorded>>;
+
+    /// The same, and runs the errand in that commit, once; if the errand fails, the event stays. A journal that keeps no data
+    /// has nothing to run it on.
+    fn record_with<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+        errand: Option<Errand>,
+    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        let _ = errand;
+        self.record(tenant, event, bases)
+    }
 }

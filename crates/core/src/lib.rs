@@ -13,6 +13,7 @@ pub mod cache;
 pub mod canonical;
 pub mod contents;
 pub mod cursor;
+pub mod errand;
 pub mod error;
 pub mod event;
 pub mod facts;
@@ -31,6 +32,7 @@ pub mod tool;
 
 pub use basis::{Basis, Tag, Version};
 pub use contents::{Body, Content, Reading, Sealed};
+pub use errand::Errand;
 pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
 pub use feed::{Change, Feed};

@@ -15,8 +15,9 @@ use crate::prompt::{Message, Prompt};
 use crate::scheme::{CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
 use crate::{
-    Address, Basis, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt, Result,
-    Route, Scheme, Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest, resource_tools,
+    Address, Basis, Errand, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt,
+    Result, Route, Scheme, Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest,
+    resource_tools,
 };
 
 /// The name under which page cursors of `resources/list` are sealed.
@@ -258,7 +259,9 @@ impl Resolver {
             if let Some(version) = sealed.basis.version {
                 event = event.output("version", version.0);
             }
-            if let Some(receipt) = self.commit(caller, event, vec![sealed.basis.clone()]).await? {
+            let committed =
+                self.commit_with(caller, event, vec![sealed.basis.clone()], sealed.errand.clone());
+            if let Some(receipt) = committed.await? {
                 return Ok(Answer { sealed, address, receipt });
             }
             self.cache.remove(&key);
@@ -608,10 +611,21 @@ impl Resolver {
         event: EventDraft,
         bases: Vec<Arc<Basis>>,
     ) -> Result<Option<Receipt>> {
+        self.commit_with(caller, event, bases, None).await
+    }
+
+    /// The same, with an errand.
+    async fn commit_with(
+        &self,
+        caller: &Principal,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+        errand: Option<Errand>,
+    ) -> Result<Option<Receipt>> {
         let mut bases = bases;
         let answers = bases.len();
         bases.extend(caller.proof.clone());
-        match self.journal.record(&caller.tenant, event, bases).await {
+        match self.journal.record_with(&caller.tenant, event, bases, errand).await {
             Ok(receipt) => Ok(Some(receipt)),
             Err(NotRecorded::Stale(index)) if index < answers => Ok(None),
             Err(NotRecorded::Stale(_)) => Err(Error::new(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quad_amem::Amem;
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
@@ -12,7 +13,7 @@ use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_bkend::COMPONENT];
+const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT];
 
 /// Everything that a command needs.
 pub struct App {
@@ -66,8 +67,11 @@ impl App {
 /// The schemes, in the order in which lists show them.
 fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
     let tokens = Arc::new(Tokens(gate.clone()));
-    let schemes: Vec<Arc<dyn Scheme>> =
-        vec![Arc::new(Bkend::new(store.clone(), tokens)), Arc::new(Audit::new(store.clone()))];
+    let schemes: Vec<Arc<dyn Scheme>> = vec![
+        Arc::new(Amem::new(store.clone())),
+        Arc::new(Bkend::new(store.clone(), tokens)),
+        Arc::new(Audit::new(store.clone())),
+    ];
     let store = Arc::new(store.clone());
     Resolver::new(schemes, store.clone(), store)
 }

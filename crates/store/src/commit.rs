@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use quad_core::facts::Facts;
 use quad_core::id::Ulids;
 use quad_core::{
-    Basis, Change, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp, Version,
+    Basis, Change, Errand, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp,
+    Version,
 };
 use tokio::sync::oneshot;
 
@@ -44,6 +45,7 @@ pub(crate) struct Record {
     pub(crate) tenant: TenantId,
     pub(crate) event: EventDraft,
     pub(crate) bases: Vec<Arc<Basis>>,
+    pub(crate) errand: Option<Errand>,
     pub(crate) reply: oneshot::Sender<Result<Receipt, NotRecorded>>,
 }
 
@@ -93,6 +95,8 @@ enum Verdict {
 struct Ran {
     tags: Vec<Tag>,
     outputs: Facts,
+    /// Whether a record's errand was run.
+    errand: bool,
 }
 
 /// Runs a group to its end and answers every job in it, except those that no longer fit into its time: these are handed
@@ -176,10 +180,21 @@ fn work(
     let savepoints = jobs.len() > 1;
     let mut touched: BTreeMap<TenantId, Vec<Arc<Change>>> = BTreeMap::new();
     let mut ran = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        let Job::Work(work) = job else {
-            ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default() }));
-            continue;
+    let mut in_order = errands_in_order(connection, mirror, jobs, now)?;
+    for (index, job) in jobs.iter_mut().enumerate() {
+        let work = match job {
+            Job::Work(work) => work,
+            Job::Record(record) => {
+                let errand = match in_order.remove(&index) {
+                    Some(was_run) => was_run,
+                    None => {
+                        let earlier = touched.get(&record.tenant).map_or(&[] as &[_], Vec::as_slice);
+                        run_errand(connection, mirror, record, earlier, now)?
+                    }
+                };
+                ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default(), errand }));
+                continue;
+            }
         };
         if !ran.is_empty() && started.elapsed() > limits::GROUP_TIME {
             break;
@@ -222,7 +237,7 @@ fn work(
                 }
                 let change = Change { version: Version(i64::MAX), tags: tags.clone() };
                 touched.entry(tenant).or_default().push(Arc::new(change));
-                ran.push(Ok(Ran { tags, outputs }));
+                ran.push(Ok(Ran { tags, outputs, errand: false }));
             }
             // The statement that failed may succeed when all of it is done again.
             Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
@@ -238,14 +253,65 @@ fn work(
     Ok(ran)
 }
 
+/// On PostgreSQL, where several processes record at once, errands are run before all else and in one order, so that no two of
+/// these processes wait for each other. Says by the jobs' numbers which were run.
+fn errands_in_order(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: &[Job],
+    now: Timestamp,
+) -> Result<BTreeMap<usize, bool>> {
+    let mut ran = BTreeMap::new();
+    if connection.backend() == Backend::Sqlite {
+        return Ok(ran);
+    }
+    let mut errands: Vec<(&TenantId, i64, usize, &Record)> = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        if let Job::Record(record) = job
+            && let Some(errand) = &record.errand
+        {
+            errands.push((&record.tenant, errand.order, index, record));
+        }
+    }
+    errands.sort_unstable_by_key(|(tenant, order, index, _)| (*tenant, *order, *index));
+    for (_, _, index, record) in errands {
+        ran.insert(index, run_errand(connection, mirror, record, &[], now)?);
+    }
+    Ok(ran)
+}
+
+/// Runs the errand of a record whose answer still holds, and says whether it did. It belongs to the work and not behind the
+/// head: a row that another transaction holds while it waits for the head must not be waited for with the head in hand.
+fn run_errand(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    record: &Record,
+    earlier: &[Arc<Change>],
+    now: Timestamp,
+) -> Result<bool> {
+    let Some(errand) = &record.errand else { return Ok(false) };
+    let version = head::version(connection, &record.tenant)?.unwrap_or(Version(0));
+    for basis in &record.bases {
+        if !still_holds(connection, mirror, &record.tenant, basis, version, earlier, now)? {
+            return Ok(false);
+        }
+    }
+    crate::errand::run(connection, &record.tenant, version, now, errand)?;
+    Ok(true)
+}
+
 /// Peeks at the flag and leaves it set for [`run`].
 fn connection_was_busy(connection: &mut Connection) -> bool {
     let busy = connection.take_was_busy();
+    set_busy(connection, busy);
+    busy
+}
+
+fn set_busy(connection: &mut Connection, busy: bool) {
     match connection {
         Connection::Sqlite(conn) => conn.was_busy = busy,
         Connection::Postgres(conn) => conn.was_busy = busy,
     }
-    busy
 }
 
 /// Locks the heads in tenant order and gives every job its place.
@@ -297,6 +363,11 @@ fn settle(
                         }
                     }
                     match stale {
+                        // Touched between the errand and the head, by another process. All of it again, without the errand.
+                        Some(_) if ran.errand => {
+                            set_busy(connection, true);
+                            return Err(Error::internal("an answer became stale behind its errand"));
+                        }
                         Some(number) => Verdict::Stale(number),
                         None => {
                             let event = chain::link(&mut head, ids.another(), tenant, &record.event, now)?;
@@ -457,7 +528,8 @@ mod tests {
                 ] {
                     let (reply, recorded) = oneshot::channel();
                     let (done, written) = oneshot::channel();
-                    let record = Record { tenant: tenant.clone(), event: event(), bases: vec![], reply };
+                    let record =
+                        Record { tenant: tenant.clone(), event: event(), bases: vec![], errand: None, reply };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {
                         jobs.push(Job::Work(Box::new(Touch(tenant.clone(), event(), done))));

@@ -21,6 +21,7 @@ mod chain;
 mod change;
 mod commit;
 mod connection;
+mod errand;
 mod error;
 mod feed;
 mod head;
@@ -37,6 +38,7 @@ mod writer;
 
 pub use audit_mode::AuditMode;
 pub use chain::{AuditEvent, hash_of};
+pub use errand::errand;
 pub use error::DbError;
 pub use migrate::Component;
 pub use sql::{Snapshot, Sql, Tx};

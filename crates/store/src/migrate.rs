@@ -10,7 +10,7 @@ use crate::{Backend, params};
 pub struct Component {
     /// Whose tables.
     pub name: &'static str,
-    /// SQL scripts in the common dialect: `BIGINT`, `DOUBLE`, `TEXT`, `BLOB`.
+    /// SQL scripts in the common dialect: `BIGINT`, `DOUBLE`, `TEXT`, `BLOB`; `WITHOUT ROWID` counts on SQLite.
     pub migrations: &'static [&'static str],
 }
 
@@ -179,6 +179,8 @@ fn dialect(backend: Backend, script: &str) -> String {
             "TEXT" => r#"TEXT COLLATE "C""#,
             "DOUBLE" => "DOUBLE PRECISION",
             "BLOB" => "BYTEA",
+            // SQLite keeps the rows of such a table in its primary key; PostgreSQL has no like of it.
+            "WITHOUT" | "ROWID" => "",
             other => other,
         });
         word.clear();
@@ -201,11 +203,11 @@ mod tests {
 
     #[test]
     fn spells_types_for_each_backend() {
-        let script = "a TEXT NOT NULL, context BLOB, d DOUBLE";
+        let script = "a TEXT NOT NULL, context BLOB, d DOUBLE) WITHOUT ROWID;";
         assert_eq!(dialect(Backend::Sqlite, script), script);
         assert_eq!(
             dialect(Backend::Postgres, script),
-            r#"a TEXT COLLATE "C" NOT NULL, context BYTEA, d DOUBLE PRECISION"#
+            r#"a TEXT COLLATE "C" NOT NULL, context BYTEA, d DOUBLE PRECISION)  ;"#
         );
     }
 }

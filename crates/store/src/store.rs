@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    Basis, BoxFuture, Change, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt, Result,
-    TenantId, Version,
+    Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt,
+    Result, TenantId, Version,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
@@ -185,9 +185,19 @@ impl Journal for Store {
         event: EventDraft,
         bases: Vec<Arc<Basis>>,
     ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        self.record_with(tenant, event, bases, None)
+    }
+
+    fn record_with<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        event: EventDraft,
+        bases: Vec<Arc<Basis>>,
+        errand: Option<Errand>,
+    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            let record = Record { tenant: tenant.clone(), event, bases, reply };
+            let record = Record { tenant: tenant.clone(), event, bases, errand, reply };
             self.inner.queue.push(Job::Record(Box::new(record))).await.map_err(NotRecorded::Failed)?;
             let dropped = |_| NotRecorded::Failed(Error::internal("the database writer dropped an event"));
             answer.await.map_err(dropped)?

@@ -141,6 +141,55 @@ async fn a_record_is_refused_once_its_basis_is_touched() {
     }
 }
 
+/// An errand that counts in a note: its text is a number.
+fn counting(id: i64) -> quad_core::Errand {
+    quad_store::errand(id, move |tx| {
+        let tenant = tx.tenant().as_str().to_owned();
+        // In one statement: two processes may count at the same moment.
+        let counted = tx.execute(
+            "UPDATE note SET text = CAST(CAST(text AS BIGINT) + 1 AS TEXT) WHERE tenant_id = $1 AND id = $2",
+            params![tenant.as_str(), id],
+        )?;
+        if counted == 0 {
+            return Err(quad_core::Error::internal("there is no such note"));
+        }
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_errand_rides_with_its_event_and_never_loses_it() {
+    for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "0").await.unwrap();
+        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let basis = |tag: &str| vec![Arc::new(Basis::at(version).on(Tag::new(tag)))];
+        let record = |errand, bases| store.record_with(tenant, event("note.read"), bases, Some(errand));
+        let before = checked_chain(store, tenant).await.len();
+        // Two processes, many at once: each counts exactly once.
+        let at_once = (0..20).map(|number| {
+            let (store, tenant) =
+                (if number % 2 == 0 { store.clone() } else { other.clone() }, tenant.clone());
+            tokio::spawn(async move {
+                store.record_with(&tenant, event("note.read"), Vec::new(), Some(counting(1))).await.unwrap()
+            })
+        });
+        for counted in at_once.collect::<Vec<_>>() {
+            assert_eq!(counted.await.unwrap().version, version, "no version is made");
+        }
+        assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
+        // One that fails or panics leaves nothing behind but its event.
+        record(counting(9), Vec::new()).await.unwrap();
+        record(quad_store::errand(0, |_| panic!("on purpose")), Vec::new()).await.unwrap();
+        assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
+        // An answer that is stale is computed again, and its errand is not run for it.
+        add_note(&other, tenant, 2, "0").await.unwrap();
+        let stale = record(counting(1), basis("note:2")).await;
+        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+        record(counting(1), basis("note:1")).await.unwrap();
+        assert_eq!(notes(store, tenant).await[0].1, "21");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_process_vouches_for_what_it_did_not_see() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {

@@ -15,10 +15,16 @@ use crate::place::Place;
 use crate::transcripts;
 
 /// Addresses without variables, which no list of templates shows.
-const FIXED: [&str; 2] = ["bkend://orgs", "bkend://context"];
+const FIXED: [&str; 5] = [
+    "amem://graph/stats",
+    "amem://graph/recent",
+    "amem://graph/important",
+    "bkend://orgs",
+    "bkend://context",
+];
 
 /// What the variables of templates stand for in the fixture.
-const VARIABLES: [(&str, &str); 7] = [
+const VARIABLES: [(&str, &str); 8] = [
     ("{orgId}", "org_abc123"),
     ("{organizationId}", "org_abc123"),
     ("{projectId}", "proj_xyz789"),
@@ -26,6 +32,7 @@ const VARIABLES: [(&str, &str); 7] = [
     ("{environmentId}", "env_dev001"),
     ("{tableId}", "tbl_users"),
     ("{n}", "1"),
+    ("{type}", "fact"),
 ];
 
 #[test]
@@ -58,6 +65,9 @@ fn matrix(place: &Place) -> String {
         .collect();
     let mut owner = connect(&place.token("mine", "owner", "*:*"));
     let mut stranger = connect(&place.token("theirs", "stranger", "*:*"));
+
+    let memory = json!({"name": "memory_add", "arguments": {"event_type": "fact", "content": "mine"}});
+    owner.request("tools/call", Some(memory)).outcome.unwrap();
 
     let listed = owner.request("resources/templates/list", None).outcome.unwrap();
     let templates =
@@ -123,6 +133,10 @@ fn expand(template: &str, owner: &mut Client) -> String {
         let tokens = owner.request("tools/call", Some(tokens)).outcome.unwrap();
         let id = tokens["structuredContent"]["items"][0]["id"].as_str().unwrap();
         uri = uri.replace("{accessTokenId}", id);
+    }
+    if uri.starts_with("amem://") {
+        // The first node, in the first session.
+        uri = uri.replace("node/{id}", "node/0").replace("session/{id}", "session/1");
     }
     if uri.starts_with("audit://") && uri.contains("{id}") {
         let events = owner.request("resources/read", Some(json!({"uri": "audit://events"}))).outcome.unwrap();

@@ -16,9 +16,6 @@ const OWNER: &str = "owner";
 /// Its name to the server. Over stdio every client has this one, so rows have the same `createdBy` over both transports.
 const OWNER_SUBJECT: &str = "agent_local";
 
-/// The scheme that transcripts speak to; counts are exact at its own endpoint.
-const SCHEME: &str = "bkend";
-
 /// A transcript that is being spoken.
 pub struct Conversation<'a> {
     transcript: &'a Transcript,
@@ -159,11 +156,11 @@ impl<'a> Conversation<'a> {
     fn client(&mut self) -> &mut Client {
         let key = (self.tenant.clone(), self.agent.clone(), self.all_tools);
         let Combination { transport, revision, .. } = self.combination;
-        let (place, server) = (self.place, self.server);
+        let (place, server, scheme) = (self.place, self.server, self.transcript.scheme.as_str());
         let token = self.tokens.get(&(self.tenant.clone(), self.agent.clone()));
         self.clients.entry(key).or_insert_with_key(|(tenant, _, all_tools)| match transport {
             Transport::Stdio => {
-                let mut command = place.quad(&["stdio", "--tenant", tenant, "--only", SCHEME]);
+                let mut command = place.quad(&["stdio", "--tenant", tenant, "--only", scheme]);
                 if *all_tools {
                     command.args(["--tools", "all"]);
                 }
@@ -171,7 +168,7 @@ impl<'a> Conversation<'a> {
             }
             Transport::Http => {
                 let query = if *all_tools { "?tools=all" } else { "" };
-                let path = format!("{}/{SCHEME}{query}", server.path);
+                let path = format!("{}/{scheme}{query}", server.path);
                 Client::over_http(revision, &server.authority, &path, token.map(String::as_str))
             }
         })

@@ -4,6 +4,7 @@
 //! # A comment. What stands indented continues the line before it.
 //! @only http              runs over this transport, era or backend only (http, stdio, modern, legacy, sqlite, postgres)
 //! @revision 2025-03-26    runs in this revision as well
+//! @scheme amem            speaks to the endpoint of this scheme; of bkend unless it says so
 //! @tenant shop            the conversation is with this tenant from here on; the first mention makes it
 //! @load backend.jsonl     loads this file, which lies beside the transcript, into the tenant
 //! @tools all              asks for all tools, not only the core ones
@@ -39,6 +40,8 @@ pub struct Transcript {
     pub only: Vec<String>,
     /// Revisions beyond the usual ones.
     pub revisions: Vec<String>,
+    /// The scheme that it speaks to; counts are exact at its own endpoint.
+    pub scheme: String,
     /// What happens, in order.
     pub steps: Vec<Step>,
 }
@@ -99,13 +102,19 @@ impl Transcript {
     }
 
     fn parse(path: &Path, source: &str) -> Result<Transcript, String> {
-        let mut transcript =
-            Transcript { path: path.to_owned(), only: Vec::new(), revisions: Vec::new(), steps: Vec::new() };
+        let mut transcript = Transcript {
+            path: path.to_owned(),
+            only: Vec::new(),
+            revisions: Vec::new(),
+            scheme: "bkend".to_owned(),
+            steps: Vec::new(),
+        };
         for (line, text) in paragraphs(source) {
             let words = || text.split_whitespace().skip(1).map(str::to_owned);
             match text.split_whitespace().next() {
                 Some("@only") => transcript.only.extend(words()),
                 Some("@revision") => transcript.revisions.extend(words()),
+                Some("@scheme") => transcript.scheme = words().collect(),
                 _ => {
                     let wrong = |error| format!("{}:{line}: {error}", path.display());
                     let action = action(&text).map_err(wrong)?;

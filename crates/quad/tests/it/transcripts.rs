@@ -186,8 +186,14 @@ fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(|value| neutralize(value, ids)),
         Value::Object(object) => {
-            if let Some(cursor) = object.get_mut("nextCursor") {
-                *cursor = "CURSOR".into();
+            for name in ["nextCursor", "next_cursor"] {
+                if let Some(cursor) = object.get_mut(name) {
+                    *cursor = "CURSOR".into();
+                }
+            }
+            // A score fades between one run and the next.
+            if let Some(score) = object.get_mut("decay_score") {
+                *score = "SCORE".into();
             }
             // An audit event's place and hashes depend on all that happened before it.
             if object.contains_key("event_hash") {
@@ -206,6 +212,10 @@ fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
             } else {
                 *text = neutral_text(text, ids);
             }
+        }
+        // Microseconds since 1970.
+        Value::Number(number) if number.as_i64().is_some_and(|number| number > 1_000_000_000_000_000) => {
+            *value = "TIME".into();
         }
         _ => {}
     }

@@ -1,0 +1,264 @@
+//! What the graph does beyond what a conversation shows: access counts, paging by size, hubs, restarts, two processes.
+
+use quad_core::resolver::View;
+use quad_store::{Sql, Store};
+use serde_json::{Value, json};
+
+use crate::testing::{World, fixtures, worlds};
+use crate::{COMPONENT, limits};
+
+async fn add(world: &World, content: &str) -> i64 {
+    let added = world.call("memory_add", json!({"event_type": "fact", "content": content})).await.unwrap();
+    added["node_id"].as_i64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_a_node_counts_once_and_changes_no_version() {
+    for world in fixtures().await {
+        let before = world.basis("amem://graph/stats").await.version;
+        for count in 1..=3 {
+            let node = world.read("amem://node/1").await.unwrap();
+            assert_eq!(node["access_count"], count);
+            assert!(node["last_accessed"].as_i64() > node["created_at"].as_i64());
+        }
+        // Neither a subscription nor anything else that looks at it is an access.
+        world.basis("amem://node/1").await;
+        world.read("amem://node/1/neighborhood").await.unwrap();
+        assert_eq!(world.basis("amem://graph/stats").await.version, before);
+        let again = Store::open(world.test.location.clone(), &[COMPONENT]).await.unwrap();
+        let stored =
+            again.read(&world.test.tenant, |sql| crate::node::expect(sql, crate::NodeId(1))).await.unwrap();
+        assert_eq!(stored.access_count, 3, "in the database, for another process");
+        assert_eq!(stored.effective_access, crate::decay::effective_access(stored.last_accessed, 3));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_by_being_read_is_not_kept() {
+    for world in fixtures().await {
+        for (uri, kept) in [
+            ("amem://node/1", false),
+            ("amem://graph/important", false),
+            ("amem://graph/recent", true),
+            ("amem://graph/stats", true),
+            ("amem://types/fact", true),
+            ("amem://session/1", true),
+        ] {
+            let answer = world.resolver.read(&world.caller, View::All, uri).await.unwrap();
+            assert_eq!(answer.sealed.cacheable, kept, "{uri}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_content_has_its_bound() {
+    for world in worlds().await {
+        let most = "é".repeat(limits::CONTENT_BYTES / 2);
+        assert_eq!(add(&world, &most).await, 0);
+        let over = json!({"event_type": "fact", "content": format!("{most}x")});
+        let refused = world.call("memory_add", over).await.unwrap_err();
+        assert_eq!((refused.code(), refused.kind()), ("CONTENT_TOO_LARGE", quad_core::Kind::Limit));
+        let over = json!({"old_node_id": 0, "new_content": format!("{most}x")});
+        assert_eq!(world.call("memory_correct", over).await.unwrap_err().code(), "CONTENT_TOO_LARGE");
+        assert_eq!(world.read("amem://node/0").await.unwrap()["content"], most.as_str());
+        assert_eq!(world.read("amem://graph/stats").await.unwrap()["node_count"], 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_ends_at_its_bytes_and_the_next_goes_on() {
+    for world in worlds().await {
+        let large = "x".repeat(60_000);
+        let nodes: Vec<Value> = (0..40).map(|_| json!({"event_type": "fact", "content": large})).collect();
+        world.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
+        let (mut found, mut uri, mut pages) = (Vec::new(), "amem://types/fact".to_owned(), 0);
+        loop {
+            let answer = world.resolver.read(&world.caller, View::All, &uri).await.unwrap();
+            let bytes = answer.sealed.contents[0].bytes();
+            assert!(bytes.len() <= limits::PAGE_BYTES + 1_000, "{} bytes", bytes.len());
+            let page: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(page["count"], 40);
+            found.extend(page["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_i64().unwrap()));
+            pages += 1;
+            match page["next_cursor"].as_str() {
+                Some(cursor) => uri = format!("amem://types/fact?cursor={cursor}"),
+                None => break,
+            }
+        }
+        assert_eq!(found, (0..40).collect::<Vec<_>>());
+        assert!(pages > 1);
+        // A query is cut in the same way.
+        let page = world.call("memory_query", json!({"max_results": 40})).await.unwrap();
+        assert!(page["count"].as_u64().unwrap() < 40 && page["next_cursor"].is_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_a_thousand_is_whole_and_a_longer_one_goes_on() {
+    for world in worlds().await {
+        let nodes: Vec<Value> =
+            (0..999).map(|number| json!({"event_type": "fact", "content": format!("{number}")})).collect();
+        world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+        let whole = world.read("amem://types/fact").await.unwrap();
+        assert_eq!((whole["nodes"].as_array().unwrap().len(), whole.get("next_cursor")), (999, None));
+        add(&world, "1000").await;
+        assert_eq!(world.read("amem://session/1").await.unwrap().get("next_cursor"), None);
+        add(&world, "1001").await;
+        let page = world.read("amem://session/1").await.unwrap();
+        assert_eq!((&page["node_count"], page["nodes"].as_array().unwrap().len()), (&json!(1_001), 1_000));
+        let rest = format!("amem://session/1?cursor={}", page["next_cursor"].as_str().unwrap());
+        assert_eq!(world.read(&rest).await.unwrap()["nodes"][0]["id"], 1_000);
+        // 11. Twenty, newest first; of one moment by falling id.
+        let recent = world.read("amem://graph/recent").await.unwrap();
+        let ids: Vec<i64> =
+            recent["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids, (981..=1_000).rev().collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_is_shown_cut_walked_in_pages_and_forgotten_in_steps() {
+    for world in worlds().await {
+        add(&world, "the hub").await;
+        let edge = json!([{"target_id": 0, "edge_type": "part_of"}]);
+        for _ in 0..2 {
+            let nodes: Vec<Value> =
+                (0..900).map(|_| json!({"event_type": "fact", "content": "spoke", "edges": edge})).collect();
+            world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+        }
+        let hub = world.read("amem://node/0").await.unwrap();
+        assert_eq!(hub["incoming_edges"].as_array().unwrap().len(), limits::NODE_EDGES);
+        assert_eq!(hub["incoming_edges_cut"], true);
+        assert_eq!(hub.get("outgoing_edges_cut"), None);
+        let (mut seen, mut arguments) =
+            (0, json!({"start_id": 0, "direction": "backward", "max_results": 1_000}));
+        loop {
+            let page = world.call("memory_traverse", arguments.clone()).await.unwrap();
+            seen += page["visited_count"].as_u64().unwrap();
+            match page.get("next_cursor") {
+                Some(next) => arguments["cursor"] = next.clone(),
+                None => break,
+            }
+        }
+        assert_eq!(seen, 1_801);
+        let (mut nodes, mut edges, mut arguments) = (0, 0, json!({"node_id": 0, "depth": 1}));
+        loop {
+            let page = world.call("memory_context", arguments.clone()).await.unwrap();
+            nodes += page["node_count"].as_u64().unwrap();
+            edges += page["edge_count"].as_u64().unwrap();
+            match page.get("next_cursor") {
+                Some(next) => arguments["cursor"] = next.clone(),
+                None => break,
+            }
+        }
+        assert_eq!((nodes, edges), (1_801, 1_800), "each edge on one page");
+        let forget = json!({"node_id": 0, "reason": "a test"});
+        let first = world.call("memory_forget", forget.clone()).await.unwrap();
+        assert_eq!(
+            (&first["forgotten"], &first["edges_removed"]),
+            (&json!(false), &json!(limits::FORGET_EDGES))
+        );
+        assert_eq!(world.read("amem://graph/stats").await.unwrap()["edge_count"], 300);
+        let second = world.call("memory_forget", forget).await.unwrap();
+        assert_eq!((&second["forgotten"], &second["edges_removed"]), (&json!(true), &json!(300)));
+        let stats = world.read("amem://graph/stats").await.unwrap();
+        assert_eq!((&stats["node_count"], &stats["edge_count"]), (&json!(1_800), &json!(0)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_told_and_change_nothing() {
+    for world in fixtures().await {
+        let edges: Vec<Value> = (0..5).map(|_| json!({"target_id": 0, "edge_type": "part_of"})).collect();
+        let node = json!({"event_type": "fact", "content": "x", "edges": edges});
+        let many = json!({"nodes": vec![node; 1_000]});
+        let refused = world.call("memory_add_many", many).await.unwrap_err();
+        assert_eq!(refused.code(), "TOO_MANY_ROWS");
+        let nodes = json!({"nodes": vec![json!({"event_type": "fact", "content": "x"}); 1_001]});
+        assert_eq!(world.call("memory_add_many", nodes).await.unwrap_err().code(), "VALIDATION_ERROR");
+        assert_eq!(world.read("amem://graph/stats").await.unwrap()["node_count"], 4);
+        let reason = "x".repeat(limits::REASON_CHARS + 1);
+        let refused = world.call("memory_forget", json!({"node_id": 1, "reason": reason})).await.unwrap_err();
+        assert_eq!(refused.code(), "VALIDATION_ERROR");
+        let metadata = json!({"metadata": {"x": "y".repeat(limits::METADATA_BYTES)}});
+        assert_eq!(world.call("session_start", metadata).await.unwrap_err().code(), "VALIDATION_ERROR");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_session_is_linked_to_its_episode_from_its_newest_nodes() {
+    for world in worlds().await {
+        for _ in 0..2 {
+            let nodes = vec![json!({"event_type": "fact", "content": "x"}); 1_000];
+            world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+        }
+        let ended = world.call("session_end", json!({})).await.unwrap();
+        assert_eq!(ended["nodes_linked"], limits::EPISODE_EDGES);
+        assert_eq!(ended["node_count"], 2_001);
+        assert_eq!(world.read("amem://graph/stats").await.unwrap()["edge_count"], limits::EPISODE_EDGES);
+        assert_eq!(world.read("amem://node/1999").await.unwrap()["outgoing_edges"][0]["target_id"], 2_000);
+        assert_eq!(world.read("amem://node/0").await.unwrap()["outgoing_edges"], json!([]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reason_is_in_the_audit_event() {
+    for world in fixtures().await {
+        world.call("memory_forget", json!({"node_id": 2, "reason": "it was private"})).await.unwrap();
+        let rows = world
+            .test
+            .store
+            .read(&world.test.tenant, |sql| {
+                Ok(sql.query("SELECT body FROM audit_block ORDER BY first_sequence DESC LIMIT 1", &[])?)
+            })
+            .await
+            .unwrap();
+        let event = rows[0].text(0).unwrap();
+        assert!(event.contains("it was private") && event.contains("\"node_id\":2"), "{event}");
+        assert!(!event.contains("cron jobs"), "contents are not written down");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_and_reads_add_nothing_and_survive_any_text() {
+    for world in worlds().await {
+        for text in [
+            "日本語".repeat(500),
+            "é".repeat(79),
+            "\u{1f600}".repeat(81),
+            " \n\t".to_owned(),
+            "a\u{301}".repeat(90),
+        ] {
+            add(&world, &text).await;
+        }
+        let before = world.read("amem://graph/stats").await.unwrap();
+        let text = "日本語é".repeat(200);
+        for (name, arguments) in [
+            ("remember", json!({"information": text, "context": text})),
+            ("reflect", json!({"topic": text, "node_id": "0"})),
+            ("correct", json!({"old_belief": text, "new_information": text})),
+            ("summarize", json!({})),
+        ] {
+            assert!(!world.prompt(name, arguments).await.unwrap().is_empty());
+        }
+        world.read("amem://node/0").await.unwrap();
+        assert_eq!(world.read("amem://graph/stats").await.unwrap(), before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_follow_the_digits() {
+    for world in worlds().await {
+        let nodes = vec![json!({"event_type": "fact", "content": "x"}); 130];
+        world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+        assert_eq!(
+            world.complete("amem://node/{id}", "id", "12").await,
+            ["12", "120", "121", "122", "123", "124", "125", "126", "127", "128", "129"]
+        );
+        assert_eq!(world.complete("amem://node/{id}", "id", "0").await, ["0"]);
+        assert!(world.complete("amem://node/{id}", "id", "00").await.is_empty());
+        assert!(world.complete("amem://node/{id}", "id", "99999999999999999999").await.is_empty());
+        assert_eq!(world.complete("amem://node/{id}", "id", "").await.len(), 100);
+        assert_eq!(world.complete("amem://node/{id}/neighborhood{?depth}", "depth", "").await.len(), 5);
+    }
+}

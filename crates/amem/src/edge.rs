@@ -1,0 +1,357 @@
+//! Edges: how one memory bears on another. Directed, of seven types, at most one of a type between two nodes.
+
+use std::collections::BTreeMap;
+
+use quad_core::{Error, Result};
+use quad_store::{Row, Sql, Tx, Value as Cell, params};
+use serde_json::{Value, json};
+
+use crate::node::NodeId;
+use crate::{batch, limits, refusal};
+
+/// The seven types. Their numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EdgeType {
+    /// The source exists because of the target.
+    CausedBy,
+    /// The source is evidence for the target.
+    Supports,
+    /// The source conflicts with the target.
+    Contradicts,
+    /// The source replaces the target.
+    Supersedes,
+    /// Some association.
+    RelatedTo,
+    /// The source is a member of the target.
+    PartOf,
+    /// The source came before the target.
+    TemporalNext,
+}
+
+/// The names, in the order of the numbers.
+pub const NAMES: [&str; 7] =
+    ["caused_by", "supports", "contradicts", "supersedes", "related_to", "part_of", "temporal_next"];
+
+impl EdgeType {
+    /// All, in the order of the numbers.
+    pub const ALL: [EdgeType; 7] = [
+        EdgeType::CausedBy,
+        EdgeType::Supports,
+        EdgeType::Contradicts,
+        EdgeType::Supersedes,
+        EdgeType::RelatedTo,
+        EdgeType::PartOf,
+        EdgeType::TemporalNext,
+    ];
+
+    /// Reads a name in any case, with or without its underscore; `derived_from` is another name of `caused_by`.
+    pub fn parse(name: &str) -> Option<EdgeType> {
+        let plain: String = name.chars().filter(|c| *c != '_').collect();
+        if plain.eq_ignore_ascii_case("derivedfrom") {
+            return Some(EdgeType::CausedBy);
+        }
+        EdgeType::ALL.into_iter().find(|known| known.as_str().replace('_', "").eq_ignore_ascii_case(&plain))
+    }
+
+    /// Reads a name, or says which there are.
+    pub(crate) fn expect(name: &str) -> Result<EdgeType> {
+        EdgeType::parse(name).ok_or_else(|| refusal::unknown("edge type", name, &NAMES))
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
+    /// The stored number.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    fn stored(number: i64) -> Result<EdgeType> {
+        usize::try_from(number)
+            .ok()
+            .and_then(|number| EdgeType::ALL.get(number).copied())
+            .ok_or_else(|| Error::internal(format!("there is no edge type {number}")))
+    }
+}
+
+/// A set of edge types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EdgeTypes(u8);
+
+impl EdgeTypes {
+    pub(crate) const NONE: EdgeTypes = EdgeTypes(0);
+    pub(crate) const ALL: EdgeTypes = EdgeTypes(0x7f);
+
+    pub(crate) fn only(edge_type: EdgeType) -> EdgeTypes {
+        EdgeTypes(1 << edge_type as u8)
+    }
+
+    pub(crate) fn with(self, edge_type: EdgeType) -> EdgeTypes {
+        EdgeTypes(self.0 | 1 << edge_type as u8)
+    }
+
+    pub(crate) fn contains(self, edge_type: EdgeType) -> bool {
+        self.0 & (1 << edge_type as u8) != 0
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// A condition on the column, empty for all types.
+    fn condition(self) -> String {
+        if self == EdgeTypes::ALL {
+            return String::new();
+        }
+        let numbers: Vec<String> = EdgeType::ALL
+            .into_iter()
+            .filter(|edge_type| self.contains(*edge_type))
+            .map(|edge_type| edge_type.number().to_string())
+            .collect();
+        format!(" AND edge_type IN ({})", numbers.join(", "))
+    }
+}
+
+/// An edge as stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Edge {
+    pub source: NodeId,
+    pub target: NodeId,
+    pub edge_type: EdgeType,
+    /// 0 to 1.
+    pub weight: f64,
+}
+
+impl Edge {
+    fn from_row(row: &Row) -> Result<Edge> {
+        Ok(Edge {
+            source: NodeId(row.int(0)?),
+            target: NodeId(row.int(1)?),
+            edge_type: EdgeType::stored(row.int(2)?)?,
+            weight: row.real(3)?,
+        })
+    }
+
+    /// What is unique about it, in the order of the table.
+    pub(crate) fn key(&self) -> (NodeId, NodeId, EdgeType) {
+        (self.source, self.target, self.edge_type)
+    }
+
+    /// With both ends.
+    pub(crate) fn show(&self) -> Value {
+        json!({
+            "source_id": self.source.0,
+            "target_id": self.target.0,
+            "edge_type": self.edge_type.as_str(),
+            "weight": self.weight,
+        })
+    }
+
+    /// As its source lists it.
+    pub(crate) fn show_outgoing(&self) -> Value {
+        json!({"target_id": self.target.0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    }
+
+    /// As its target lists it.
+    pub(crate) fn show_incoming(&self) -> Value {
+        json!({"source_id": self.source.0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    }
+}
+
+/// A weight as it is stored.
+pub(crate) fn weight(sent: f64) -> f64 {
+    sent.clamp(0.0, 1.0)
+}
+
+/// A side of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Edges whose source is the node.
+    Outgoing,
+    /// Edges whose target is the node.
+    Incoming,
+}
+
+impl Side {
+    fn columns(self) -> (&'static str, &'static str) {
+        match self {
+            Side::Outgoing => ("source_id", "target_id"),
+            Side::Incoming => ("target_id", "source_id"),
+        }
+    }
+
+    /// The end of an edge that is not the node.
+    pub(crate) fn other(self, edge: &Edge) -> NodeId {
+        match self {
+            Side::Outgoing => edge.target,
+            Side::Incoming => edge.source,
+        }
+    }
+}
+
+/// The edges of one node on one side, by the other end and type, at most so many.
+pub(crate) fn of_node(
+    sql: &mut dyn Sql,
+    id: NodeId,
+    side: Side,
+    types: EdgeTypes,
+    limit: usize,
+) -> Result<Vec<Edge>> {
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (own, other) = side.columns();
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!(
+            "SELECT source_id, target_id, edge_type, weight FROM amem_edge WHERE tenant_id = $1 AND {own} = $2{} \
+             ORDER BY {other}, edge_type LIMIT $3",
+            types.condition()
+        ),
+        params![tenant.as_str(), id.0, limit as i64],
+    )?;
+    rows.iter().map(Edge::from_row).collect()
+}
+
+/// The edges of several nodes on one side, each node's in the order of [`of_node`]; of one node at most
+/// [`limits::FANOUT`].
+pub(crate) fn of_nodes(
+    sql: &mut dyn Sql,
+    ids: &[NodeId],
+    side: Side,
+    types: EdgeTypes,
+) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+    let mut found: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
+    if types.is_empty() {
+        return Ok(found);
+    }
+    let (own, other) = side.columns();
+    let tenant = sql.tenant().clone();
+    for piece in batch::pieces(ids) {
+        let places = batch::list(piece.len(), 3);
+        let mut cells = vec![Cell::from(tenant.as_str()), Cell::Int(limits::FANOUT as i64)];
+        cells.extend(piece.iter().map(|id| Cell::Int(id.0)));
+        let rows = sql.query(
+            &format!(
+                "SELECT source_id, target_id, edge_type, weight FROM amem_edge \
+                 WHERE tenant_id = $1 AND {own} IN ({places}){} ORDER BY {own}, {other}, edge_type LIMIT $2",
+                types.condition()
+            ),
+            &cells,
+        )?;
+        if rows.len() >= limits::FANOUT && piece.len() > 1 {
+            // A hub took the room of the others.
+            for id in piece {
+                found.insert(*id, of_node(sql, *id, side, types, limits::FANOUT)?);
+            }
+            continue;
+        }
+        for row in &rows {
+            let edge = Edge::from_row(row)?;
+            let own = if side == Side::Outgoing { edge.source } else { edge.target };
+            found.entry(own).or_default().push(edge);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds edges, which must be distinct; one that is there already takes the new weight.
+pub(crate) fn upsert(tx: &mut Tx<'_>, edges: &[Edge], created_at: i64) -> Result<()> {
+    const WIDTH: usize = 4;
+    let tenant = tx.tenant().clone();
+    for piece in batch::pieces(edges) {
+        let places = batch::rows(piece.len(), 3, WIDTH, "$1, $2");
+        let mut cells = Vec::with_capacity(2 + piece.len() * WIDTH);
+        cells.extend([Cell::from(tenant.as_str()), Cell::Int(created_at)]);
+        for edge in piece {
+            cells.extend([
+                edge.source.0.into(),
+                edge.target.0.into(),
+                edge.edge_type.number().into(),
+                edge.weight.into(),
+            ]);
+        }
+        tx.execute(
+            &format!(
+                "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {places} \
+                 ON CONFLICT (tenant_id, source_id, target_id, edge_type) DO UPDATE SET weight = excluded.weight"
+            ),
+            &cells,
+        )?;
+    }
+    Ok(())
+}
+
+/// The weight of an edge, if it exists.
+pub(crate) fn find(
+    sql: &mut dyn Sql,
+    source: NodeId,
+    target: NodeId,
+    edge_type: EdgeType,
+) -> Result<Option<f64>> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        "SELECT weight FROM amem_edge WHERE tenant_id = $1 AND source_id = $2 AND target_id = $3 AND edge_type = $4",
+        params![tenant.as_str(), source.0, target.0, edge_type.number()],
+    )?;
+    Ok(row.map(|row| row.real(0)).transpose()?)
+}
+
+/// How many outgoing edges a node has, apart from the temporal chain; counted up to the limit.
+pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM amem_edge WHERE tenant_id = $1 AND source_id = $2 AND edge_type <> 6 \
+         LIMIT $3) AS counted",
+        params![tenant.as_str(), source.0, limits::EDGES_OUT as i64],
+    )?;
+    let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
+/// Removes one edge.
+pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+    let tenant = tx.tenant().clone();
+    let removed = tx.execute(
+        "DELETE FROM amem_edge WHERE tenant_id = $1 AND source_id = $2 AND target_id = $3 AND edge_type = $4",
+        params![tenant.as_str(), edge.source.0, edge.target.0, edge.edge_type.number()],
+    )?;
+    Ok(removed > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_aliases_and_numbers_agree() {
+        for (number, edge_type) in EdgeType::ALL.into_iter().enumerate() {
+            assert_eq!(edge_type.number(), number as i64);
+            assert_eq!(EdgeType::stored(number as i64).unwrap(), edge_type);
+            assert_eq!(EdgeType::parse(edge_type.as_str()), Some(edge_type));
+            assert_eq!(EdgeType::parse(&edge_type.as_str().replace('_', "")), Some(edge_type));
+        }
+        for alias in ["derived_from", "derivedfrom", "CausedBy"] {
+            assert_eq!(EdgeType::parse(alias), Some(EdgeType::CausedBy));
+        }
+        assert_eq!(EdgeType::parse("causes"), None);
+        assert_eq!(EdgeType::expect("caused").unwrap_err().code(), "VALIDATION_ERROR");
+        assert!(EdgeType::stored(7).is_err());
+    }
+
+    #[test]
+    fn sets_of_types_become_conditions() {
+        let set = EdgeTypes::only(EdgeType::CausedBy).with(EdgeType::PartOf);
+        assert_eq!(set.condition(), " AND edge_type IN (0, 5)");
+        assert_eq!(EdgeTypes::ALL.condition(), "");
+        assert!(EdgeType::ALL.into_iter().all(|edge_type| EdgeTypes::ALL.contains(edge_type)));
+        assert!(set.contains(EdgeType::PartOf) && !set.contains(EdgeType::Supports));
+    }
+
+    #[test]
+    fn weights_are_clamped() {
+        assert_eq!((weight(5.0), weight(-1.0), weight(0.7)), (1.0, 0.0, 0.7));
+    }
+}

@@ -1,0 +1,90 @@
+//! What sort of memory a node is.
+
+use quad_core::{Error, Result};
+
+use crate::refusal;
+
+/// The six types. Their numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventType {
+    /// Something learned.
+    Fact,
+    /// A choice.
+    Decision,
+    /// A conclusion from other nodes.
+    Inference,
+    /// What replaces an earlier belief.
+    Correction,
+    /// A procedure that can be used again.
+    Skill,
+    /// A summary of a session.
+    Episode,
+}
+
+/// The names, in the order of the numbers.
+pub const NAMES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
+
+impl EventType {
+    /// All, in the order of the numbers.
+    pub const ALL: [EventType; 6] = [
+        EventType::Fact,
+        EventType::Decision,
+        EventType::Inference,
+        EventType::Correction,
+        EventType::Skill,
+        EventType::Episode,
+    ];
+
+    /// Reads a name in any case.
+    pub fn parse(name: &str) -> Option<EventType> {
+        EventType::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// Reads a name, or says which there are.
+    pub(crate) fn expect(name: &str) -> Result<EventType> {
+        EventType::parse(name).ok_or_else(|| refusal::unknown("event type", name, &NAMES))
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
+    /// The stored number.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// The type of a stored number.
+    pub(crate) fn stored(number: i64) -> Result<EventType> {
+        usize::try_from(number)
+            .ok()
+            .and_then(|number| EventType::ALL.get(number).copied())
+            .ok_or_else(|| Error::internal(format!("there is no event type {number}")))
+    }
+
+    /// How slowly it fades: see [`crate::decay`].
+    pub(crate) fn tier(self) -> usize {
+        match self {
+            EventType::Fact | EventType::Decision | EventType::Correction => 0,
+            EventType::Inference | EventType::Skill => 1,
+            EventType::Episode => 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_agree() {
+        for (number, event_type) in EventType::ALL.into_iter().enumerate() {
+            assert_eq!(event_type.number(), number as i64);
+            assert_eq!(EventType::stored(number as i64).unwrap(), event_type);
+            assert_eq!(EventType::parse(&event_type.as_str().to_uppercase()), Some(event_type));
+        }
+        assert_eq!(EventType::parse("facts"), None);
+        assert!(EventType::stored(6).is_err() && EventType::stored(-1).is_err());
+    }
+}

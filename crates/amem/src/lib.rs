@@ -1,0 +1,191 @@
+//! `amem://`: an agent's memory. A graph of facts, decisions, inferences, corrections, skills and episodes, with sessions,
+//! seven kinds of links, and scores that fade with time and rise with use.
+//!
+//! ```text
+//! amem://graph/stats · recent · important
+//! amem://node/{id}              one memory with its links; reading it counts
+//!   └ neighborhood              what lies around it
+//! amem://session/{id}           the memories of one session
+//! amem://types/{type}           the memories of one type
+//! amem://sessions
+//! ```
+//!
+//! Addresses read; tools change. What a node, an edge or a session is and how it is stored stands in the file of that name;
+//! `adding`, `correcting`, `linking`, `forgetting` and `sitting` are the ways in which the graph changes, and each is one
+//! transaction that takes the counters first and saves them last (`stats`). `list`, `query`, `walk`, `temporal`, `quality`
+//! and `resume` are the ways in which it is read; each looks at a bounded number of rows, whatever the size of the graph.
+//!
+//! This crate knows no other scheme, no protocol message and no socket.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod acceptance;
+mod adding;
+mod batch;
+mod completion;
+mod correcting;
+mod decay;
+mod edge;
+mod event_type;
+mod forgetting;
+pub mod limits;
+mod linking;
+mod list;
+mod micros;
+mod migrations;
+#[cfg(test)]
+mod model;
+mod node;
+mod place;
+#[cfg(test)]
+mod plans;
+mod prompt;
+mod quality;
+mod query;
+mod reading;
+mod refusal;
+mod resume;
+mod routes;
+mod session;
+mod sitting;
+mod stats;
+mod tags;
+mod temporal;
+#[cfg(test)]
+mod testing;
+mod tools;
+mod walk;
+
+use quad_core::prompt::{Message, Prompt};
+use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
+use quad_core::tool::{Call, Called};
+use quad_core::{Address, Basis, BoxFuture, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool};
+use quad_store::Store;
+use serde_json::{Map, Value};
+
+pub use edge::EdgeType;
+pub use event_type::EventType;
+pub use migrations::COMPONENT;
+pub use node::NodeId;
+pub use session::SessionId;
+
+/// Every scope that this scheme knows.
+pub const SCOPES: &[&str] = &["memory:read", "memory:write"];
+
+const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume first; read amem://graph/important and \
+    amem://graph/recent. Store what you learn with memory_add (fact, decision, inference, skill) and link it to what it rests \
+    on; put wrong memories right with memory_correct; end with session_end and a summary.";
+
+/// The provider of `amem://`.
+pub struct Amem {
+    store: Store,
+}
+
+impl Amem {
+    /// A memory on this store.
+    pub fn new(store: Store) -> Amem {
+        Amem { store }
+    }
+}
+
+impl Scheme for Amem {
+    fn name(&self) -> &'static str {
+        "amem"
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        SCOPES
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        routes::all()
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>> {
+        Box::pin(async move {
+            let question = reading::Question::new(routes::noun(route)?, address)?;
+            let read = self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await;
+            read.map_err(|error| match error.kind() {
+                Kind::NotFound => Error::not_found(address.requested()),
+                _ => error,
+            })
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        caller: &'a Principal,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Listing>> {
+        Box::pin(async move {
+            let shown: &[routes::Line] =
+                if routes::MEMORY_READ.is_met_by(&caller.scopes) { &routes::LINES[..3] } else { &[] };
+            let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
+            let entries: Vec<Listed> = shown.iter().skip(first).take(limit).map(listed).collect();
+            let next = first + entries.len();
+            let next = (next < shown.len()).then(|| next.to_string());
+            Ok(Listing { entries, next, basis: Basis::default() })
+        })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        caller: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            let subject = match query.subject {
+                Subject::Template(template) => template,
+                Subject::Prompt(name) => name,
+            };
+            let Some(kind) = completion::kind(subject, query.variable) else {
+                return Ok(Completion::default());
+            };
+            let prefix = query.prefix.to_owned();
+            self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
+        })
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        tools::all()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+        Box::pin(tools::call(self, call))
+    }
+
+    fn prompts(&self) -> &'static [Prompt] {
+        &prompt::PROMPTS
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        caller: &'a Principal,
+        prompt: &'static Prompt,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+        Box::pin(prompt::messages(self, caller, prompt, arguments))
+    }
+}
+
+/// An entry of `resources/list`.
+fn listed(line: &routes::Line) -> Listed {
+    Listed {
+        uri: line.template.to_owned(),
+        name: line.name.into(),
+        title: Some(line.name.to_owned()),
+        description: Some(line.description.to_owned()),
+        mime_type: "application/json".into(),
+        priority: None,
+    }
+}

@@ -1,0 +1,110 @@
+//! Every limit of this scheme, by name and with its reason.
+
+/// Bytes of a node's content: a memory, not a document. The format that memories are imported from has the same bound.
+pub const CONTENT_BYTES: usize = 65_536;
+
+/// Numbers in a feature vector.
+pub const DIMENSION: usize = 128;
+
+/// Outgoing edges of one node, without the temporal chain. Incoming ones have no bound.
+pub const EDGES_OUT: usize = 4_096;
+
+/// Edges that one `memory_add` brings along.
+pub const EDGES_PER_ADD: usize = 1_000;
+
+/// Nodes of one `memory_add_many`.
+pub const MANY_NODES: usize = 1_000;
+
+/// Rows (nodes, edges, vectors) of one transaction: every read waits for its audit event behind it.
+pub const ROWS_PER_WRITE: usize = 2_000;
+
+/// Nodes of a session that its episode is linked from; a longer session is still whole under its own address.
+pub const EPISODE_EDGES: usize = 1_900;
+
+/// Edges that one `memory_forget` removes; a hub is forgotten in several calls.
+pub const FORGET_EDGES: usize = 1_500;
+
+/// Nodes in `graph/recent` and `graph/important`.
+pub const TOP_NODES: usize = 20;
+
+/// Nodes in a page of a session or a type, unless the caller wants fewer.
+pub const PAGE_NODES: usize = 1_000;
+
+/// Bytes of content in a page, whatever its number of nodes: what an agent can still read.
+pub const PAGE_BYTES: usize = 1 << 20;
+
+/// Rows that a page is read in, so that a page of large contents is not read ten times over.
+pub const PAGE_STEP: usize = 128;
+
+/// Sessions in a page of `amem://sessions`.
+pub const PAGE_SESSIONS: usize = 200;
+
+/// Edges that a node shows in each direction; a hub's others are walked with `memory_traverse`.
+pub const NODE_EDGES: usize = 1_000;
+
+/// Results of a query or a walk unless the caller says otherwise.
+pub const RESULTS_DEFAULT: usize = 20;
+
+/// Results of a query or a walk at most.
+pub const RESULTS_MAX: usize = 1_000;
+
+/// Rows that one page of a query looks at, whether they match or not: some ten milliseconds. A filter that matches rarely is
+/// paid for in pages.
+pub const QUERY_VISITED: usize = 10_000;
+
+/// A type or session of at most so many nodes is gathered whole and sorted, instead of searched for in the order of all.
+pub const QUERY_GATHERED: i64 = 2_000;
+
+/// Sessions that one query may name.
+pub const QUERY_SESSIONS: usize = 64;
+
+/// Nodes that a walk or a path visits.
+pub const WALK_VISITED: usize = 10_000;
+
+/// Levels of a walk.
+pub const WALK_DEPTH: usize = 50;
+
+/// Levels of a neighbourhood.
+pub const CONTEXT_DEPTH: usize = 5;
+
+/// Nodes in a page of a neighbourhood.
+pub const CONTEXT_NODES: usize = 200;
+
+/// Edges that a walk follows from one node, in one direction.
+pub const FANOUT: usize = 4_096;
+
+/// Nodes whose edges are fetched together.
+pub const FANOUT_NODES: usize = 64;
+
+/// Links of a chain of corrections that are followed.
+pub const RESOLVE_HOPS: usize = 1_000;
+
+/// Nodes that one page of a comparison of two times looks at.
+pub const TEMPORAL_VISITED: usize = 5_000;
+
+/// Nodes that one page of the quality report looks at.
+pub const QUALITY_VISITED: usize = 5_000;
+
+/// Examples of one kind in the quality report.
+pub const QUALITY_EXAMPLES: usize = 200;
+
+/// Memories that a resumed session loads at most.
+pub const RESUME_MEMORIES: usize = 100;
+
+/// Nodes of one type that resuming looks at for each kind of memory.
+pub const RESUME_VISITED: usize = 500;
+
+/// Nodes that the `summarize` prompt lists.
+pub const PROMPT_NODES: usize = 200;
+
+/// Characters of a node's content in a list of a prompt.
+pub const PROMPT_CHARS: usize = 80;
+
+/// Characters of a reason: it stands in the audit event.
+pub const REASON_CHARS: usize = 500;
+
+/// Bytes of a session's metadata as JSON: every list of sessions repeats it.
+pub const METADATA_BYTES: usize = 4_096;
+
+/// Single nodes that a change names; one that touches more names them all at once.
+pub const TAGGED_NODES: usize = 64;

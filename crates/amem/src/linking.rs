@@ -1,0 +1,71 @@
+//! Links between nodes that exist: made, weighed anew, removed.
+
+use std::collections::BTreeSet;
+
+use quad_core::Result;
+use quad_store::Tx;
+
+use crate::edge::{self, Edge, EdgeType};
+use crate::{adding, correcting, limits, node, refusal, stats, tags};
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    Created,
+    /// It was there; it has the new weight.
+    Updated,
+    Removed,
+}
+
+/// Links two nodes.
+pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
+    let mut stats = stats::lock(tx)?;
+    if edge.source == edge.target {
+        return Err(adding::itself());
+    }
+    if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
+        return Err(refusal::no_node(missing));
+    }
+    let is_new = edge::find(tx, edge.source, edge.target, edge.edge_type)?.is_none();
+    if is_new {
+        if edge.edge_type != EdgeType::TemporalNext
+            && edge::count_outgoing(tx, edge.source)? >= limits::EDGES_OUT
+        {
+            return Err(refusal::limit(
+                "TOO_MANY_EDGES",
+                format!("A node has at most {} outgoing edges", limits::EDGES_OUT),
+            )
+            .hint("Link through a node in between, such as an episode"));
+        }
+        if edge.edge_type == EdgeType::Supersedes {
+            correcting::check_circle(tx, edge.source, edge.target)?;
+            adding::supersede(tx, edge.target, Some(edge.source))?;
+            tx.touch(tags::nodes());
+        }
+        stats.count_edges(edge.edge_type, 1);
+        tx.touch(tags::stats());
+    }
+    let at = stats.moment();
+    edge::upsert(tx, &[edge], at)?;
+    stats.save(tx)?;
+    tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(if is_new { Linked::Created } else { Linked::Updated })
+}
+
+/// Removes a link.
+pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
+    let mut stats = stats::lock(tx)?;
+    if !edge::remove(tx, &edge)? {
+        return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
+            .hint(format!("{} shows the edges of the source", edge.source.uri())));
+    }
+    if edge.edge_type == EdgeType::Supersedes {
+        correcting::refresh(tx, edge.target)?;
+        tx.touch(tags::nodes());
+    }
+    stats.count_edges(edge.edge_type, -1);
+    stats.save(tx)?;
+    tx.touch(tags::stats());
+    tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(Linked::Removed)
+}

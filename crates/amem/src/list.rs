@@ -1,0 +1,257 @@
+//! The lists of the graph: the newest, the most important, a session's, a type's.
+
+use quad_core::{Result, cursor};
+use quad_store::{Sql, Value as Cell, params};
+use serde_json::{Value, json};
+
+use crate::event_type::EventType;
+use crate::node::{self, Field, Node, NodeId};
+use crate::session::{self, SessionId};
+use crate::{decay, limits, stats};
+
+const RECENT: [Field; 6] =
+    [Field::Id, Field::EventType, Field::Content, Field::Confidence, Field::Session, Field::Created];
+const IMPORTANT: [Field; 6] =
+    [Field::Id, Field::EventType, Field::Content, Field::Confidence, Field::Decay, Field::Session];
+const IN_SESSION: [Field; 5] =
+    [Field::Id, Field::EventType, Field::Content, Field::Confidence, Field::Created];
+const OF_TYPE: [Field; 5] = [Field::Id, Field::Content, Field::Confidence, Field::Session, Field::Created];
+
+/// `amem://graph/recent`.
+pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Value> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), limits::TOP_NODES as i64],
+    )?;
+    Ok(counted(&Node::from_rows(&rows)?, &RECENT, now))
+}
+
+/// `amem://graph/important`.
+pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Value> {
+    let mut best = ByImportance::new(now);
+    let mut nodes = Vec::with_capacity(limits::TOP_NODES);
+    while nodes.len() < limits::TOP_NODES
+        && let Some(node) = best.next(sql, limits::TOP_NODES)?
+    {
+        nodes.push(node);
+    }
+    Ok(counted(&nodes, &IMPORTANT, now))
+}
+
+fn counted(nodes: &[Node], fields: &[Field], now: i64) -> Value {
+    let shown: Vec<Value> = nodes.iter().map(|node| Value::Object(node.show(fields, now))).collect();
+    json!({"count": shown.len(), "nodes": shown})
+}
+
+/// The nodes that nothing supersedes, by falling score at one moment, equal ones by falling effective access and then by id:
+/// three ordered runs of one index, merged. A run is opened only when the ones before it fall to what it could score.
+#[derive(Clone, Debug)]
+pub(crate) struct ByImportance {
+    now: i64,
+    runs: [Run; 3],
+}
+
+#[derive(Clone, Debug, Default)]
+struct Run {
+    /// What has been read and not yet given out, the next one last.
+    ahead: Vec<Node>,
+    /// The key of the last node that was read.
+    read_to: Option<(i64, i64)>,
+    ended: bool,
+}
+
+impl ByImportance {
+    pub(crate) fn new(now: i64) -> ByImportance {
+        ByImportance { now, runs: Default::default() }
+    }
+
+    /// From the keys on that [`ByImportance::keys`] gave.
+    pub(crate) fn resume(now: i64, keys: [Option<(i64, i64)>; 3]) -> ByImportance {
+        ByImportance { now, runs: keys.map(|read_to| Run { read_to, ..Run::default() }) }
+    }
+
+    /// How far each run was given out.
+    pub(crate) fn keys(&self) -> [Option<(i64, i64)>; 3] {
+        std::array::from_fn(|tier| match self.runs[tier].ahead.last() {
+            None => self.runs[tier].read_to,
+            // The first that is still ahead: its key, as if it were just before.
+            Some(next) => Some((next.effective_access, next.id.0 - 1)),
+        })
+    }
+
+    /// The next node; `step` says how many rows to read at a time.
+    pub(crate) fn next(&mut self, sql: &mut dyn Sql, step: usize) -> Result<Option<Node>> {
+        let mut best: Option<(usize, f64, i64, NodeId)> = None;
+        for tier in 0..self.runs.len() {
+            if best.as_ref().is_some_and(|(_, score, ..)| *score > decay::BASES[tier]) {
+                break;
+            }
+            self.fill(sql, tier, step)?;
+            let Some(next) = self.runs[tier].ahead.last() else { continue };
+            let (score, effective, id) = (next.score(self.now), next.effective_access, next.id);
+            let is_better = best.as_ref().is_none_or(|(_, best, best_effective, best_id)| {
+                (score, effective, *best_id) > (*best, *best_effective, id)
+            });
+            if is_better {
+                best = Some((tier, score, effective, id));
+            }
+        }
+        Ok(best.and_then(|(tier, ..)| self.runs[tier].ahead.pop()))
+    }
+
+    fn fill(&mut self, sql: &mut dyn Sql, tier: usize, step: usize) -> Result<()> {
+        let run = &mut self.runs[tier];
+        if run.ended || !run.ahead.is_empty() {
+            return Ok(());
+        }
+        let tenant = sql.tenant().clone();
+        let columns = node::COLUMNS;
+        let mut rows = match run.read_to {
+            None => sql.query(
+                &format!(
+                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND tier = $2 AND superseded_by IS NULL \
+                     ORDER BY effective_access DESC, id LIMIT $3"
+                ),
+                params![tenant.as_str(), tier as i64, step as i64],
+            )?,
+            // The rest of those with the same key, then what comes after; as one range it would not be one of the index.
+            Some((effective, id)) => sql.query(
+                &format!(
+                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND tier = $2 AND superseded_by IS NULL \
+                     AND effective_access = $4 AND id > $5 ORDER BY effective_access DESC, id LIMIT $3"
+                ),
+                params![tenant.as_str(), tier as i64, step as i64, effective, id],
+            )?,
+        };
+        if let Some((effective, _)) = run.read_to
+            && rows.len() < step
+        {
+            rows.extend(sql.query(
+                &format!(
+                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND tier = $2 AND superseded_by IS NULL \
+                     AND effective_access < $4 ORDER BY effective_access DESC, id LIMIT $3"
+                ),
+                params![tenant.as_str(), tier as i64, (step - rows.len()) as i64, effective],
+            )?);
+        }
+        run.ended = rows.len() < step;
+        run.ahead = Node::from_rows(&rows)?;
+        if let Some(last) = run.ahead.last() {
+            run.read_to = Some((last.effective_access, last.id.0));
+        }
+        run.ahead.reverse();
+        Ok(())
+    }
+}
+
+/// A part of a list by rising id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub after: Option<NodeId>,
+    pub limit: usize,
+}
+
+/// `amem://session/{id}`.
+pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<Value> {
+    let session = session::expect(sql, id)?;
+    let (nodes, more) = by_id(sql, "session_id", i64::from(id.0), page)?;
+    let mut document = json!({"session_id": id.0, "node_count": session.node_count});
+    close(&mut document, &nodes, &IN_SESSION, now, more, &session_list(id));
+    Ok(document)
+}
+
+/// `amem://types/{type}`.
+pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<Value> {
+    let count = stats::read(sql)?.of_type(event_type);
+    let (nodes, more) = by_id(sql, "event_type", event_type.number(), page)?;
+    let mut document = json!({"event_type": event_type.as_str(), "count": count});
+    close(&mut document, &nodes, &OF_TYPE, now, more, &type_list(event_type));
+    Ok(document)
+}
+
+/// The name under which cursors of a session are sealed.
+pub(crate) fn session_list(id: SessionId) -> String {
+    format!("amem session {id}")
+}
+
+/// The name under which cursors of a type are sealed.
+pub(crate) fn type_list(event_type: EventType) -> String {
+    format!("amem type {}", event_type.as_str())
+}
+
+/// The id inside such a cursor.
+pub(crate) fn after(list: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
+    let Some(cursor) = cursor else { return Ok(None) };
+    let key = cursor::decode(list, cursor)?;
+    let id = key.parse().map_err(|_| crate::refusal::invalid("cursor", "is not of this list"))?;
+    Ok(Some(NodeId(id)))
+}
+
+fn close(document: &mut Value, nodes: &[Node], fields: &[Field], now: i64, more: bool, list: &str) {
+    let Some(document) = document.as_object_mut() else { return };
+    let shown: Vec<Value> = nodes.iter().map(|node| Value::Object(node.show(fields, now))).collect();
+    document.insert("nodes".into(), shown.into());
+    if let (true, Some(last)) = (more, nodes.last()) {
+        document.insert("next_cursor".into(), cursor::encode(list, &last.id.to_string()).into());
+    }
+}
+
+/// Nodes of one session or type by rising id, as many as one document should hold, and whether there are more.
+fn by_id(sql: &mut dyn Sql, column: &'static str, value: i64, page: Page) -> Result<(Vec<Node>, bool)> {
+    let tenant = sql.tenant().clone();
+    let mut room = Room::new(page.limit);
+    let mut after = page.after.map_or(-1, |id| id.0);
+    let query = format!(
+        "SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2 AND id > $3 ORDER BY id LIMIT $4",
+        node::COLUMNS
+    );
+    let mut nodes = Vec::new();
+    loop {
+        // One more than there is room for tells whether there are more.
+        let step = limits::PAGE_STEP.min(room.nodes + 1);
+        let cells: [Cell; 4] = [tenant.as_str().into(), value.into(), after.into(), (step as i64).into()];
+        let rows = sql.query(&query, &cells)?;
+        for row in &rows {
+            let node = Node::from_row(row)?;
+            if !room.take(&node) {
+                return Ok((nodes, true));
+            }
+            after = node.id.0;
+            nodes.push(node);
+        }
+        if rows.len() < step {
+            return Ok((nodes, false));
+        }
+    }
+}
+
+/// How much more a document holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    nodes: usize,
+    bytes: usize,
+    is_empty: bool,
+}
+
+impl Room {
+    pub(crate) fn new(nodes: usize) -> Room {
+        Room { nodes, bytes: limits::PAGE_BYTES, is_empty: true }
+    }
+
+    /// Makes place for a node; the first one always has it.
+    pub(crate) fn take(&mut self, node: &Node) -> bool {
+        const FRAME: usize = 160;
+        let bytes = node.content.len() + FRAME;
+        if self.nodes == 0 || (bytes > self.bytes && !self.is_empty) {
+            return false;
+        }
+        self.nodes -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.is_empty = false;
+        true
+    }
+}

@@ -1,0 +1,106 @@
+//! The tables of the graph.
+//!
+//! One node a row, under an integer that only grows. The indexes are the lists: each address and each order of a query is a
+//! range of one of them. Edges lie in their primary key, by source; one index finds them by target.
+
+use quad_store::Component;
+
+/// The tables of this scheme.
+pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH] };
+
+const GRAPH: &str = r#"
+-- tier and effective_access are what importance is ordered by: see decay.rs.
+CREATE TABLE amem_node (
+    tenant_id TEXT NOT NULL,
+    id BIGINT NOT NULL,
+    event_type BIGINT NOT NULL,
+    session_id BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    confidence DOUBLE NOT NULL,
+    access_count BIGINT NOT NULL,
+    last_accessed BIGINT NOT NULL,
+    tier BIGINT NOT NULL,
+    effective_access BIGINT NOT NULL,
+    superseded_by BIGINT,
+    created_by TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+);
+CREATE INDEX amem_node_type ON amem_node (tenant_id, event_type, id);
+CREATE INDEX amem_node_session ON amem_node (tenant_id, session_id, id);
+CREATE INDEX amem_node_created ON amem_node (tenant_id, created_at, id);
+CREATE INDEX amem_node_confidence ON amem_node (tenant_id, confidence, id);
+CREATE INDEX amem_node_importance ON amem_node (tenant_id, tier, effective_access DESC, id)
+    WHERE superseded_by IS NULL;
+CREATE INDEX amem_node_accessed ON amem_node (tenant_id, access_count, id) WHERE access_count > 0;
+
+CREATE TABLE amem_edge (
+    tenant_id TEXT NOT NULL,
+    source_id BIGINT NOT NULL,
+    target_id BIGINT NOT NULL,
+    edge_type BIGINT NOT NULL,
+    weight DOUBLE NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, source_id, target_id, edge_type)
+) WITHOUT ROWID;
+CREATE INDEX amem_edge_target ON amem_edge (tenant_id, target_id, source_id, edge_type);
+
+-- Only vectors that callers gave: 128 little-endian 32-bit floats.
+CREATE TABLE amem_vector (
+    tenant_id TEXT NOT NULL,
+    node_id BIGINT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, node_id)
+);
+
+-- One row a tenant: the next ids and exact counts. Every write to the graph takes the lock amem first and saves this last.
+CREATE TABLE amem_stats (
+    tenant_id TEXT NOT NULL PRIMARY KEY,
+    next_id BIGINT NOT NULL,
+    next_session BIGINT NOT NULL,
+    newest_at BIGINT NOT NULL,
+    sessions BIGINT NOT NULL,
+    sessions_used BIGINT NOT NULL,
+    edges BIGINT NOT NULL,
+    edges_supersedes BIGINT NOT NULL,
+    edges_contradicts BIGINT NOT NULL,
+    erased BIGINT NOT NULL,
+    facts BIGINT NOT NULL,
+    decisions BIGINT NOT NULL,
+    inferences BIGINT NOT NULL,
+    corrections BIGINT NOT NULL,
+    skills BIGINT NOT NULL,
+    episodes BIGINT NOT NULL
+);
+
+CREATE TABLE amem_session (
+    tenant_id TEXT NOT NULL,
+    id BIGINT NOT NULL,
+    node_count BIGINT NOT NULL,
+    started_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    started_by TEXT NOT NULL,
+    metadata TEXT,
+    episode_id BIGINT,
+    PRIMARY KEY (tenant_id, id)
+);
+
+-- Where each caller is: its session and the node that its next one follows. previous_node holds the one before while a
+-- statement moves on, since RETURNING shows only what has become.
+CREATE TABLE amem_place (
+    tenant_id TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    session_id BIGINT,
+    last_node BIGINT,
+    previous_node BIGINT,
+    PRIMARY KEY (tenant_id, subject)
+);
+
+-- What was forgotten, in order, so that derived indexes can drop it.
+CREATE TABLE amem_erased (
+    tenant_id TEXT NOT NULL,
+    mark BIGINT NOT NULL,
+    node_id BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, mark)
+);
+"#;

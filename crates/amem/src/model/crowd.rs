@@ -1,0 +1,121 @@
+//! Many callers at once: whatever the interleaving, nothing is lost, counted twice or left half done.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use quad_core::resolver::View;
+use serde_json::{Value, json};
+
+use crate::testing::{World, caller, worlds};
+
+const WRITERS: usize = 64;
+const ROUNDS: usize = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_writers_agree() {
+    for world in worlds().await {
+        let world = Arc::new(world);
+        world.call("memory_add", json!({"event_type": "fact", "content": "the root"})).await.unwrap();
+        let writers: Vec<_> = (0..WRITERS).map(|number| tokio::spawn(write(world.clone(), number))).collect();
+        let mut ids = BTreeSet::new();
+        let mut edges = 0;
+        for writer in writers {
+            let (made, linked) = writer.await.unwrap();
+            for id in &made {
+                assert!(ids.insert(*id), "node {id} was given out twice");
+            }
+            edges += linked;
+        }
+        let expected: BTreeSet<i64> = (1..=(WRITERS * ROUNDS * 2) as i64).collect();
+        assert_eq!(ids, expected, "ids are dense");
+        let stats = world.read("amem://graph/stats").await.unwrap();
+        assert_eq!(stats["node_count"], ids.len() + 1);
+        assert_eq!(stats["edge_count"], edges);
+        assert_eq!(stats["session_count"], WRITERS + 1);
+        // Each writer read the root as often as it wrote, and every read counted once.
+        let root = world.read("amem://node/0").await.unwrap();
+        assert_eq!(root["access_count"], WRITERS * ROUNDS + 1);
+        assert_eq!(root["incoming_edges"].as_array().unwrap().len(), WRITERS * ROUNDS);
+        let sessions = world.read("amem://sessions").await.unwrap();
+        for session in sessions["sessions"].as_array().unwrap() {
+            let own = if session["started_by"] == "agent_1" { 1 } else { 2 * ROUNDS };
+            assert_eq!(session["node_count"], own, "{session}");
+        }
+    }
+}
+
+/// Two processes read one node at once: each read counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_count_together() {
+    const READS: usize = 40;
+    for world in worlds().await {
+        for _ in 0..2 {
+            world.call("memory_add", json!({"event_type": "fact", "content": "a root"})).await.unwrap();
+        }
+        let other = Arc::new(world.opened_again().await);
+        let world = Arc::new(world);
+        // Two nodes, from both sides: no two processes ever wait for each other.
+        let readers = (0..8).map(|number| {
+            let world = if number % 2 == 0 { world.clone() } else { other.clone() };
+            tokio::spawn(async move {
+                for round in 0..READS {
+                    world.read(&format!("amem://node/{}", (round + number / 2) % 2)).await.unwrap();
+                }
+            })
+        });
+        for reader in readers.collect::<Vec<_>>() {
+            reader.await.unwrap();
+        }
+        for id in 0..2 {
+            let node = world.read(&format!("amem://node/{id}")).await.unwrap();
+            assert_eq!(node["access_count"], 4 * READS + 1);
+            let node = other.read(&format!("amem://node/{id}")).await.unwrap();
+            assert_eq!(node["access_count"], 4 * READS + 2);
+        }
+    }
+}
+
+/// 38. Two processes on one store, adding by turns: seven nodes, and both see all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_write_one_graph() {
+    for world in worlds().await {
+        let other = world.opened_again().await;
+        for number in 0..7 {
+            let process = if number % 2 == 0 { &world } else { &other };
+            let arguments = json!({"event_type": "fact", "content": format!("{number}")});
+            assert_eq!(process.call("memory_add", arguments).await.unwrap()["node_id"], number);
+            for process in [&world, &other] {
+                let recent = process.read("amem://graph/recent").await.unwrap();
+                assert_eq!(
+                    (&recent["count"], &recent["nodes"][0]["id"]),
+                    (&json!(number + 1), &json!(number))
+                );
+                let chain = process.read(&format!("amem://node/{number}")).await.unwrap();
+                assert_eq!(chain["incoming_edges"].as_array().unwrap().len(), usize::from(number > 0));
+            }
+        }
+    }
+}
+
+/// One writer: adds a node that leads to the root and one that does not, and reads the root.
+async fn write(world: Arc<World>, number: usize) -> (Vec<i64>, u64) {
+    let me = caller(&world.test.tenant, &format!("writer_{number}"), "*:*");
+    let (mut ids, mut edges) = (Vec::new(), 0);
+    for round in 0..ROUNDS {
+        let linked: Value = json!([{"target_id": 0, "edge_type": "supports", "weight": 0.5}]);
+        for edges_given in [linked, json!([])] {
+            let arguments = json!({"event_type": "inference", "content": format!("{number} {round}"), "edges": edges_given});
+            let added = world.call_as(&me, "memory_add", arguments).await.unwrap();
+            ids.push(added["node_id"].as_i64().unwrap());
+            edges += added["edges_created"].as_u64().unwrap();
+        }
+        loop {
+            match world.resolver.read(&me, View::All, "amem://node/0").await {
+                Ok(_) => break,
+                // Everybody writes to the root at once; a reader may be told to try again.
+                Err(error) => assert_eq!(error.code(), "BUSY"),
+            }
+        }
+    }
+    (ids, edges)
+}

@@ -1,0 +1,229 @@
+//! Nodes: one memory each.
+
+use std::collections::BTreeMap;
+
+use quad_core::Result;
+use quad_store::{Row, Sql, Tx, Value as Cell, params};
+use serde_json::{Map, Value, json};
+
+use crate::event_type::EventType;
+use crate::session::SessionId;
+use crate::{batch, decay, refusal};
+
+/// A node's number: from 0, never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub i64);
+
+impl NodeId {
+    /// The id in an address or an argument. Beyond what is ever given out they are all one: nobody's.
+    pub(crate) fn of(number: u64) -> NodeId {
+        NodeId(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    /// Its address.
+    pub(crate) fn uri(self) -> String {
+        format!("amem://node/{self}")
+    }
+}
+
+impl std::fmt::Display for NodeId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A node as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub id: NodeId,
+    pub event_type: EventType,
+    pub session_id: SessionId,
+    /// Microseconds, as all times here.
+    pub created_at: i64,
+    pub confidence: f64,
+    pub access_count: i64,
+    pub last_accessed: i64,
+    /// See [`crate::decay`].
+    pub effective_access: i64,
+    /// The newest node that replaces this one.
+    pub superseded_by: Option<NodeId>,
+    pub content: String,
+}
+
+/// The columns of a [`Node`], in order.
+pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+    effective_access, superseded_by, content";
+
+impl Node {
+    pub(crate) fn from_row(row: &Row) -> Result<Node> {
+        Ok(Node {
+            id: NodeId(row.int(0)?),
+            event_type: EventType::stored(row.int(1)?)?,
+            session_id: SessionId::stored(row.int(2)?)?,
+            created_at: row.int(3)?,
+            confidence: row.real(4)?,
+            access_count: row.int(5)?,
+            last_accessed: row.int(6)?,
+            effective_access: row.int(7)?,
+            superseded_by: row.opt_int(8)?.map(NodeId),
+            content: row.text(9)?.to_owned(),
+        })
+    }
+
+    pub(crate) fn from_rows(rows: &[Row]) -> Result<Vec<Node>> {
+        rows.iter().map(Node::from_row).collect()
+    }
+
+    /// The score at a moment.
+    pub(crate) fn score(&self, now: i64) -> f64 {
+        decay::score(self.event_type.tier(), self.effective_access, now)
+    }
+
+    /// These fields, in this order. Whoever has been superseded says so wherever it is shown by itself.
+    pub(crate) fn show(&self, fields: &[Field], now: i64) -> Map<String, Value> {
+        let mut shown = Map::with_capacity(fields.len());
+        for field in fields {
+            let (name, value) = match field {
+                Field::Id => ("id", self.id.0.into()),
+                Field::EventType => ("event_type", self.event_type.as_str().into()),
+                Field::Content => ("content", self.content.as_str().into()),
+                Field::Confidence => ("confidence", json!(self.confidence)),
+                Field::Session => ("session_id", self.session_id.0.into()),
+                Field::Created => ("created_at", self.created_at.into()),
+                Field::Accesses => ("access_count", self.access_count.into()),
+                Field::LastAccessed => ("last_accessed", self.last_accessed.into()),
+                Field::Decay => ("decay_score", json!(decay::shown(self.score(now)))),
+                Field::SupersededBy => match self.superseded_by {
+                    Some(id) => ("superseded_by", id.0.into()),
+                    None => continue,
+                },
+            };
+            shown.insert(name.to_owned(), value);
+        }
+        shown
+    }
+}
+
+/// What of a node is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Id,
+    EventType,
+    Content,
+    Confidence,
+    Session,
+    Created,
+    Accesses,
+    LastAccessed,
+    Decay,
+    /// Left out where it is not so.
+    SupersededBy,
+}
+
+/// The node of that id.
+pub(crate) fn find(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM amem_node WHERE tenant_id = $1 AND id = $2"),
+        params![tenant.as_str(), id.0],
+    )?;
+    row.as_ref().map(Node::from_row).transpose()
+}
+
+/// The node of that id, or the refusal.
+pub(crate) fn expect(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
+    find(sql, id)?.ok_or_else(|| refusal::no_node(id))
+}
+
+/// Those of these nodes that exist.
+pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<NodeId, Node>> {
+    let mut found = BTreeMap::new();
+    for_ids(sql, ids, COLUMNS, |row| {
+        let node = Node::from_row(row)?;
+        found.insert(node.id, node);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The first of these ids that does not exist.
+pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<NodeId>> {
+    let mut found = std::collections::BTreeSet::new();
+    for_ids(sql, ids, "id", |row| {
+        found.insert(NodeId(row.int(0)?));
+        Ok(())
+    })?;
+    Ok(ids.iter().copied().find(|id| !found.contains(id)))
+}
+
+fn for_ids(
+    sql: &mut dyn Sql,
+    ids: &[NodeId],
+    columns: &str,
+    mut take: impl FnMut(&Row) -> Result<()>,
+) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    for piece in batch::pieces(ids) {
+        let places = batch::list(piece.len(), 2);
+        let mut cells = vec![Cell::from(tenant.as_str())];
+        cells.extend(piece.iter().map(|id| Cell::Int(id.0)));
+        let query = format!("SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id IN ({places})");
+        for row in &sql.query(&query, &cells)? {
+            take(row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds nodes as they are; counters, sessions and the chain are the caller's.
+pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[Node]) -> Result<()> {
+    const WIDTH: usize = 11;
+    let tenant = tx.tenant().clone();
+    for piece in batch::pieces(nodes) {
+        let places = batch::rows(piece.len(), 3, WIDTH, "$1, $2");
+        let mut cells = Vec::with_capacity(2 + piece.len() * WIDTH);
+        cells.extend([Cell::from(tenant.as_str()), Cell::from(created_by)]);
+        for node in piece {
+            cells.extend([
+                node.id.0.into(),
+                node.event_type.number().into(),
+                i64::from(node.session_id.0).into(),
+                node.created_at.into(),
+                node.confidence.into(),
+                node.access_count.into(),
+                node.last_accessed.into(),
+                (node.event_type.tier() as i64).into(),
+                node.effective_access.into(),
+                node.superseded_by.map(|id| id.0).into(),
+                node.content.as_str().into(),
+            ]);
+        }
+        tx.execute(
+            &format!(
+                "INSERT INTO amem_node (tenant_id, created_by, id, event_type, session_id, created_at, confidence, \
+                 access_count, last_accessed, tier, effective_access, superseded_by, content) VALUES {places}"
+            ),
+            &cells,
+        )?;
+    }
+    Ok(())
+}
+
+/// Counts one access, at that time.
+pub(crate) fn count_access(tx: &mut Tx<'_>, id: NodeId, at: i64) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    // Adding to the row itself locks it: two processes may count at the same moment.
+    let row = tx.query_opt(
+        "UPDATE amem_node SET access_count = access_count + 1, \
+         last_accessed = CASE WHEN last_accessed < $3 THEN $3 ELSE last_accessed END \
+         WHERE tenant_id = $1 AND id = $2 AND access_count < $4 RETURNING access_count, last_accessed",
+        params![tenant.as_str(), id.0, at, i64::from(u32::MAX)],
+    )?;
+    // Forgotten in the meantime, or at the end of its numbers: there is nothing to count.
+    let Some(row) = row else { return Ok(()) };
+    tx.execute(
+        "UPDATE amem_node SET effective_access = $3 WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), id.0, decay::effective_access(row.int(1)?, row.int(0)?)],
+    )?;
+    Ok(())
+}

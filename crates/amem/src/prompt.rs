@@ -1,0 +1,199 @@
+//! Prompts: ready-made questions that carry what the memory holds. They read and change nothing.
+
+use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::tool::Block;
+use quad_core::{Basis, Error, Principal, Result};
+use quad_store::{Sql, params};
+use serde_json::{Map, Value};
+
+use crate::node::{self, Node, NodeId};
+use crate::refusal::{self, invalid};
+use crate::session::{self, SessionId};
+use crate::{Amem, limits, place, routes, tags};
+
+const fn argument(name: &'static str, description: &'static str, required: bool) -> PromptArgument {
+    PromptArgument { name, description, required }
+}
+
+/// The prompts.
+pub(crate) static PROMPTS: [Prompt; 4] = [
+    Prompt {
+        name: "remember",
+        title: "Remember this",
+        description: "Stores something new where it belongs in the memory.",
+        arguments: &[
+            argument("information", "What to remember", true),
+            argument("context", "Why it matters", false),
+        ],
+        need: routes::MEMORY_READ,
+    },
+    Prompt {
+        name: "reflect",
+        title: "Reflect on a decision",
+        description: "Explains a past decision or belief from what the memory holds.",
+        arguments: &[
+            argument("topic", "The decision or belief", true),
+            argument("node_id", "A memory to start from", false),
+        ],
+        need: routes::MEMORY_READ,
+    },
+    Prompt {
+        name: "correct",
+        title: "Correct a belief",
+        description: "Replaces an old belief and looks after what depended on it.",
+        arguments: &[
+            argument("old_belief", "What was believed", true),
+            argument("new_information", "What is right", true),
+            argument("reason", "Why", false),
+        ],
+        need: routes::MEMORY_READ,
+    },
+    Prompt {
+        name: "summarize",
+        title: "Summarize a session",
+        description: "Sums up a session as an episode.",
+        arguments: &[argument("session_id", "The session; your current one unless given", false)],
+        need: routes::MEMORY_READ,
+    },
+];
+
+/// The messages of a prompt, and what they rest on.
+pub(crate) async fn messages(
+    amem: &Amem,
+    caller: &Principal,
+    prompt: &'static Prompt,
+    arguments: &Map<String, Value>,
+) -> Result<(Vec<Message>, Basis)> {
+    let sent = Sent(arguments);
+    match prompt.name {
+        "remember" => {
+            let context = sent.optional("context").map(|why| format!("\n\nIt matters because: {why}"));
+            let text = format!(
+                "Remember this:\n\n{}{}\n\nFirst look whether the memory already holds it or something that contradicts it \
+                 (memory_search, memory_query). If an old memory is wrong now, use memory_correct. Otherwise choose the type \
+                 that fits (fact, decision, inference, skill), say how sure you are, and store it with memory_add, with links \
+                 to what it rests on.",
+                sent.required("information")?,
+                context.unwrap_or_default()
+            );
+            Ok((vec![said(Block::Text(text))], Basis::default()))
+        }
+        "reflect" => {
+            let topic = sent.required("topic")?.to_owned();
+            let id = sent.optional("node_id").map(parse_node).transpose()?;
+            amem.store.read(&caller.tenant, move |sql| reflect(sql, &topic, id)).await
+        }
+        "correct" => {
+            let reason = sent.optional("reason").map(|reason| format!("\nReason: {reason}"));
+            let text = format!(
+                "A belief has to be corrected.\n\nOld: {}\nNew: {}{}\n\nFind the memory that holds the old belief \
+                 (memory_search, memory_query), see what depends on it (memory_causal), then store the correction with \
+                 memory_correct. Go through the decisions and inferences that depended on it and correct those that no longer \
+                 hold.",
+                sent.required("old_belief")?,
+                sent.required("new_information")?,
+                reason.unwrap_or_default()
+            );
+            Ok((vec![said(Block::Text(text))], Basis::default()))
+        }
+        "summarize" => {
+            let id = sent.optional("session_id").map(parse_session).transpose()?;
+            let subject = caller.subject.clone();
+            amem.store.read(&caller.tenant, move |sql| summarize(sql, &subject, id)).await
+        }
+        other => Err(Error::internal(format!("prompt {other} is published but not implemented"))),
+    }
+}
+
+/// The arguments of a prompt: text by the protocol, although some clients send numbers.
+struct Sent<'a>(&'a Map<String, Value>);
+
+impl<'a> Sent<'a> {
+    fn optional(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    fn required(&self, name: &str) -> Result<&'a str> {
+        self.optional(name).ok_or_else(|| invalid(name, "must not be empty"))
+    }
+}
+
+fn parse_node(text: &str) -> Result<NodeId> {
+    text.parse().map(NodeId::of).map_err(|_| invalid("node_id", "must be a node's id"))
+}
+
+fn parse_session(text: &str) -> Result<SessionId> {
+    text.parse().map(SessionId).map_err(|_| invalid("session_id", "must be a session's id"))
+}
+
+fn said(block: Block) -> Message {
+    Message { role: Role::User, block }
+}
+
+fn link(uri: String, name: String) -> Message {
+    said(Block::Link { uri, name, mime_type: Some("application/json".into()) })
+}
+
+fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, Basis)> {
+    let mut basis = Basis::at(sql.version());
+    let mut start = String::new();
+    let mut messages = Vec::new();
+    if let Some(id) = id {
+        let node = node::expect(sql, id)?;
+        basis = basis.on(tags::node(id)).on(tags::bulk());
+        start = format!("\n\nStart from this memory:\n{}", line(&node));
+        messages.push(link(id.uri(), format!("Node {id}")));
+    }
+    let text = format!(
+        "Explain how it came to this: {topic}{start}\n\nFind the decisions and beliefs about it (memory_search, memory_query). \
+         Follow what they rest on: memory_traverse forward along caused_by, backward along supports. See with memory_causal \
+         what depends on them, and with memory_resolve whether they still hold. Then tell the chain of reasons plainly."
+    );
+    messages.insert(0, said(Block::Text(text)));
+    Ok((messages, basis))
+}
+
+fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, Basis)> {
+    let id = match id {
+        Some(id) => id,
+        None => place::session_of(sql, subject)?.ok_or_else(|| {
+            refusal::conflict("There is no current session")
+                .hint("Name a session_id; amem://sessions has them")
+                .with_code("NO_SESSION")
+        })?,
+    };
+    let session = session::expect(sql, id)?;
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1 AND session_id = $2 ORDER BY id LIMIT $3",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), i64::from(id.0), limits::PROMPT_NODES as i64],
+    )?;
+    let nodes = Node::from_rows(&rows)?;
+    let mut listed: String = nodes.iter().map(line).collect();
+    let left = session.node_count - nodes.len() as i64;
+    if left > 0 {
+        listed.push_str(&format!("… and {left} more, at {}\n", id.uri()));
+    }
+    let text = format!(
+        "Sum up session {id}, which holds {} memories:\n\n{listed}\nWrite a short episode: what it was about, what was learned, \
+         what was decided, what was corrected, how it ended. Then store it with session_end, with session_id {id} and your text \
+         as summary.",
+        session.node_count
+    );
+    let basis = Basis::at(sql.version()).on(tags::session(id));
+    Ok((vec![said(Block::Text(text)), link(id.uri(), format!("Session {id}"))], basis))
+}
+
+/// A node as one line of a list.
+fn line(node: &Node) -> String {
+    let content = node.content.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!(
+        "- [#{} {}] {}\n",
+        node.id,
+        node.event_type.as_str(),
+        refusal::cut(&content, limits::PROMPT_CHARS)
+    )
+}

@@ -1,0 +1,124 @@
+//! `memory_quality`: how much of the graph can be relied on. Superseded nodes are not judged: they have been dealt with.
+
+use quad_core::{Error, Result, cursor};
+use quad_store::{Row, Sql, params};
+use serde_json::{Value, json};
+
+use crate::event_type::EventType;
+use crate::{decay, limits, stats};
+
+/// What counts as doubtful.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thresholds {
+    pub low_confidence: f64,
+    pub stale_decay: f64,
+    pub examples: usize,
+}
+
+/// The name under which its cursors are sealed.
+const LIST: &str = "amem quality";
+
+/// The report over the nodes of one page, by rising id.
+pub(crate) fn report(
+    sql: &mut dyn Sql,
+    thresholds: Thresholds,
+    cursor: Option<&str>,
+    now: i64,
+) -> Result<Value> {
+    let after: i64 = match cursor {
+        None => -1,
+        Some(cursor) => cursor::decode(LIST, cursor)?
+            .parse()
+            .map_err(|_| Error::internal("a sealed cursor does not parse"))?,
+    };
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        "SELECT id, event_type, confidence, effective_access, superseded_by FROM amem_node \
+         WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+        params![tenant.as_str(), after, limits::QUALITY_VISITED as i64 + 1],
+    )?;
+    let more = rows.len() > limits::QUALITY_VISITED;
+    let rows = rows.get(..limits::QUALITY_VISITED).unwrap_or(&rows);
+    let last = rows.last().map(|row| row.int(0)).transpose()?.unwrap_or(after);
+    let (mut low, mut stale) = (Vec::new(), Vec::new());
+    for row in rows {
+        if row.opt_int(4)?.is_some() {
+            continue;
+        }
+        let event_type = EventType::stored(row.int(1)?)?;
+        if row.real(2)? < thresholds.low_confidence {
+            low.push(row.int(0)?);
+        }
+        let bound = decay::stale_before(event_type, thresholds.stale_decay, now);
+        if bound.is_some_and(|bound| row.int(3).is_ok_and(|effective| effective < bound)) {
+            stale.push(row.int(0)?);
+        }
+    }
+    let bounds = params![tenant.as_str(), after, last];
+    let orphans = ids(&sql.query(
+        "SELECT n.id FROM amem_node n WHERE n.tenant_id = $1 AND n.id > $2 AND n.id <= $3 AND n.superseded_by IS NULL \
+         AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.source_id = n.id) \
+         AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.target_id = n.id) ORDER BY n.id",
+        bounds,
+    )?)?;
+    // A decision stands on what caused it or on what is evidence for it.
+    let unsupported = ids(&sql.query(
+        "SELECT n.id FROM amem_node n WHERE n.tenant_id = $1 AND n.id > $2 AND n.id <= $3 AND n.superseded_by IS NULL \
+         AND n.event_type = 1 \
+         AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.source_id = n.id AND e.edge_type = 0) \
+         AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.target_id = n.id AND e.edge_type = 1) \
+         ORDER BY n.id",
+        bounds,
+    )?)?;
+    let contradictions = sql.query(
+        "SELECT e.source_id, e.target_id FROM amem_edge e \
+         JOIN amem_node s ON s.tenant_id = e.tenant_id AND s.id = e.source_id \
+         JOIN amem_node t ON t.tenant_id = e.tenant_id AND t.id = e.target_id \
+         WHERE e.tenant_id = $1 AND e.source_id > $2 AND e.source_id <= $3 AND e.edge_type = 2 \
+         AND s.superseded_by IS NULL AND t.superseded_by IS NULL ORDER BY e.source_id, e.target_id",
+        bounds,
+    )?;
+    let open: Vec<Value> = contradictions
+        .iter()
+        .map(|row| Ok(json!([row.int(0)?, row.int(1)?])))
+        .collect::<Result<Vec<Value>>>()?;
+    let status = if !unsupported.is_empty() {
+        "fail"
+    } else if low.is_empty() && stale.is_empty() && orphans.is_empty() && open.is_empty() {
+        "pass"
+    } else {
+        "warn"
+    };
+    let totals = stats::read(sql)?;
+    let some = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
+    let mut document = json!({
+        "status": status,
+        "summary": {
+            "nodes": totals.nodes(),
+            "edges": totals.edges,
+            "low_confidence_count": low.len(),
+            "stale_count": stale.len(),
+            "orphan_count": orphans.len(),
+            "decisions_without_support_count": unsupported.len(),
+            "contradiction_edges": totals.edges_contradicts,
+            "supersedes_edges": totals.edges_supersedes,
+            "open_contradiction_count": open.len(),
+            "examined": rows.len(),
+        },
+        "examples": {
+            "low_confidence": some(&low),
+            "stale": some(&stale),
+            "orphan": some(&orphans),
+            "unsupported_decisions": some(&unsupported),
+            "contradictions": open.get(..thresholds.examples).unwrap_or(&open),
+        },
+    });
+    if let (true, Some(document)) = (more, document.as_object_mut()) {
+        document.insert("next_cursor".into(), cursor::encode(LIST, &last.to_string()).into());
+    }
+    Ok(document)
+}
+
+fn ids(rows: &[Row]) -> Result<Vec<i64>> {
+    rows.iter().map(|row| Ok(row.int(0)?)).collect()
+}

@@ -1,0 +1,173 @@
+//! Reads: what each address holds, and what that rests on.
+
+use quad_core::{Address, Basis, Content, Error, Kind, Reading, Result, cursor};
+use quad_store::Sql;
+use serde_json::{Value, json};
+
+use crate::edge::{self, Edge, EdgeTypes, Side};
+use crate::event_type::EventType;
+use crate::list::{self, Page};
+use crate::node::{self, Field, NodeId};
+use crate::routes::Noun;
+use crate::session::{self, SessionId};
+use crate::walk::{self, Neighbourhood};
+use crate::{decay, limits, micros, refusal, stats, tags};
+
+/// An address, taken apart into values that a closure can keep.
+#[derive(Clone, Debug)]
+pub(crate) enum Question {
+    Stats,
+    Recent,
+    Important,
+    Node(NodeId),
+    Neighbourhood { id: NodeId, depth: usize },
+    Session { id: SessionId, page: Page },
+    Type { event_type: EventType, page: Page },
+    Sessions { before: Option<SessionId>, limit: usize },
+}
+
+impl Question {
+    pub(crate) fn new(noun: Noun, address: &Address) -> Result<Question> {
+        let number = |name: &str| address.variable(name).and_then(|value| value.parse::<u64>().ok());
+        let cursor = address.variable("cursor");
+        let limit = |most: usize| match number("limit") {
+            None => Ok(most),
+            Some(limit) if (1..=most as u64).contains(&limit) => Ok(limit as usize),
+            Some(_) => Err(refusal::invalid("limit", format!("must be 1 to {most}"))),
+        };
+        let page = |list: &str| -> Result<Page> {
+            Ok(Page { after: list::after(list, cursor)?, limit: limit(limits::PAGE_NODES)? })
+        };
+        let node = || NodeId::of(number("id").unwrap_or(u64::MAX));
+        Ok(match noun {
+            Noun::Stats => Question::Stats,
+            Noun::Recent => Question::Recent,
+            Noun::Important => Question::Important,
+            Noun::Node => Question::Node(node()),
+            Noun::Neighbourhood => {
+                let depth = number("depth").unwrap_or(walk::DEPTH_DEFAULT as u64);
+                if !(1..=limits::CONTEXT_DEPTH as u64).contains(&depth) {
+                    return Err(refusal::invalid("depth", format!("must be 1 to {}", limits::CONTEXT_DEPTH)));
+                }
+                Question::Neighbourhood { id: node(), depth: depth as usize }
+            }
+            Noun::Session => {
+                let id =
+                    number("id").and_then(|id| u32::try_from(id).ok()).map(SessionId).ok_or_else(|| {
+                        Error::new(
+                            Kind::BadInput,
+                            "INVALID_URI",
+                            "A session is a whole number below 4294967296",
+                        )
+                        .at(address.requested())
+                    })?;
+                Question::Session { id, page: page(&list::session_list(id))? }
+            }
+            Noun::Type => {
+                let event_type = EventType::expect(address.variable("type").unwrap_or_default())?;
+                Question::Type { event_type, page: page(&list::type_list(event_type))? }
+            }
+            Noun::Sessions => {
+                let before = match cursor {
+                    None => None,
+                    Some(cursor) => {
+                        let key = cursor::decode(SESSIONS, cursor)?.parse();
+                        Some(SessionId(key.map_err(|_| refusal::invalid("cursor", "is not of this list"))?))
+                    }
+                };
+                Question::Sessions { before, limit: limit(limits::PAGE_SESSIONS)? }
+            }
+        })
+    }
+}
+
+/// The name under which cursors of the list of sessions are sealed.
+const SESSIONS: &str = "amem sessions";
+
+/// Reads what an address names.
+pub(crate) fn read(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
+    let now = micros::now();
+    let basis = Basis::at(sql.version());
+    let (value, basis) = match question {
+        Question::Stats => (stats::read(sql)?.document(), basis.on(tags::stats())),
+        Question::Recent => (list::recent(sql, now)?, basis.on(tags::nodes())),
+        Question::Important => {
+            let basis = basis.on(tags::nodes());
+            let content = Content::json(&list::important(sql, now)?)?;
+            return Ok(Reading { cacheable: false, ..Reading::new(content, basis) });
+        }
+        Question::Node(id) => return one(sql, *id, now, basis),
+        Question::Neighbourhood { id, depth } => {
+            let found = Neighbourhood::around(sql, *id, *depth, 0)?;
+            (found.document(now), found.rests_on(basis))
+        }
+        Question::Session { id, page } => {
+            (list::session(sql, *id, *page, now)?, basis.on(tags::session(*id)))
+        }
+        Question::Type { event_type, page } => {
+            (list::of_type(sql, *event_type, *page, now)?, basis.on(tags::event_type(*event_type)))
+        }
+        Question::Sessions { before, limit } => {
+            let mut basis = basis.on(tags::sessions());
+            // Each session shows how many nodes it has.
+            basis.incidental.insert(tags::nodes());
+            (sessions(sql, *before, *limit)?, basis)
+        }
+    };
+    Ok(Reading::new(Content::json(&value)?, basis))
+}
+
+/// `amem://node/{id}`. Reading it is an access, which it shows already and which is written with the read's audit event.
+fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading> {
+    const FIELDS: [Field; 10] = [
+        Field::Id,
+        Field::EventType,
+        Field::Content,
+        Field::Confidence,
+        Field::Session,
+        Field::Created,
+        Field::Accesses,
+        Field::LastAccessed,
+        Field::Decay,
+        Field::SupersededBy,
+    ];
+    let mut node = node::expect(sql, id)?;
+    node.access_count += 1;
+    node.last_accessed = node.last_accessed.max(now);
+    node.effective_access = decay::effective_access(node.last_accessed, node.access_count);
+    let mut shown = node.show(&FIELDS, now);
+    for (side, name, cut) in [
+        (Side::Outgoing, "outgoing_edges", "outgoing_edges_cut"),
+        (Side::Incoming, "incoming_edges", "incoming_edges_cut"),
+    ] {
+        let mut edges = edge::of_node(sql, id, side, EdgeTypes::ALL, limits::NODE_EDGES + 1)?;
+        let is_cut = edges.len() > limits::NODE_EDGES;
+        edges.truncate(limits::NODE_EDGES);
+        let show = match side {
+            Side::Outgoing => Edge::show_outgoing,
+            Side::Incoming => Edge::show_incoming,
+        };
+        shown.insert(name.to_owned(), edges.iter().map(show).collect());
+        if is_cut {
+            shown.insert(cut.to_owned(), true.into());
+        }
+    }
+    let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, id, now));
+    let basis = basis.on(tags::node(id)).on(tags::bulk());
+    let reading = Reading::new(Content::json(&shown)?, basis);
+    Ok(Reading { cacheable: false, errand: Some(errand), ..reading })
+}
+
+/// `amem://sessions`, by falling id.
+fn sessions(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -> Result<Value> {
+    let count = stats::read(sql)?.sessions;
+    let mut found = session::page(sql, before, limit + 1)?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let shown: Vec<Value> = found.iter().map(session::Session::show).collect();
+    let mut document = json!({"count": count, "sessions": shown});
+    if let (true, Some(last), Some(document)) = (more, found.last(), document.as_object_mut()) {
+        document.insert("next_cursor".into(), cursor::encode(SESSIONS, &last.id.to_string()).into());
+    }
+    Ok(document)
+}

@@ -1,0 +1,57 @@
+//! The refusals of this scheme: a code, a sentence, and what to do next.
+
+use quad_core::{Error, Kind, nearest};
+
+use crate::node::NodeId;
+use crate::session::SessionId;
+
+/// No such node.
+pub(crate) fn no_node(id: NodeId) -> Error {
+    Error::new(Kind::NotFound, "NOT_FOUND", "Node not found")
+        .hint("Find nodes with memory_search or memory_query, or read amem://graph/recent")
+        .fact("node_id", id.0)
+}
+
+/// No such session.
+pub(crate) fn no_session(id: SessionId) -> Error {
+    Error::new(Kind::NotFound, "NOT_FOUND", "Session not found")
+        .hint("amem://sessions has the sessions")
+        .fact("session_id", id.0)
+}
+
+/// An argument outside its rules.
+pub(crate) fn invalid(argument: &str, message: impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("{argument}: {message}")).fact("field", argument)
+}
+
+/// It fits, but not with what is there.
+pub(crate) fn conflict(message: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, "CONFLICT", message)
+}
+
+/// A named limit.
+pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Limit, code, message)
+}
+
+/// A word of a closed vocabulary that is not in it.
+pub(crate) fn unknown(what: &str, word: &str, known: &[&'static str]) -> Error {
+    let refused = Error::bad_input(format!("There is no {what} {}", shown(word))).fact("field", what);
+    match nearest(word, known.iter().copied()) {
+        Some(near) => refused.hint(format!("The nearest is {near}; there are {}", known.join(", "))),
+        None => refused.hint(format!("There are {}", known.join(", "))),
+    }
+}
+
+/// What a caller sent, cut to what a sentence can hold.
+pub(crate) fn shown(text: &str) -> String {
+    cut(text, 80)
+}
+
+/// The first so many characters, and a sign that there are more.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

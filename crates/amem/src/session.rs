@@ -1,0 +1,202 @@
+//! Sessions: the stretches of work that nodes belong to.
+
+use quad_core::{Error, Result};
+use quad_store::{Row, Sql, Tx, params};
+use serde_json::{Value, json};
+
+use crate::node::NodeId;
+use crate::stats::Stats;
+use crate::{limits, refusal};
+
+/// A session's number, 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u32);
+
+impl SessionId {
+    pub(crate) fn stored(number: i64) -> Result<SessionId> {
+        u32::try_from(number)
+            .map(SessionId)
+            .map_err(|_| Error::internal(format!("session {number} is stored but cannot be")))
+    }
+
+    /// Its address.
+    pub(crate) fn uri(self) -> String {
+        format!("amem://session/{self}")
+    }
+
+    fn cell(self) -> i64 {
+        i64::from(self.0)
+    }
+}
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A session as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Session {
+    pub id: SessionId,
+    pub node_count: i64,
+    pub started_at: i64,
+    pub ended_at: Option<i64>,
+    pub started_by: String,
+    pub metadata: Option<String>,
+    pub episode_id: Option<NodeId>,
+}
+
+const COLUMNS: &str = "id, node_count, started_at, ended_at, started_by, metadata, episode_id";
+
+impl Session {
+    fn from_row(row: &Row) -> Result<Session> {
+        Ok(Session {
+            id: SessionId::stored(row.int(0)?)?,
+            node_count: row.int(1)?,
+            started_at: row.int(2)?,
+            ended_at: row.opt_int(3)?,
+            started_by: row.text(4)?.to_owned(),
+            metadata: row.opt_text(5)?.map(str::to_owned),
+            episode_id: row.opt_int(6)?.map(NodeId),
+        })
+    }
+
+    /// As `amem://sessions` lists it.
+    pub(crate) fn show(&self) -> Value {
+        let metadata: Value =
+            self.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        json!({
+            "session_id": self.id.0,
+            "node_count": self.node_count,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "started_by": self.started_by,
+            "metadata": metadata,
+            "episode_id": self.episode_id.map(|id| id.0),
+            "uri": self.id.uri(),
+        })
+    }
+}
+
+/// The session of that id.
+pub(crate) fn find(sql: &mut dyn Sql, id: SessionId) -> Result<Option<Session>> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM amem_session WHERE tenant_id = $1 AND id = $2"),
+        params![tenant.as_str(), id.cell()],
+    )?;
+    row.as_ref().map(Session::from_row).transpose()
+}
+
+/// The session of that id, or the refusal.
+pub(crate) fn expect(sql: &mut dyn Sql, id: SessionId) -> Result<Session> {
+    find(sql, id)?.ok_or_else(|| refusal::no_session(id))
+}
+
+/// Sessions by falling id, from below `before` on.
+pub(crate) fn page(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -> Result<Vec<Session>> {
+    let tenant = sql.tenant().clone();
+    let before = before.map_or(i64::MAX, SessionId::cell);
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM amem_session WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+        ),
+        params![tenant.as_str(), before, limit as i64],
+    )?;
+    rows.iter().map(Session::from_row).collect()
+}
+
+/// The newest session other than `than` that has a node.
+pub(crate) fn newest_other(sql: &mut dyn Sql, than: Option<SessionId>) -> Result<Option<SessionId>> {
+    let mut before = None;
+    // Few sessions are empty; a page of them is a sign that nobody writes at all.
+    for _ in 0..4 {
+        let page = page(sql, before, limits::PAGE_SESSIONS)?;
+        let Some(last) = page.last().map(|session| session.id) else { break };
+        let found = page.iter().find(|session| session.node_count > 0 && Some(session.id) != than);
+        if let Some(found) = found {
+            return Ok(Some(found.id));
+        }
+        before = Some(last);
+    }
+    Ok(None)
+}
+
+/// Makes a session: the one that is named, or the next.
+pub(crate) fn create(
+    tx: &mut Tx<'_>,
+    stats: &mut Stats,
+    id: Option<SessionId>,
+    subject: &str,
+    metadata: Option<&str>,
+) -> Result<SessionId> {
+    let id = match id {
+        Some(id) => id,
+        None => u32::try_from(stats.next_session).map(SessionId).map_err(|_| {
+            refusal::limit("SESSION_LIMIT", "The greatest session id is taken")
+                .hint("Name a session_id that is free")
+        })?,
+    };
+    let tenant = tx.tenant().clone();
+    let now = stats.moment();
+    tx.execute(
+        "INSERT INTO amem_session (tenant_id, id, node_count, started_at, started_by, metadata) \
+         VALUES ($1, $2, 0, $3, $4, $5)",
+        params![tenant.as_str(), id.cell(), now, subject, metadata],
+    )?;
+    stats.next_session = stats.next_session.max(id.cell() + 1);
+    stats.sessions += 1;
+    tx.touch(crate::tags::sessions());
+    Ok(id)
+}
+
+/// Counts nodes of a session, in or out.
+pub(crate) fn count_nodes(tx: &mut Tx<'_>, stats: &mut Stats, id: SessionId, change: i64) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    let row = tx.query_opt(
+        "UPDATE amem_session SET node_count = node_count + $3 WHERE tenant_id = $1 AND id = $2 RETURNING node_count",
+        params![tenant.as_str(), id.cell(), change],
+    )?;
+    let row = row.ok_or_else(|| Error::internal(format!("session {id} has nodes but no row")))?;
+    let count = row.int(0)?;
+    if change > 0 && count == change {
+        stats.sessions_used += 1;
+    }
+    if change < 0 && count == 0 {
+        stats.sessions_used -= 1;
+    }
+    Ok(())
+}
+
+/// Marks a session as ended.
+pub(crate) fn end(tx: &mut Tx<'_>, id: SessionId, at: i64, episode: Option<NodeId>) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE amem_session SET ended_at = $3, episode_id = COALESCE($4, episode_id) WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), id.cell(), at, episode.map(|id| id.0)],
+    )?;
+    tx.touch(crate::tags::sessions());
+    Ok(())
+}
+
+/// Opens a session again and gives it other metadata, if there is any.
+pub(crate) fn reopen(tx: &mut Tx<'_>, id: SessionId, metadata: Option<&str>) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE amem_session SET ended_at = NULL, metadata = COALESCE($3, metadata) WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), id.cell(), metadata],
+    )?;
+    tx.touch(crate::tags::sessions());
+    Ok(())
+}
+
+/// A forgotten node is nobody's episode.
+pub(crate) fn forget_episode(tx: &mut Tx<'_>, session: SessionId, episode: NodeId) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE amem_session SET episode_id = NULL WHERE tenant_id = $1 AND id = $2 AND episode_id = $3",
+        params![tenant.as_str(), session.cell(), episode.0],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The counters of a graph: one row a tenant, exact, kept by every transaction that changes what they count.
+
+use quad_core::Result;
+use quad_store::{Sql, Tx, params};
+use serde_json::{Value, json};
+
+use crate::edge::EdgeType;
+use crate::event_type::EventType;
+use crate::limits;
+use crate::micros;
+
+/// The counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    /// The id of the next node.
+    pub next_id: i64,
+    /// The id of the next session, unless a caller names another.
+    pub next_session: i64,
+    /// The newest time that a node was given here; times never go back, whatever the clock does.
+    pub newest_at: i64,
+    /// Sessions.
+    pub sessions: i64,
+    /// Sessions that have a node.
+    pub sessions_used: i64,
+    pub edges: i64,
+    pub edges_supersedes: i64,
+    pub edges_contradicts: i64,
+    /// Nodes that were forgotten.
+    pub erased: i64,
+    /// Nodes by type.
+    pub types: [i64; 6],
+}
+
+const COLUMNS: &str = "next_id, next_session, newest_at, sessions, sessions_used, edges, edges_supersedes, \
+    edges_contradicts, erased, facts, decisions, inferences, corrections, skills, episodes";
+
+const SAVE: &str = "INSERT INTO amem_stats (tenant_id, next_id, next_session, newest_at, sessions, sessions_used, edges, \
+    edges_supersedes, edges_contradicts, erased, facts, decisions, inferences, corrections, skills, episodes) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+    ON CONFLICT (tenant_id) DO UPDATE SET next_id = $2, next_session = $3, newest_at = $4, sessions = $5, \
+    sessions_used = $6, edges = $7, edges_supersedes = $8, edges_contradicts = $9, erased = $10, facts = $11, \
+    decisions = $12, inferences = $13, corrections = $14, skills = $15, episodes = $16";
+
+/// What every write to a graph waits for.
+const LOCK: &str = "amem";
+
+/// The counters, for a reader.
+pub(crate) fn read(sql: &mut dyn Sql) -> Result<Stats> {
+    let tenant = sql.tenant().clone();
+    let query = format!("SELECT {COLUMNS} FROM amem_stats WHERE tenant_id = $1");
+    let Some(row) = sql.query_opt(&query, params![tenant.as_str()])? else {
+        return Ok(Stats { next_session: 1, ..Stats::default() });
+    };
+    let mut types = [0; 6];
+    for (offset, count) in types.iter_mut().enumerate() {
+        *count = row.int(9 + offset)?;
+    }
+    Ok(Stats {
+        next_id: row.int(0)?,
+        next_session: row.int(1)?,
+        newest_at: row.int(2)?,
+        sessions: row.int(3)?,
+        sessions_used: row.int(4)?,
+        edges: row.int(5)?,
+        edges_supersedes: row.int(6)?,
+        edges_contradicts: row.int(7)?,
+        erased: row.int(8)?,
+        types,
+    })
+}
+
+/// The counters, for the one transaction that may change the graph now. Take them first, [save](Stats::save) them last.
+pub(crate) fn lock(tx: &mut Tx<'_>) -> Result<Stats> {
+    tx.lock(LOCK)?;
+    read(tx)
+}
+
+impl Stats {
+    /// Writes them back.
+    pub(crate) fn save(&self, tx: &mut Tx<'_>) -> Result<()> {
+        let tenant = tx.tenant().clone();
+        let [facts, decisions, inferences, corrections, skills, episodes] = self.types;
+        tx.execute(
+            SAVE,
+            params![
+                tenant.as_str(),
+                self.next_id,
+                self.next_session,
+                self.newest_at,
+                self.sessions,
+                self.sessions_used,
+                self.edges,
+                self.edges_supersedes,
+                self.edges_contradicts,
+                self.erased,
+                facts,
+                decisions,
+                inferences,
+                corrections,
+                skills,
+                episodes
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// The present, never before the newest time that was given out.
+    pub(crate) fn moment(&mut self) -> i64 {
+        self.newest_at = self.newest_at.max(micros::now());
+        self.newest_at
+    }
+
+    /// Counts nodes of a type, in or out.
+    pub(crate) fn count_nodes(&mut self, event_type: EventType, change: i64) {
+        self.types[event_type as usize] += change;
+    }
+
+    /// Counts edges of a type, in or out.
+    pub(crate) fn count_edges(&mut self, edge_type: EdgeType, change: i64) {
+        self.edges += change;
+        match edge_type {
+            EdgeType::Supersedes => self.edges_supersedes += change,
+            EdgeType::Contradicts => self.edges_contradicts += change,
+            _ => {}
+        }
+    }
+
+    /// Nodes in all.
+    pub(crate) fn nodes(&self) -> i64 {
+        self.types.iter().sum()
+    }
+
+    /// Nodes of a type.
+    pub(crate) fn of_type(&self, event_type: EventType) -> i64 {
+        self.types[event_type as usize]
+    }
+
+    /// The document `amem://graph/stats`.
+    pub(crate) fn document(&self) -> Value {
+        let types: serde_json::Map<String, Value> = EventType::ALL
+            .iter()
+            .map(|kind| (kind.as_str().to_owned(), self.of_type(*kind).into()))
+            .collect();
+        json!({
+            "node_count": self.nodes(),
+            "edge_count": self.edges,
+            "dimension": limits::DIMENSION,
+            "session_count": self.sessions_used,
+            "type_counts": types,
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Tags: what the readings of this scheme depend on and what its writes touch.
+//!
+//! An edge belongs to both its ends. A write that touches more single nodes than a change should name touches [`bulk`]
+//! instead, on which every reading of single nodes depends too.
+
+use std::collections::BTreeSet;
+
+use quad_core::Tag;
+use quad_store::Tx;
+
+use crate::event_type::EventType;
+use crate::limits;
+use crate::node::NodeId;
+use crate::session::SessionId;
+
+/// The counters.
+pub(crate) fn stats() -> Tag {
+    Tag::new("amem:stats")
+}
+
+/// Which nodes there are, and which of them are superseded.
+pub(crate) fn nodes() -> Tag {
+    Tag::new("amem:nodes")
+}
+
+/// Which sessions there are.
+pub(crate) fn sessions() -> Tag {
+    Tag::new("amem:sessions")
+}
+
+/// The nodes of one session.
+pub(crate) fn session(id: SessionId) -> Tag {
+    Tag::new(format!("amem:session:{id}"))
+}
+
+/// The nodes of one type.
+pub(crate) fn event_type(event_type: EventType) -> Tag {
+    Tag::new(format!("amem:type:{}", event_type.as_str()))
+}
+
+/// One node and its edges.
+pub(crate) fn node(id: NodeId) -> Tag {
+    Tag::new(format!("amem:node:{id}"))
+}
+
+/// Any node's edges, when many changed at once.
+pub(crate) fn bulk() -> Tag {
+    Tag::new("amem:bulk")
+}
+
+/// Touches single nodes.
+pub(crate) fn touch_nodes(tx: &mut Tx<'_>, nodes: &BTreeSet<NodeId>) {
+    if nodes.len() > limits::TAGGED_NODES {
+        tx.touch(bulk());
+    } else {
+        nodes.iter().for_each(|id| tx.touch(node(*id)));
+    }
+}

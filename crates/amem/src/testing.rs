@@ -1,0 +1,110 @@
+//! The world of this crate's tests: the scheme behind a real resolver on every backend that this machine offers.
+
+use std::sync::Arc;
+
+use quad_core::prompt::Message;
+use quad_core::resolver::View;
+use quad_core::scheme::{CompletionQuery, Subject};
+use quad_core::tool::NoProgress;
+use quad_core::{Basis, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_store::Store;
+use quad_store::testing::{TestStore, stores};
+use serde_json::{Value, json};
+
+use crate::{Amem, COMPONENT};
+
+/// One backend.
+pub(crate) struct World {
+    pub test: Arc<TestStore>,
+    pub resolver: Resolver,
+    pub caller: Principal,
+}
+
+/// A caller with these scopes.
+pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principal {
+    Principal {
+        tenant: tenant.clone(),
+        subject: subject.into(),
+        kind: PrincipalKind::Agent,
+        scopes: ScopeSet::parse(scopes),
+        proof: None,
+        expires_at: None,
+    }
+}
+
+/// An empty memory on each backend.
+pub(crate) async fn worlds() -> Vec<World> {
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(World::on).collect()
+}
+
+/// A memory with four nodes on each backend: a fact, a decision, an inference and a correction of the fact.
+pub(crate) async fn fixtures() -> Vec<World> {
+    let worlds = worlds().await;
+    for world in &worlds {
+        for arguments in [
+            json!({"event_type": "fact", "content": "The API rate limit is 100 requests per minute", "confidence": 0.95}),
+            json!({"event_type": "decision", "content": "Use PostgreSQL for the main database",
+                "edges": [{"target_id": 0, "edge_type": "caused_by", "weight": 0.9}]}),
+            json!({"event_type": "inference", "content": "Traffic spikes correlate with cron jobs", "confidence": 0.5,
+                "edges": [{"target_id": 0, "edge_type": "supports", "weight": 0.7}, {"target_id": 1, "edge_type": "related_to"}]}),
+        ] {
+            world.call("memory_add", arguments).await.unwrap();
+        }
+        let corrected =
+            json!({"old_node_id": 0, "new_content": "The API rate limit is 200 requests per minute"});
+        world.call("memory_correct", corrected).await.unwrap();
+    }
+    worlds
+}
+
+fn resolver(store: &Store) -> Resolver {
+    let scheme = Arc::new(Amem::new(store.clone()));
+    let store = Arc::new(store.clone());
+    Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap()
+}
+
+impl World {
+    fn on(test: TestStore) -> World {
+        let caller = caller(&test.tenant, "agent_1", "*:*");
+        World { resolver: resolver(&test.store), caller, test: Arc::new(test) }
+    }
+
+    /// The same data behind another door, as another process has it.
+    pub(crate) async fn opened_again(&self) -> World {
+        let store = Store::open(self.test.location.clone(), &[COMPONENT]).await.unwrap();
+        World { resolver: resolver(&store), caller: self.caller.clone(), test: self.test.clone() }
+    }
+
+    pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
+        let answer = self.resolver.read(&self.caller, View::All, uri).await?;
+        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+    }
+
+    /// What a read rests on.
+    pub(crate) async fn basis(&self, uri: &str) -> Basis {
+        let basis = self.resolver.basis_of(&self.caller, View::All, uri).await.unwrap();
+        basis.as_ref().clone()
+    }
+
+    pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured.unwrap())
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
+        self.call_as(&self.caller, tool, arguments).await
+    }
+
+    pub(crate) async fn complete(&self, template: &str, variable: &str, prefix: &str) -> Vec<String> {
+        let empty = serde_json::Map::new();
+        let query =
+            CompletionQuery { subject: Subject::Template(template), variable, prefix, context: &empty };
+        self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
+    }
+
+    pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
+        let arguments = arguments.as_object().unwrap().clone();
+        self.resolver.prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
+    }
+}

@@ -1,0 +1,182 @@
+//! Tools: what a caller can do. One file a kind of doing; this one has what they share and the dispatch.
+
+mod arguments;
+mod recall;
+mod remember;
+mod sessions;
+
+use quad_core::tool::{Block, Call, Called};
+use quad_core::{Basis, Error, Principal, Result, Tool, ToolOutput};
+use quad_store::{Sql, Tx, Writer};
+use serde_json::{Map, Value, json};
+
+use crate::Amem;
+
+/// The tools that a client sees unless it asks for all: what an agent needs to remember, to find again and to put right.
+const CORE: [&str; 8] = [
+    "memory_session_resume",
+    "memory_add",
+    "memory_correct",
+    "memory_query",
+    "memory_traverse",
+    "memory_context",
+    "session_start",
+    "session_end",
+];
+
+/// All tools, in the order in which they are published.
+pub(crate) fn all() -> Vec<Tool> {
+    let mut tools = remember::tools();
+    tools.extend(recall::tools());
+    tools.extend(sessions::tools());
+    for tool in &mut tools {
+        tool.core = CORE.contains(&tool.name);
+    }
+    tools
+}
+
+/// Calls one.
+pub(crate) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+    match call.tool.name {
+        "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
+        | "conversation_log" => remember::call(amem, call).await,
+        "session_start" | "session_end" | "memory_session_resume" => sessions::call(amem, call).await,
+        _ => recall::call(amem, call).await,
+    }
+}
+
+/// A tool that is published but that no file knows.
+fn unknown(name: &str) -> Error {
+    Error::internal(format!("tool {name} is published but not implemented"))
+}
+
+/// Runs a tool that only reads.
+async fn read(
+    amem: &Amem,
+    caller: &Principal,
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
+) -> Result<Called> {
+    let (output, basis) = amem.store.read(&caller.tenant, move |sql| work(sql)).await?;
+    Ok(Called::read(output, basis))
+}
+
+/// Runs a tool that writes, in one transaction with its audit event.
+async fn write(
+    amem: &Amem,
+    call: Call<'_>,
+    work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
+) -> Result<Called> {
+    let (output, receipt) =
+        amem.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
+    Ok(Called::wrote(output, receipt))
+}
+
+/// A result as data and as text.
+fn answer(value: Value) -> ToolOutput {
+    let text = value.to_string();
+    ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false }
+}
+
+/// The schema of a tool's arguments: an object with these properties and no others.
+fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if let (false, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
+        schema.insert("required".into(), required.into());
+    }
+    schema
+}
+
+/// A text property.
+fn string(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// A node's id.
+fn node_id(description: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": description})
+}
+
+/// A whole number with bounds.
+fn whole(least: usize, most: usize, default: usize) -> Value {
+    json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
+}
+
+/// A share between 0 and 1.
+fn share(description: &str) -> Value {
+    json!({"type": "number", "minimum": 0, "maximum": 1, "description": description})
+}
+
+/// A cursor of an earlier answer.
+fn cursor() -> Value {
+    string("next_cursor of the answer before")
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::Kind;
+    use quad_core::tool::Effect;
+
+    use super::*;
+    use crate::testing::{caller, fixtures};
+
+    #[test]
+    fn tools_are_annotated_by_what_they_do() {
+        let tools = all();
+        assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE.len());
+        for tool in &tools {
+            let expected = if tool.effect == Effect::Reads { "memory:read" } else { "memory:write" };
+            assert_eq!(tool.need.0, [expected], "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn the_short_list_is_short() {
+        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::entry).collect();
+        let own = quad_core::resource_tools::tools();
+        let listed: Vec<Value> = core.into_iter().chain(own.iter().map(Tool::entry)).collect();
+        let bytes = json!({"tools": listed}).to_string().len();
+        assert!(bytes <= 10_240, "{bytes} bytes");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_published_tool_is_implemented_and_survives_nonsense() {
+        for world in fixtures().await {
+            for tool in all() {
+                for arguments in [
+                    json!({}),
+                    json!({"node_id": u64::MAX}),
+                    json!({"start_id": 0, "cursor": "garbage"}),
+                    json!({"node_id": 0, "reason": "x", "cursor": ""}),
+                    json!({"event_type": "fact", "content": "\u{0}"}),
+                    json!({"nodes": []}),
+                    json!({"session_id": 99}),
+                    json!({"range_a": {"type": "session", "session_id": 1}, "range_b": {"type": "time_window", "start": 5, "end": 1}}),
+                    json!({"source_id": 0, "target_id": 0, "edge_type": "supports"}),
+                    json!({"from_id": 0, "to_id": 0}),
+                    json!({"user_message": "日本語"}),
+                ] {
+                    if let Err(error) = world.call(tool.name, arguments.clone()).await {
+                        assert_ne!(
+                            error.kind(),
+                            Kind::Internal,
+                            "{} {arguments}: {}",
+                            tool.name,
+                            error.causes()
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_reader_cannot_write() {
+        let mut world = fixtures().await.remove(0);
+        world.caller = caller(&world.test.tenant, "agent_1", "memory:read");
+        let refused = world.call("memory_add", json!({"event_type": "fact", "content": "x"})).await;
+        assert_eq!(refused.unwrap_err().code(), "SCOPE_INSUFFICIENT");
+        assert!(world.call("memory_stats", json!({})).await.is_ok());
+    }
+}

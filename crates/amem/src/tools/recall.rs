@@ -1,0 +1,323 @@
+//! The tools that find memories by what they are and how they hang together.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Result, Tool, ToolOutput};
+use quad_store::Sql;
+use serde_json::{Value, json};
+
+use super::arguments::Arguments;
+use super::{answer, cursor, input, node_id, read, share, unknown, whole};
+use crate::edge::Edge;
+use crate::node::{self, Field, NodeId};
+use crate::quality::{self, Thresholds};
+use crate::query::{self, Order, Query};
+use crate::refusal::invalid;
+use crate::temporal::{self, Range};
+use crate::walk::{self, Neighbourhood, Path, Plan, Ways};
+use crate::{Amem, correcting, limits, micros, place, routes, stats, tags};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name, title, description, input_schema| {
+        Tool::new(name, title, description, input_schema, routes::MEMORY_READ, Effect::Reads)
+    };
+    let words =
+        |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    let max_results = || whole(1, limits::RESULTS_MAX, limits::RESULTS_DEFAULT);
+    let direction = |default: &str| json!({"type": "string", "enum": ["forward", "backward", "both"], "default": default});
+    let micros = |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
+    let range = || {
+        json!({"oneOf": [
+            {"type": "object", "properties": {"type": {"const": "time_window"}, "start": {"type": "integer", "minimum": 0},
+                "end": {"type": "integer", "minimum": 0}}, "required": ["type", "start", "end"], "additionalProperties": false},
+            {"type": "object", "properties": {"type": {"const": "session"}, "session_id": {"type": "integer", "minimum": 0}},
+                "required": ["type", "session_id"], "additionalProperties": false},
+            {"type": "object", "properties": {"type": {"const": "sessions"}, "session_ids": {"type": "array",
+                "items": {"type": "integer", "minimum": 0}}}, "required": ["type", "session_ids"], "additionalProperties": false}
+        ]})
+    };
+    vec![
+        tool(
+            "memory_query",
+            "Query memories",
+            "Finds memories by type, session, time and confidence, in one of four orders; most_important leaves superseded ones \
+             out.",
+            input(
+                &[
+                    ("event_types", words("Only these types")),
+                    ("session_ids", json!({"type": "array", "items": {"type": "integer", "minimum": 0}})),
+                    ("min_confidence", json!({"type": "number"})),
+                    ("max_confidence", json!({"type": "number"})),
+                    ("created_after", micros("Microseconds, inclusive")),
+                    ("created_before", micros("Microseconds, inclusive")),
+                    (
+                        "sort_by",
+                        json!({"type": "string", "enum": query::ORDERS, "default": query::ORDERS[0]}),
+                    ),
+                    ("max_results", max_results()),
+                    ("cursor", cursor()),
+                ],
+                &[],
+            ),
+        ),
+        tool(
+            "memory_resolve",
+            "Resolve a memory",
+            "Follows corrections from a memory to the latest version of it.",
+            input(&[("node_id", node_id("Any version of it"))], &["node_id"]),
+        ),
+        tool(
+            "memory_traverse",
+            "Traverse links",
+            "Walks from a memory along links, breadth first. forward follows links from source to target.",
+            input(
+                &[
+                    ("start_id", node_id("Where to start")),
+                    ("edge_types", words("Only these types of links")),
+                    ("direction", direction("forward")),
+                    ("max_depth", whole(0, limits::WALK_DEPTH, 5)),
+                    ("max_results", max_results()),
+                    ("min_confidence", share("Passes over less sure memories and what lies behind them")),
+                    ("cursor", cursor()),
+                ],
+                &["start_id"],
+            ),
+        ),
+        tool(
+            "memory_context",
+            "Context of a memory",
+            "Shows a memory with everything around it and the links between.",
+            input(
+                &[
+                    ("node_id", node_id("The memory")),
+                    ("depth", whole(1, limits::CONTEXT_DEPTH, walk::DEPTH_DEFAULT)),
+                    ("cursor", cursor()),
+                ],
+                &["node_id"],
+            ),
+        ),
+        tool(
+            "memory_causal",
+            "What depends on a memory",
+            "Finds everything that was caused by a memory or for which it is evidence, and what depends on that in turn.",
+            input(
+                &[
+                    ("node_id", node_id("The memory")),
+                    ("max_depth", whole(1, limits::WALK_DEPTH, 5)),
+                    ("max_results", whole(1, limits::RESULTS_MAX, 100)),
+                    ("cursor", cursor()),
+                ],
+                &["node_id"],
+            ),
+        ),
+        tool(
+            "memory_path",
+            "Path between memories",
+            "Finds a shortest chain of links from one memory to another.",
+            input(
+                &[
+                    ("from_id", node_id("From")),
+                    ("to_id", node_id("To")),
+                    ("edge_types", words("Only these types of links")),
+                    ("direction", direction("both")),
+                    ("max_depth", whole(1, limits::WALK_DEPTH, 10)),
+                ],
+                &["from_id", "to_id"],
+            ),
+        ),
+        tool(
+            "memory_temporal",
+            "Compare two times",
+            "Compares what was known in two ranges: what was added, corrected, unchanged, or has faded.",
+            input(
+                &[("range_a", range()), ("range_b", range()), ("cursor", cursor())],
+                &["range_a", "range_b"],
+            ),
+        ),
+        tool(
+            "memory_quality",
+            "Quality of the memory",
+            "Reports doubtful memories: unsure, faded, unlinked, decisions without support, open contradictions.",
+            input(
+                &[
+                    ("low_confidence_threshold", share("0.45 by default")),
+                    ("stale_decay_threshold", share("0.2 by default")),
+                    ("max_examples", whole(0, limits::QUALITY_EXAMPLES, 20)),
+                    ("cursor", cursor()),
+                ],
+                &[],
+            ),
+        ),
+        tool(
+            "memory_stats",
+            "Memory statistics",
+            "Counts memories, links and sessions, and says which session you are in.",
+            input(&[], &[]),
+        ),
+    ]
+}
+
+pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments(call.arguments);
+    let subject = call.caller.subject.clone();
+    let name = call.tool.name;
+    read(amem, call.caller, move |sql| {
+        let now = micros::now();
+        match name {
+            "memory_query" => run_query(sql, &arguments, now),
+            "memory_resolve" => resolve(sql, arguments.node("node_id")?, now),
+            "memory_traverse" => traverse(sql, &arguments, now),
+            "memory_context" => context(sql, &arguments, now),
+            "memory_causal" => causal(sql, &arguments, now),
+            "memory_path" => path(sql, &arguments, now),
+            "memory_temporal" => {
+                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::stats());
+                let (first, second) = (range(&arguments, "range_a")?, range(&arguments, "range_b")?);
+                let found = temporal::compare(sql, &first, &second, arguments.text("cursor"), now)?;
+                Ok((answer(found), basis))
+            }
+            "memory_quality" => {
+                let thresholds = Thresholds {
+                    low_confidence: arguments.number("low_confidence_threshold").unwrap_or(0.45),
+                    stale_decay: arguments.number("stale_decay_threshold").unwrap_or(0.2),
+                    examples: arguments.count("max_examples", 20),
+                };
+                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::stats());
+                Ok((answer(quality::report(sql, thresholds, arguments.text("cursor"), now)?), basis))
+            }
+            "memory_stats" => {
+                let mut document = stats::read(sql)?.document();
+                let current = place::session_of(sql, &subject)?;
+                if let Some(document) = document.as_object_mut() {
+                    document.insert("current_session".into(), json!(current.map(|id| id.0)));
+                }
+                let basis = Basis::at(sql.version()).on(tags::stats());
+                Ok((answer(document).link("amem://graph/stats", "Graph Statistics"), basis))
+            }
+            name => Err(unknown(name)),
+        }
+    })
+    .await
+}
+
+fn run_query(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+    let query = Query {
+        event_types: arguments.event_types("event_types")?,
+        sessions: arguments.sessions("session_ids")?,
+        min_confidence: arguments.number("min_confidence").unwrap_or(0.0),
+        max_confidence: arguments.number("max_confidence").unwrap_or(1.0),
+        created_after: arguments.micros("created_after").unwrap_or(0),
+        created_before: arguments.micros("created_before").unwrap_or(i64::MAX),
+        order: Order::expect(arguments.text("sort_by").unwrap_or(query::ORDERS[0]))?,
+        limit: arguments.count("max_results", limits::RESULTS_DEFAULT),
+    };
+    let basis = Basis::at(sql.version()).on(tags::nodes());
+    Ok((answer(query::run(sql, &query, arguments.text("cursor"), now)?), basis))
+}
+
+fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis)> {
+    const FIELDS: [Field; 6] =
+        [Field::Id, Field::EventType, Field::Content, Field::Confidence, Field::Session, Field::Created];
+    let latest = correcting::resolve(sql, id)?;
+    let result = json!({
+        "original_id": id.0,
+        "resolved_id": latest.id.0,
+        "is_latest": latest.id == id,
+        "latest": latest.show(&FIELDS, now),
+    });
+    let basis = Basis::at(sql.version())
+        .on(tags::node(id))
+        .on(tags::node(latest.id))
+        .on(tags::bulk())
+        .on(tags::nodes());
+    Ok((answer(result).link(latest.id.uri(), format!("Node {}", latest.id)), basis))
+}
+
+fn traverse(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+    let plan = Plan {
+        start: arguments.node("start_id")?,
+        ways: arguments.ways("forward")?,
+        max_depth: arguments.count("max_depth", 5),
+        min_confidence: arguments.number("min_confidence").unwrap_or(0.0),
+        wanted: 0,
+    };
+    let list = format!("amem traverse {plan:?}");
+    let offset = walk::offset(&list, arguments.text("cursor"))?;
+    let limit = arguments.count("max_results", limits::RESULTS_DEFAULT);
+    let window = walk::window(sql, plan, &list, offset, limit)?;
+    let basis = window.rests_on(Basis::at(sql.version()));
+    Ok((
+        answer(walk::traversal(plan.start, &window, now))
+            .link(plan.start.uri(), format!("Node {}", plan.start)),
+        basis,
+    ))
+}
+
+fn context(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+    let center = arguments.node("node_id")?;
+    let depth = arguments.count("depth", walk::DEPTH_DEFAULT);
+    let offset = walk::offset(&Neighbourhood::list(center, depth), arguments.text("cursor"))?;
+    let found = Neighbourhood::around(sql, center, depth, offset)?;
+    let basis = found.rests_on(Basis::at(sql.version()));
+    let uri = format!("{}/neighborhood?depth={depth}", center.uri());
+    Ok((answer(found.document(now)).link(uri, format!("Neighborhood of node {center}")), basis))
+}
+
+fn causal(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+    let root = arguments.node("node_id")?;
+    let plan = Plan {
+        start: root,
+        ways: Ways::dependents(),
+        max_depth: arguments.count("max_depth", 5),
+        min_confidence: 0.0,
+        wanted: 0,
+    };
+    let list = format!("amem causal {root} {}", plan.max_depth);
+    // The walk counts the root, the answer does not.
+    let offset = walk::offset(&list, arguments.text("cursor"))?.max(1);
+    let window = walk::window(sql, plan, &list, offset, arguments.count("max_results", 100))?;
+    let basis = window.rests_on(Basis::at(sql.version()));
+    Ok((answer(walk::causal(root, &window, now)).link(root.uri(), format!("Node {root}")), basis))
+}
+
+fn path(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+    const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
+    let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
+    let found = walk::path(sql, from, to, arguments.ways("both")?, arguments.count("max_depth", 10))?;
+    let basis = Basis::at(sql.version()).on(tags::stats()).on(tags::nodes());
+    let mut result = json!({"from_id": from.0, "to_id": to.0, "found": false});
+    let Some(fields) = result.as_object_mut() else { return Ok((answer(result), basis)) };
+    match found {
+        Path::Found { nodes, edges } => {
+            let known = node::find_many(sql, &nodes)?;
+            let shown = nodes.iter().filter_map(|id| known.get(id)).map(|node| node.show(&FIELDS, now));
+            fields.insert("found".into(), true.into());
+            fields.insert("length".into(), edges.len().into());
+            fields.insert("nodes".into(), shown.map(Value::Object).collect());
+            fields.insert("edges".into(), edges.iter().map(Edge::show).collect());
+        }
+        Path::None => {}
+        Path::GaveUp => {
+            let message =
+                format!("The search visited {} nodes and gave up; name edge_types", limits::WALK_VISITED);
+            fields.insert("exhausted".into(), true.into());
+            fields.insert("message".into(), message.into());
+        }
+    }
+    Ok((answer(result), basis))
+}
+
+fn range(arguments: &Arguments, name: &str) -> Result<Range> {
+    let Some(Value::Object(range)) = arguments.0.get(name) else {
+        return Err(invalid(name, "must be an object"));
+    };
+    let range = Arguments(range.clone());
+    Ok(match range.text("type") {
+        Some("time_window") => Range::Window {
+            start: range.micros("start").unwrap_or(0),
+            end: range.micros("end").unwrap_or(i64::MAX),
+        },
+        Some("session") => Range::Sessions(range.session("session_id")?.into_iter().collect()),
+        Some("sessions") => Range::Sessions(range.sessions("session_ids")?),
+        _ => return Err(invalid(name, "must have a type")),
+    })
+}

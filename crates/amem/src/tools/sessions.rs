@@ -1,0 +1,121 @@
+//! The tools about sessions: start one, end one, come back.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Result, Tool};
+use serde_json::{Value, json};
+
+use super::arguments::Arguments;
+use super::{answer, input, read, string, unknown, whole, write};
+use crate::refusal::invalid;
+use crate::{Amem, adding, limits, micros, resume, routes, sitting, tags};
+
+pub(super) fn tools() -> Vec<Tool> {
+    let id = |description: &str| json!({"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": description});
+    vec![
+        Tool::new(
+            "session_start",
+            "Start a session",
+            "Starts a session, or opens an earlier one again. What you add from then on belongs to it.",
+            input(
+                &[
+                    ("session_id", id("The next free one unless given")),
+                    ("metadata", json!({"type": "object", "description": "Kept with the session"})),
+                ],
+                &[],
+            ),
+            routes::MEMORY_WRITE,
+            Effect::Creates,
+        ),
+        Tool::new(
+            "session_end",
+            "End a session",
+            "Ends a session and stores an episode that sums it up, with all its memories as parts.",
+            input(
+                &[
+                    ("session_id", id("Your current one unless given")),
+                    ("summary", string("What the episode says")),
+                    ("create_episode", json!({"type": "boolean", "default": true})),
+                ],
+                &[],
+            ),
+            routes::MEMORY_WRITE,
+            Effect::Creates,
+        ),
+        Tool::new(
+            "memory_session_resume",
+            "Resume",
+            "Call this first: loads the last episode and the newest decisions, facts, inferences and skills.",
+            input(&[("limit", whole(1, limits::RESUME_MEMORIES, 15))], &[]),
+            routes::MEMORY_READ,
+            Effect::Reads,
+        ),
+    ]
+}
+
+pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+    let arguments = Arguments(call.arguments.clone());
+    let subject = call.caller.subject.clone();
+    match call.tool.name {
+        "session_start" => {
+            let id = arguments.session("session_id")?;
+            let metadata = metadata(&arguments)?;
+            write(amem, call, move |tx| {
+                let started = sitting::start(tx, &subject, id, metadata.as_deref())?;
+                tx.output("session_id", started.session.0);
+                let result = json!({
+                    "session_id": started.session.0,
+                    "previous_session": started.previous.map(|id| id.0),
+                    "total_sessions": started.sessions,
+                    "last_episode": resume::last_episode(tx)?,
+                    "message": format!("Session {} started", started.session),
+                });
+                Ok(answer(result).link(started.session.uri(), format!("Session {}", started.session)))
+            })
+            .await
+        }
+        "session_end" => {
+            let id = arguments.session("session_id")?;
+            let with_episode = arguments.truth("create_episode", true);
+            let summary = arguments.text("summary").map(str::to_owned);
+            if let Some(summary) = &summary {
+                adding::check_content("summary", summary)?;
+            }
+            write(amem, call, move |tx| {
+                let ended = sitting::end(tx, &subject, id, with_episode, summary.as_deref())?;
+                tx.output("session_id", ended.session.0);
+                let mut output = answer(json!({
+                    "session_id": ended.session.0,
+                    "episode_node_id": ended.episode.map(|id| id.0),
+                    "summary": ended.summary,
+                    "node_count": ended.node_count,
+                    "nodes_linked": ended.linked,
+                }));
+                if let Some(episode) = ended.episode {
+                    tx.output("node_id", episode.0);
+                    output = output.link(episode.uri(), format!("Node {episode}"));
+                }
+                Ok(output.link(ended.session.uri(), format!("Session {}", ended.session)))
+            })
+            .await
+        }
+        "memory_session_resume" => {
+            let limit = arguments.count("limit", 15);
+            read(amem, call.caller, move |sql| {
+                let found = resume::resume(sql, &subject, limit, micros::now())?;
+                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::sessions());
+                Ok((answer(found).link("amem://graph/important", "Important Nodes"), basis))
+            })
+            .await
+        }
+        name => Err(unknown(name)),
+    }
+}
+
+fn metadata(arguments: &Arguments) -> Result<Option<String>> {
+    let Some(metadata @ Value::Object(_)) = arguments.0.get("metadata") else { return Ok(None) };
+    let text = metadata.to_string();
+    if text.len() > limits::METADATA_BYTES {
+        return Err(invalid("metadata", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
+    }
+    Ok(Some(text))
+}
