@@ -45,8 +45,8 @@ impl World {
 }
 
 fn main() {
-    let sizes = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
-    let nodes: usize = sizes.last().unwrap_or(100_000);
+    let mut sizes = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
+    let nodes: usize = sizes.next_back().unwrap_or(100_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(measure(nodes));
 }

@@ -83,7 +83,7 @@ pub const RESOLVE_HOPS: usize = 1_000;
 pub const TEMPORAL_VISITED: usize = 5_000;
 
 /// Nodes that one page of the quality report looks at.
-pub const QUALITY_VISITED: usize = 5_000;
+pub const QUALITY_VISITED: usize = 2_000;
 
 /// Examples of one kind in the quality report.
 pub const QUALITY_EXAMPLES: usize = 200;

@@ -62,6 +62,11 @@ impl Query {
             && (self.order != Order::MostImportant || node.superseded_by.is_none())
     }
 
+    /// Whether it names neither types nor sessions.
+    fn is_open(&self) -> bool {
+        self.event_types.is_empty() && self.sessions.is_empty()
+    }
+
     /// The name under which its cursors are sealed: a cursor of one question is none of another.
     fn list(&self) -> String {
         let asked = Query { limit: 0, ..self.clone() };
@@ -283,7 +288,9 @@ fn walked(sql: &mut dyn Sql, query: &Query, mut mark: Option<Mark>) -> Result<Fo
 /// The next rows of the order, within the bounds that its key has; and whether they are simply all nodes by falling id, among
 /// which those that were never read are wanted.
 fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(Vec<Row>, bool)> {
-    const STEP: i64 = limits::PAGE_STEP as i64;
+    // Without a filter the next rows are the page, and one more tells whether there are others.
+    let step =
+        if query.is_open() { (query.limit + 1).min(limits::PAGE_STEP) } else { limits::PAGE_STEP } as i64;
     let tenant = sql.tenant().clone();
     let columns = node::COLUMNS;
     let rows = match (query.order, mark) {
@@ -297,7 +304,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (created_at, id) < ($2, $3) \
                      AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5"
                 ),
-                params![tenant.as_str(), at, id, query.created_after, STEP],
+                params![tenant.as_str(), at, id, query.created_after, step],
             )?
         }
         (Order::HighestConfidence, mark) => {
@@ -310,7 +317,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
                      AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5"
                 ),
-                params![tenant.as_str(), confidence, id, query.min_confidence, STEP],
+                params![tenant.as_str(), confidence, id, query.min_confidence, step],
             )?
         }
         (_, mark) => {
@@ -324,7 +331,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                         "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
                          AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
                     ),
-                    params![tenant.as_str(), count, id, STEP],
+                    params![tenant.as_str(), count, id, step],
                 )?;
                 if !rows.is_empty() {
                     return Ok((rows, false));
@@ -336,7 +343,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                 &format!(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
                 ),
-                params![tenant.as_str(), below, STEP],
+                params![tenant.as_str(), below, step],
             )?;
             return Ok((rows, true));
         }

@@ -59,13 +59,15 @@ pub(crate) fn last_episode(sql: &mut dyn Sql) -> Result<Value> {
 fn newest(sql: &mut dyn Sql, event_type: EventType, confidence: f64, wanted: usize) -> Result<Vec<Node>> {
     let tenant = sql.tenant().clone();
     let (mut found, mut below, mut visited) = (Vec::new(), i64::MAX, 0);
+    // Most are sure enough; where they are not, ever more are looked at.
+    let mut step = wanted.clamp(4, limits::PAGE_STEP);
     while found.len() < wanted && visited < limits::RESUME_VISITED {
         let rows = sql.query(
             &format!(
                 "SELECT {} FROM amem_node WHERE tenant_id = $1 AND event_type = $2 AND id < $3 ORDER BY id DESC LIMIT $4",
                 node::COLUMNS
             ),
-            params![tenant.as_str(), event_type.number(), below, limits::PAGE_STEP as i64],
+            params![tenant.as_str(), event_type.number(), below, step as i64],
         )?;
         visited += rows.len();
         for row in &rows {
@@ -75,9 +77,10 @@ fn newest(sql: &mut dyn Sql, event_type: EventType, confidence: f64, wanted: usi
                 found.push(node);
             }
         }
-        if rows.len() < limits::PAGE_STEP {
+        if rows.len() < step {
             break;
         }
+        step = (step * 4).min(limits::PAGE_STEP);
     }
     Ok(found)
 }

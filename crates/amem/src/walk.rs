@@ -70,12 +70,11 @@ pub(crate) struct Walked {
     pub more: bool,
 }
 
-/// The edges of nodes, in the order in which a walk follows them, each with the end that it leads to.
-pub(crate) fn steps(
-    sql: &mut dyn Sql,
-    ids: &[NodeId],
-    ways: Ways,
-) -> Result<Vec<(NodeId, Vec<(NodeId, Edge)>)>> {
+/// A node's edges in the order in which a walk follows them, each with the end that it leads to.
+type Steps = Vec<(NodeId, Edge)>;
+
+/// The steps from each of these nodes.
+pub(crate) fn steps(sql: &mut dyn Sql, ids: &[NodeId], ways: Ways) -> Result<Vec<(NodeId, Steps)>> {
     let mut outgoing = edge::of_nodes(sql, ids, Side::Outgoing, ways.outgoing)?;
     let mut incoming = edge::of_nodes(sql, ids, Side::Incoming, ways.incoming)?;
     let steps = ids.iter().map(|id| {

@@ -62,6 +62,12 @@ impl From<i64> for Fact {
     }
 }
 
+impl From<u32> for Fact {
+    fn from(number: u32) -> Fact {
+        Fact::Number(number.into())
+    }
+}
+
 impl From<usize> for Fact {
     fn from(number: usize) -> Fact {
         Fact::Json(number.into())

@@ -65,7 +65,7 @@ fn make_tenants(stage: &Stage<'_>, plan: &Plan) -> Result<(), Failure> {
     // Another stream of numbers than the planner's, so that markers are no part of the schedule.
     let mut random = Random::new(plan.seed ^ 0x6d61_726b);
     for number in 0..plan.tenants {
-        let (name, marker) = (format!("t{number}"), format!("mark{number}x{:016x}", random.next()));
+        let (name, marker) = (format!("t{number}"), format!("mark{number}x{:016x}", random.draw()));
         stage.place.run(0, &["tenant", "add", &name])?;
         let lines = [
             json!({"kind": "organization", "id": ORGANIZATION, "name": format!("organization {marker}")}),

@@ -8,8 +8,8 @@ use quad_core::resolver::View;
 use quad_store::tenant;
 use serde_json::{Value, json};
 
-use super::Model;
 use super::operation::{Operation, operations, principal};
+use super::{Model, Reached};
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
 use crate::testing::{World, worlds};
@@ -221,7 +221,7 @@ impl Model {
         world: &World,
         tenant: &TenantId,
         mut arguments: Value,
-        expected: &[(i64, usize, Option<(i64, i64, EdgeType)>)],
+        expected: &[Reached],
     ) {
         arguments["max_results"] = 4.into();
         let found = pages(world, tenant, "memory_traverse", arguments.clone(), "visited").await;

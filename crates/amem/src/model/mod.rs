@@ -44,6 +44,9 @@ pub(super) struct ModelSession {
 
 type Key = (i64, i64, EdgeType);
 
+/// A node that a walk reached, how deep, and along which edge.
+type Reached = (i64, usize, Option<Key>);
+
 /// The graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
@@ -165,7 +168,7 @@ impl Model {
         ways: &dyn Fn(bool, EdgeType) -> bool,
         max_depth: usize,
         min_confidence: f64,
-    ) -> Vec<(i64, usize, Option<Key>)> {
+    ) -> Vec<Reached> {
         let mut found = vec![(start, 0, None)];
         let mut seen = BTreeSet::from([start]);
         let mut next = 0;

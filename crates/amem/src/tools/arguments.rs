@@ -12,20 +12,20 @@ use crate::session::SessionId;
 use crate::walk::Ways;
 
 /// The arguments of a call, or of one part of it.
-#[derive(Clone, Debug)]
-pub(super) struct Arguments(pub(super) Map<String, Value>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arguments<'a>(pub(super) &'a Map<String, Value>);
 
-impl Arguments {
+impl<'a> Arguments<'a> {
     /// An argument; null is as good as nothing.
-    fn get(&self, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.get(name)?.as_str()
     }
 
-    pub(super) fn required_text(&self, name: &str) -> Result<&str> {
+    pub(super) fn required_text(&self, name: &str) -> Result<&'a str> {
         self.text(name).ok_or_else(|| invalid(name, "is required and must be text"))
     }
 
@@ -60,7 +60,7 @@ impl Arguments {
         self.whole(name).map(|time| i64::try_from(time).unwrap_or(i64::MAX))
     }
 
-    pub(super) fn list(&self, name: &str) -> &[Value] {
+    pub(super) fn list(&self, name: &str) -> &'a [Value] {
         self.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
@@ -121,7 +121,7 @@ impl Arguments {
     }
 
     /// A reason, short enough for an audit event.
-    pub(super) fn reason(&self) -> Result<Option<&str>> {
+    pub(super) fn reason(&self) -> Result<Option<&'a str>> {
         match self.text("reason") {
             Some(reason) if reason.chars().count() > limits::REASON_CHARS => {
                 Err(invalid("reason", format!("has at most {} characters", limits::REASON_CHARS)))
@@ -153,14 +153,14 @@ mod tests {
 
     use super::*;
 
-    fn arguments(value: Value) -> Arguments {
-        Arguments(value.as_object().unwrap().clone())
+    fn arguments(value: &Value) -> Arguments<'_> {
+        Arguments(value.as_object().unwrap())
     }
 
     #[test]
     fn whole_numbers_come_in_several_spellings() {
-        let sent =
-            arguments(json!({"a": 3, "b": 3.0, "c": 3.5, "d": -1, "e": u64::MAX, "f": 1e300, "g": null}));
+        let sent = json!({"a": 3, "b": 3.0, "c": 3.5, "d": -1, "e": u64::MAX, "f": 1e300, "g": null});
+        let sent = arguments(&sent);
         assert_eq!(sent.whole("a"), Some(3));
         assert_eq!(sent.whole("b"), Some(3));
         for none in ["c", "d", "f", "g", "h"] {
@@ -172,9 +172,8 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_vocabulary() {
-        let sent = arguments(
-            json!({"event_types": ["FACT", "fact", "skill"], "bad": ["bogus"], "edge_types": ["derived_from"]}),
-        );
+        let sent = json!({"event_types": ["FACT", "fact", "skill"], "bad": ["bogus"], "edge_types": ["derived_from"]});
+        let sent = arguments(&sent);
         assert_eq!(sent.event_types("event_types").unwrap(), [EventType::Fact, EventType::Skill]);
         assert_eq!(sent.event_types("bad").unwrap_err().code(), "VALIDATION_ERROR");
         let ways = sent.ways("both").unwrap();

@@ -157,23 +157,23 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
-    let arguments = Arguments(call.arguments);
+    let sent = call.arguments;
     let subject = call.caller.subject.clone();
     let name = call.tool.name;
     read(amem, call.caller, move |sql| {
         let now = micros::now();
+        let arguments = Arguments(&sent);
         match name {
-            "memory_query" => run_query(sql, &arguments, now),
+            "memory_query" => run_query(sql, arguments, now),
             "memory_resolve" => resolve(sql, arguments.node("node_id")?, now),
-            "memory_traverse" => traverse(sql, &arguments, now),
-            "memory_context" => context(sql, &arguments, now),
-            "memory_causal" => causal(sql, &arguments, now),
-            "memory_path" => path(sql, &arguments, now),
+            "memory_traverse" => traverse(sql, arguments, now),
+            "memory_context" => context(sql, arguments, now),
+            "memory_causal" => causal(sql, arguments, now),
+            "memory_path" => path(sql, arguments, now),
             "memory_temporal" => {
-                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::stats());
-                let (first, second) = (range(&arguments, "range_a")?, range(&arguments, "range_b")?);
+                let (first, second) = (range(arguments, "range_a")?, range(arguments, "range_b")?);
                 let found = temporal::compare(sql, &first, &second, arguments.text("cursor"), now)?;
-                Ok((answer(found), basis))
+                Ok((answer(found), any_node(sql)))
             }
             "memory_quality" => {
                 let thresholds = Thresholds {
@@ -181,8 +181,8 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
                     stale_decay: arguments.number("stale_decay_threshold").unwrap_or(0.2),
                     examples: arguments.count("max_examples", 20),
                 };
-                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::stats());
-                Ok((answer(quality::report(sql, thresholds, arguments.text("cursor"), now)?), basis))
+                let report = quality::report(sql, thresholds, arguments.text("cursor"), now)?;
+                Ok((answer(report), any_node(sql)))
             }
             "memory_stats" => {
                 let mut document = stats::read(sql)?.document();
@@ -199,7 +199,12 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     .await
 }
 
-fn run_query(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+/// What an answer rests on that may show any node.
+fn any_node(sql: &mut dyn Sql) -> Basis {
+    Basis::at(sql.version()).on(tags::nodes())
+}
+
+fn run_query(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     let query = Query {
         event_types: arguments.event_types("event_types")?,
         sessions: arguments.sessions("session_ids")?,
@@ -210,8 +215,8 @@ fn run_query(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(Tool
         order: Order::expect(arguments.text("sort_by").unwrap_or(query::ORDERS[0]))?,
         limit: arguments.count("max_results", limits::RESULTS_DEFAULT),
     };
-    let basis = Basis::at(sql.version()).on(tags::nodes());
-    Ok((answer(query::run(sql, &query, arguments.text("cursor"), now)?), basis))
+    let found = query::run(sql, &query, arguments.text("cursor"), now)?;
+    Ok((answer(found), any_node(sql)))
 }
 
 fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis)> {
@@ -232,7 +237,7 @@ fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis
     Ok((answer(result).link(latest.id.uri(), format!("Node {}", latest.id)), basis))
 }
 
-fn traverse(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+fn traverse(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     let plan = Plan {
         start: arguments.node("start_id")?,
         ways: arguments.ways("forward")?,
@@ -252,7 +257,7 @@ fn traverse(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolO
     ))
 }
 
-fn context(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+fn context(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     let center = arguments.node("node_id")?;
     let depth = arguments.count("depth", walk::DEPTH_DEFAULT);
     let offset = walk::offset(&Neighbourhood::list(center, depth), arguments.text("cursor"))?;
@@ -262,7 +267,7 @@ fn context(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOu
     Ok((answer(found.document(now)).link(uri, format!("Neighborhood of node {center}")), basis))
 }
 
-fn causal(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+fn causal(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     let root = arguments.node("node_id")?;
     let plan = Plan {
         start: root,
@@ -279,7 +284,7 @@ fn causal(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOut
     Ok((answer(walk::causal(root, &window, now)).link(root.uri(), format!("Node {root}")), basis))
 }
 
-fn path(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutput, Basis)> {
+fn path(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
     let found = walk::path(sql, from, to, arguments.ways("both")?, arguments.count("max_depth", 10))?;
@@ -306,11 +311,11 @@ fn path(sql: &mut dyn Sql, arguments: &Arguments, now: i64) -> Result<(ToolOutpu
     Ok((answer(result), basis))
 }
 
-fn range(arguments: &Arguments, name: &str) -> Result<Range> {
-    let Some(Value::Object(range)) = arguments.0.get(name) else {
+fn range(arguments: Arguments<'_>, name: &str) -> Result<Range> {
+    let Some(Value::Object(range)) = arguments.get(name) else {
         return Err(invalid(name, "must be an object"));
     };
-    let range = Arguments(range.clone());
+    let range = Arguments(range);
     Ok(match range.text("type") {
         Some("time_window") => Range::Window {
             start: range.micros("start").unwrap_or(0),

@@ -141,12 +141,13 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
-    let arguments = Arguments(call.arguments.clone());
+pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
+    let sent = std::mem::take(&mut call.arguments);
+    let arguments = Arguments(&sent);
     let subject = call.caller.subject.clone();
     match call.tool.name {
         "memory_add" => {
-            let new = vec![new_node(&arguments)?];
+            let new = vec![new_node(arguments)?];
             write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, event_type) = first(&added, &new);
@@ -159,7 +160,7 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
         }
         "memory_add_many" => {
             let parts = arguments.list("nodes").iter().map(|node| match node {
-                Value::Object(node) => new_node(&Arguments(node.clone())),
+                Value::Object(node) => new_node(Arguments(node)),
                 _ => Err(invalid("nodes", "must be objects")),
             });
             let new = parts.collect::<Result<Vec<NewNode>>>()?;
@@ -240,7 +241,7 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
             .await
         }
         "conversation_log" => {
-            let new = vec![conversation(&arguments)?];
+            let new = vec![conversation(arguments)?];
             write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, _) = first(&added, &new);
@@ -260,7 +261,7 @@ fn first(added: &Added, new: &[NewNode]) -> (crate::node::NodeId, EventType) {
     (id, new.first().map_or(EventType::Fact, |new| new.event_type))
 }
 
-fn new_node(arguments: &Arguments) -> Result<NewNode> {
+fn new_node(arguments: Arguments<'_>) -> Result<NewNode> {
     let content = arguments.required_text("content")?;
     adding::check_content("content", content)?;
     Ok(NewNode {
@@ -274,7 +275,7 @@ fn new_node(arguments: &Arguments) -> Result<NewNode> {
 
 fn new_edge(value: &Value) -> Result<NewEdge> {
     let Value::Object(edge) = value else { return Err(invalid("edges", "must be objects")) };
-    let edge = Arguments(edge.clone());
+    let edge = Arguments(edge);
     let target = match (edge.whole("target_id"), edge.whole("target_index")) {
         (Some(id), None) => Target::Node(crate::node::NodeId::of(id)),
         (None, Some(position)) => Target::Position(usize::try_from(position).unwrap_or(usize::MAX)),
@@ -288,7 +289,7 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
 }
 
 /// A vector that can be compared: of the right length, of finite numbers, not all zero.
-fn vector(arguments: &Arguments) -> Result<Option<Vec<f32>>> {
+fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     let numbers = arguments.list("feature_vec");
     if numbers.is_empty() {
         return Ok(None);
@@ -308,7 +309,7 @@ fn vector(arguments: &Arguments) -> Result<Option<Vec<f32>>> {
 }
 
 /// A turn of a conversation as a node: a word that marks it, then JSON.
-fn conversation(arguments: &Arguments) -> Result<NewNode> {
+fn conversation(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
         return Err(invalid("user_message", "this or agent_response is needed"));

@@ -52,13 +52,14 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
-    let arguments = Arguments(call.arguments.clone());
+pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
+    let sent = std::mem::take(&mut call.arguments);
+    let arguments = Arguments(&sent);
     let subject = call.caller.subject.clone();
     match call.tool.name {
         "session_start" => {
             let id = arguments.session("session_id")?;
-            let metadata = metadata(&arguments)?;
+            let metadata = metadata(arguments)?;
             write(amem, call, move |tx| {
                 let started = sitting::start(tx, &subject, id, metadata.as_deref())?;
                 tx.output("session_id", started.session.0);
@@ -111,8 +112,8 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     }
 }
 
-fn metadata(arguments: &Arguments) -> Result<Option<String>> {
-    let Some(metadata @ Value::Object(_)) = arguments.0.get("metadata") else { return Ok(None) };
+fn metadata(arguments: Arguments<'_>) -> Result<Option<String>> {
+    let Some(metadata @ Value::Object(_)) = arguments.get("metadata") else { return Ok(None) };
     let text = metadata.to_string();
     if text.len() > limits::METADATA_BYTES {
         return Err(invalid("metadata", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));

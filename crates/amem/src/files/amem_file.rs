@@ -1,0 +1,297 @@
+//! The original's `.amem`, version 1: a header, tables of nodes and edges, compressed texts, vectors.
+//!
+//! ```text
+//! header  64 bytes: "AMEM", version, dimension, flags (u32); node and edge counts (u64);
+//!                   where nodes, edges, texts and vectors begin (u64)
+//! node    72 bytes: id u64 @0, type u8 @8, created u64 @12, session u32 @20, confidence f32 @24, accesses u32 @28,
+//!                   last access u64 @32, decay f32 @40, text offset u64 @44 and length u32 @52,
+//!                   first edge u64 @56 and edge count u16 @64
+//! edge    32 bytes: source u64, target u64, type u8 @16, weight f32 @20, created u64 @24; by source and target
+//! text    an LZ4 block behind its plain size (u32); vector: dimension × f32
+//! ```
+//! Little-endian throughout. What follows the vectors are indexes that can be made again: they are neither read nor
+//! written. The format has no place for who made a node, nor for sessions; vectors of other dimensions than ours and
+//! those that are all zeros are left out.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use quad_core::Result;
+
+use super::fault;
+use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
+use super::limits::{CONTENT_BYTES, DIMENSIONS};
+use super::window::{Record, Window};
+
+pub(crate) const HEADER_BYTES: u64 = 64;
+pub(crate) const NODE_BYTES: u64 = 72;
+pub(crate) const EDGE_BYTES: u64 = 32;
+pub(crate) const MAGIC: &[u8; 4] = b"AMEM";
+pub(crate) const VERSION: u32 = 1;
+
+/// The longest compressed text: LZ4 grows what it cannot shrink by one in 255 and some bytes, and is preceded by a size.
+const COMPRESSED_BYTES: usize = CONTENT_BYTES + CONTENT_BYTES / 10 + 24;
+
+/// Reads a file: first all nodes, then all edges, with memory for one window of each part and for the ids.
+pub struct AmemReader<R> {
+    file: R,
+    file_bytes: u64,
+    header: Header,
+    nodes: Window,
+    edges: Window,
+    contents: Window,
+    vectors: Window,
+    /// Ids of the nodes that were read, ascending, to check the edges by.
+    ids: Vec<u64>,
+    next_node: u64,
+    next_edge: u64,
+    vectors_left_out: u64,
+    failed: bool,
+}
+
+struct Header {
+    dimension: u64,
+    node_count: u64,
+    edge_count: u64,
+    nodes_at: u64,
+    edges_at: u64,
+    contents_at: u64,
+    vectors_at: u64,
+}
+
+impl<R: Read + Seek> AmemReader<R> {
+    /// Reads and checks the header, and that all it promises fits into the file.
+    pub fn open(mut file: R) -> Result<AmemReader<R>> {
+        let file_bytes = file.seek(SeekFrom::End(0)).map_err(fault::io)?;
+        let mut window = Window::default();
+        let header = Record(window.get(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
+        if !header.0.starts_with(MAGIC) {
+            return Err(fault::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
+        }
+        if header.u32(4) != VERSION {
+            let found = header.u32(4);
+            return Err(fault::at_byte(4, format!("version {found} of the format; only {VERSION} is known")));
+        }
+        let header = Header {
+            dimension: u64::from(header.u32(8)),
+            node_count: header.u64(16),
+            edge_count: header.u64(24),
+            nodes_at: header.u64(32),
+            edges_at: header.u64(40),
+            contents_at: header.u64(48),
+            vectors_at: header.u64(56),
+        };
+        header.check(file_bytes)?;
+        Ok(AmemReader {
+            file,
+            file_bytes,
+            header,
+            nodes: Window::default(),
+            edges: Window::default(),
+            contents: Window::default(),
+            vectors: Window::default(),
+            ids: Vec::new(),
+            next_node: 0,
+            next_edge: 0,
+            vectors_left_out: 0,
+            failed: false,
+        })
+    }
+
+    /// How many nodes the file has.
+    pub fn node_count(&self) -> u64 {
+        self.header.node_count
+    }
+
+    /// How many edges the file has.
+    pub fn edge_count(&self) -> u64 {
+        self.header.edge_count
+    }
+
+    /// How many vectors were left out so far, since they are no directions in our dimension. Zeros, which the original
+    /// writes where there is none, do not count.
+    pub fn vectors_left_out(&self) -> u64 {
+        self.vectors_left_out
+    }
+
+    fn read_node(&mut self) -> Result<NodeItem> {
+        let at = self.header.nodes_at + self.next_node * NODE_BYTES;
+        let record = Record(self.nodes.get(&mut self.file, self.file_bytes, at, NODE_BYTES as usize)?);
+        let id = record.u64(0);
+        // The same bound as the graph's own ids have in the database.
+        if i64::try_from(id).is_err() {
+            return Err(fault::at_byte(at, format!("{id} is too large for a node's id")));
+        }
+        if self.ids.last().is_some_and(|last| *last >= id) {
+            return Err(fault::at_byte(
+                at,
+                format!("node {id} comes after a node with an id that is not less"),
+            ));
+        }
+        let event_type = record.u8(8);
+        if usize::from(event_type) >= EVENT_TYPES.len() {
+            return Err(fault::at_byte(at + 8, format!("{event_type} is no event type")));
+        }
+        let (session_id, access_count) = (record.u32(20), record.u32(28));
+        let created_at = time(&record, at, 12)?;
+        let last_accessed = time(&record, at, 32)?;
+        let confidence = share(&record, at, 24)?;
+        let (content_at, compressed) = (record.u64(44), record.u32(52));
+        let content = self.read_content(at, content_at, compressed)?;
+        let vector = self.read_vector()?;
+        self.ids.push(id);
+        self.next_node += 1;
+        let created_by = None;
+        Ok(NodeItem {
+            id,
+            event_type,
+            session_id,
+            created_at,
+            confidence,
+            access_count,
+            last_accessed,
+            created_by,
+            content,
+            vector,
+        })
+    }
+
+    fn read_content(&mut self, at: u64, offset: u64, compressed: u32) -> Result<String> {
+        if compressed == 0 {
+            return Ok(String::new());
+        }
+        let length = compressed as usize;
+        if length > COMPRESSED_BYTES {
+            return Err(fault::at_byte(
+                at + 52,
+                format!("a compressed text of {length} bytes is longer than any can be"),
+            ));
+        }
+        let begin = self.header.contents_at.checked_add(offset).ok_or_else(|| {
+            fault::at_byte(at + 44, format!("a text should begin {offset} bytes into the texts"))
+        })?;
+        let bytes = self.contents.get(&mut self.file, self.file_bytes, begin, length)?;
+        let Some((size, block)) = bytes.split_first_chunk::<4>() else {
+            return Err(fault::at_byte(
+                begin,
+                format!("a compressed text of {length} bytes has no room for its size"),
+            ));
+        };
+        let size = u32::from_le_bytes(*size) as usize;
+        if size > CONTENT_BYTES {
+            return Err(fault::at_byte(
+                begin,
+                format!("a text of {size} bytes; {CONTENT_BYTES} are the most"),
+            ));
+        }
+        let plain = lz4_flex::block::decompress(block, size)
+            .map_err(|error| fault::at_byte(begin + 4, format!("a text cannot be decompressed: {error}")))?;
+        if plain.len() != size {
+            let found = plain.len();
+            return Err(fault::at_byte(begin, format!("a text should have {size} bytes and has {found}")));
+        }
+        String::from_utf8(plain)
+            .map_err(|error| fault::at_byte(begin, format!("a text is not UTF-8: {error}")))
+    }
+
+    fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
+        if self.header.dimension != DIMENSIONS as u64 {
+            // Counted only if there is something in them; but of other dimensions it is not even read.
+            self.vectors_left_out += u64::from(self.header.dimension > 0);
+            return Ok(None);
+        }
+        let length = DIMENSIONS * 4;
+        let at = self.header.vectors_at + self.next_node * length as u64;
+        let bytes = self.vectors.get(&mut self.file, self.file_bytes, at, length)?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        let vector: Vec<f32> = numbers.iter().map(|number| f32::from_le_bytes(*number)).collect();
+        if vector.iter().all(|number| *number == 0.0) {
+            return Ok(None);
+        }
+        if !item::is_usable(&vector) {
+            self.vectors_left_out += 1;
+            return Ok(None);
+        }
+        Ok(Some(vector))
+    }
+
+    fn read_edge(&mut self) -> Result<EdgeItem> {
+        let at = self.header.edges_at + self.next_edge * EDGE_BYTES;
+        let record = Record(self.edges.get(&mut self.file, self.file_bytes, at, EDGE_BYTES as usize)?);
+        let (source_id, target_id, edge_type) = (record.u64(0), record.u64(8), record.u8(16));
+        for (id, place) in [(source_id, 0), (target_id, 8)] {
+            if self.ids.binary_search(&id).is_err() {
+                return Err(fault::at_byte(
+                    at + place,
+                    format!("an edge at node {id}, which the file does not have"),
+                ));
+            }
+        }
+        if source_id == target_id {
+            return Err(fault::at_byte(at, format!("an edge from node {source_id} to itself")));
+        }
+        if usize::from(edge_type) >= EDGE_TYPES.len() {
+            return Err(fault::at_byte(at + 16, format!("{edge_type} is no edge type")));
+        }
+        let weight = share(&record, at, 20)?;
+        let created_at = time(&record, at, 24)?;
+        self.next_edge += 1;
+        Ok(EdgeItem { source_id, target_id, edge_type, weight, created_at })
+    }
+}
+
+impl<R: Read + Seek> Iterator for AmemReader<R> {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        if self.failed {
+            return None;
+        }
+        let read = if self.next_node < self.header.node_count {
+            self.read_node().map(Item::Node)
+        } else if self.next_edge < self.header.edge_count {
+            self.read_edge().map(Item::Edge)
+        } else {
+            return None;
+        };
+        self.failed = read.is_err();
+        Some(read)
+    }
+}
+
+impl Header {
+    fn check(&self, file_bytes: u64) -> Result<()> {
+        let fits = |place: u64, what: &str, at: u64, count: u64, each: u64| {
+            let end = count.checked_mul(each).and_then(|bytes| at.checked_add(bytes));
+            match end {
+                Some(end) if end <= file_bytes && at >= HEADER_BYTES => Ok(()),
+                _ => Err(fault::at_byte(
+                    place,
+                    format!(
+                        "{count} {what} of {each} bytes at byte {at} do not fit into a file of {file_bytes}"
+                    ),
+                )),
+            }
+        };
+        fits(32, "nodes", self.nodes_at, self.node_count, NODE_BYTES)?;
+        fits(40, "edges", self.edges_at, self.edge_count, EDGE_BYTES)?;
+        fits(48, "texts", self.contents_at, 0, 0)?;
+        // The dimension is 32 bits wide, so this product is not too large.
+        fits(56, "vectors", self.vectors_at, self.node_count, self.dimension * 4)
+    }
+}
+
+/// A time in microseconds.
+fn time(record: &Record<'_>, at: u64, place: usize) -> Result<i64> {
+    let time = record.u64(place);
+    i64::try_from(time).map_err(|_| fault::at_byte(at + place as u64, format!("{time} µs is no time")))
+}
+
+/// A number from 0 to 1. What is beyond is cut, as the original does it.
+fn share(record: &Record<'_>, at: u64, place: usize) -> Result<f64> {
+    let share = record.f32(place);
+    if !share.is_finite() {
+        return Err(fault::at_byte(at + place as u64, format!("{share} is no number from 0 to 1")));
+    }
+    // The shortest decimal that means this float: 0.95, not 0.949999988079071.
+    Ok(share.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(share)))
+}

@@ -1,0 +1,166 @@
+//! Writing the original's `.amem`; its layout is described where it is [read](super::amem_file).
+
+use std::io::{Seek, SeekFrom, Write};
+
+use quad_core::Result;
+
+use super::amem_file::{EDGE_BYTES, HEADER_BYTES, MAGIC, NODE_BYTES, VERSION};
+use super::fault;
+use super::item::{self, EdgeItem, NodeItem};
+use super::limits::DIMENSIONS;
+
+/// Writes a file. `nodes` and `edges` give the items anew each time that they are called, once for each part of the file:
+/// they are read again rather than held. Both must give the same each time: nodes by id, edges by source and target.
+/// Decay scores are those of `now`, in microseconds since 1970.
+pub fn write_amem<W, N, E>(
+    mut out: W,
+    now: i64,
+    mut nodes: impl FnMut() -> Result<N>,
+    mut edges: impl FnMut() -> Result<E>,
+) -> Result<()>
+where
+    W: Write + Seek,
+    N: Iterator<Item = Result<NodeItem>>,
+    E: Iterator<Item = Result<EdgeItem>>,
+{
+    let mut out_degrees = Degrees::new(edges()?);
+    let (mut node_count, mut edge_count) = (0_u64, 0_u64);
+    for node in nodes()? {
+        node?;
+        node_count += 1;
+    }
+    for edge in edges()? {
+        edge?;
+        edge_count += 1;
+    }
+    let edges_at = HEADER_BYTES + node_count * NODE_BYTES;
+    let contents_at = edges_at + edge_count * EDGE_BYTES;
+
+    // Node records, while the lengths of the compressed texts add up.
+    out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(fault::io)?;
+    let mut content_bytes = 0_u64;
+    let mut first_edge = 0_u64;
+    let mut last_id = None;
+    for node in nodes()? {
+        let node = node?;
+        if last_id.is_some_and(|last| last >= node.id) {
+            return Err(quad_core::Error::internal("nodes to be written do not ascend"));
+        }
+        last_id = Some(node.id);
+        let compressed = lz4_flex::block::compress_prepend_size(node.content.as_bytes()).len() as u64;
+        let degree = out_degrees.of(node.id)?;
+        out.write_all(&node_record(&node, now, content_bytes, compressed, first_edge, degree))
+            .map_err(fault::io)?;
+        content_bytes += compressed;
+        first_edge += degree;
+    }
+    for edge in edges()? {
+        out.write_all(&edge_record(&edge?)).map_err(fault::io)?;
+    }
+    for node in nodes()? {
+        let compressed = lz4_flex::block::compress_prepend_size(node?.content.as_bytes());
+        out.write_all(&compressed).map_err(fault::io)?;
+    }
+    for node in nodes()? {
+        let mut bytes = [0_u8; DIMENSIONS * 4];
+        if let Some(vector) = node?.vector.filter(|vector| item::is_usable(vector)) {
+            for (place, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
+                *place = number.to_le_bytes();
+            }
+        }
+        out.write_all(&bytes).map_err(fault::io)?;
+    }
+    let mut header = [0_u8; HEADER_BYTES as usize];
+    put(&mut header, 0, *MAGIC);
+    put(&mut header, 4, VERSION.to_le_bytes());
+    put(&mut header, 8, (DIMENSIONS as u32).to_le_bytes());
+    put(&mut header, 16, node_count.to_le_bytes());
+    put(&mut header, 24, edge_count.to_le_bytes());
+    put(&mut header, 32, HEADER_BYTES.to_le_bytes());
+    put(&mut header, 40, edges_at.to_le_bytes());
+    put(&mut header, 48, contents_at.to_le_bytes());
+    put(&mut header, 56, (contents_at + content_bytes).to_le_bytes());
+    // Last, so that a file that was not finished is not taken for one.
+    out.seek(SeekFrom::Start(0)).map_err(fault::io)?;
+    out.write_all(&header).map_err(fault::io)?;
+    out.flush().map_err(fault::io)
+}
+
+/// How many edges leave each node, from edges that are sorted by their source.
+struct Degrees<E: Iterator> {
+    edges: std::iter::Peekable<E>,
+}
+
+impl<E: Iterator<Item = Result<EdgeItem>>> Degrees<E> {
+    fn new(edges: E) -> Degrees<E> {
+        Degrees { edges: edges.peekable() }
+    }
+
+    fn of(&mut self, id: u64) -> Result<u64> {
+        let mut degree = 0;
+        while let Some(edge) =
+            self.edges.next_if(|edge| edge.as_ref().map_or(true, |edge| edge.source_id <= id))
+        {
+            if edge?.source_id != id {
+                return Err(quad_core::Error::internal(
+                    "edges to be written are not sorted, or leave no node",
+                ));
+            }
+            degree += 1;
+        }
+        Ok(degree)
+    }
+}
+
+fn node_record(
+    node: &NodeItem,
+    now: i64,
+    content_at: u64,
+    compressed: u64,
+    first_edge: u64,
+    degree: u64,
+) -> [u8; 72] {
+    let mut record = [0; NODE_BYTES as usize];
+    put(&mut record, 0, node.id.to_le_bytes());
+    put(&mut record, 8, [node.event_type]);
+    put(&mut record, 12, node.created_at.max(0).to_le_bytes());
+    put(&mut record, 20, node.session_id.to_le_bytes());
+    put(&mut record, 24, (node.confidence as f32).to_le_bytes());
+    put(&mut record, 28, node.access_count.to_le_bytes());
+    put(&mut record, 32, node.last_accessed.max(0).to_le_bytes());
+    put(&mut record, 40, decay(node, now).to_le_bytes());
+    put(&mut record, 44, content_at.to_le_bytes());
+    put(&mut record, 52, (compressed as u32).to_le_bytes());
+    put(&mut record, 56, (first_edge * EDGE_BYTES).to_le_bytes());
+    put(&mut record, 64, u16::try_from(degree).unwrap_or(u16::MAX).to_le_bytes());
+    record
+}
+
+fn edge_record(edge: &EdgeItem) -> [u8; 32] {
+    let mut record = [0; EDGE_BYTES as usize];
+    put(&mut record, 0, edge.source_id.to_le_bytes());
+    put(&mut record, 8, edge.target_id.to_le_bytes());
+    put(&mut record, 16, [edge.edge_type]);
+    put(&mut record, 20, (edge.weight as f32).to_le_bytes());
+    put(&mut record, 24, edge.created_at.max(0).to_le_bytes());
+    record
+}
+
+/// The graph's own decay, for the original's field of that name.
+fn decay(node: &NodeItem, now: i64) -> f32 {
+    const DAY: f64 = 86_400e6;
+    let base = match node.event_type {
+        2 | 4 => 0.8,
+        5 => 0.6,
+        _ => 1.0,
+    };
+    let bonus = (1.0 + f64::from(node.access_count)).log2();
+    let days = now.saturating_sub(node.last_accessed) as f64 / DAY - bonus;
+    (base * (-0.01 * days).exp().min(1.0)) as f32
+}
+
+fn put<const N: usize>(record: &mut [u8], at: usize, bytes: [u8; N]) {
+    if let Some(place) = record.get_mut(at..at + N) {
+        place.copy_from_slice(&bytes);
+    }
+}

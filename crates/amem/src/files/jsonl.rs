@@ -1,0 +1,291 @@
+//! Our own format, which loses nothing: a header line, then one node, edge or session a line.
+//!
+//! ```text
+//! {"format":"quadrivium-memory","version":1}
+//! {"type":"node","id":0,"event_type":"fact","session_id":1,"created_at":1740700000000000,"confidence":0.95,…}
+//! {"type":"edge","source_id":1,"target_id":0,"edge_type":"caused_by","weight":0.9,"created_at":1740700000000000}
+//! {"type":"session","session_id":1,"started_at":1740700000000000}
+//! ```
+//! Decay scores and what supersedes what are not in it: the first follows from the accesses, the second from the edges.
+
+use std::io::{BufRead, Write};
+
+use quad_core::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::fault;
+use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
+use super::limits::CONTENT_BYTES;
+use super::lines::{Line, Lines};
+
+const FORMAT: &str = "quadrivium-memory";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct HeaderLine {
+    format: String,
+    version: u32,
+}
+
+#[derive(Deserialize)]
+struct TypeOnly<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: std::borrow::Cow<'a, str>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeLine<F> {
+    #[serde(rename = "type")]
+    kind: String,
+    id: u64,
+    event_type: String,
+    session_id: u32,
+    created_at: i64,
+    confidence: F,
+    access_count: u32,
+    last_accessed: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created_by: Option<String>,
+    content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vector: Option<Vec<f32>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EdgeLine<F> {
+    #[serde(rename = "type")]
+    kind: String,
+    source_id: u64,
+    target_id: u64,
+    edge_type: String,
+    weight: F,
+    created_at: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SessionLine {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    session: SessionItem,
+}
+
+/// Writes items as lines.
+pub struct JsonlWriter<W> {
+    out: W,
+}
+
+impl<W: Write> JsonlWriter<W> {
+    /// Begins a file with its header.
+    pub fn begin(mut out: W) -> Result<JsonlWriter<W>> {
+        write_line(&mut out, &HeaderLine { format: FORMAT.to_owned(), version: VERSION })?;
+        Ok(JsonlWriter { out })
+    }
+
+    /// Adds a line.
+    pub fn write(&mut self, item: &Item) -> Result<()> {
+        match item {
+            Item::Node(node) => write_line(
+                &mut self.out,
+                &NodeLine {
+                    kind: "node".to_owned(),
+                    id: node.id,
+                    event_type: name(&EVENT_TYPES, node.event_type)?,
+                    session_id: node.session_id,
+                    created_at: node.created_at,
+                    confidence: node.confidence,
+                    access_count: node.access_count,
+                    last_accessed: node.last_accessed,
+                    created_by: node.created_by.clone(),
+                    content: node.content.clone(),
+                    vector: node.vector.clone(),
+                },
+            ),
+            Item::Edge(edge) => write_line(
+                &mut self.out,
+                &EdgeLine {
+                    kind: "edge".to_owned(),
+                    source_id: edge.source_id,
+                    target_id: edge.target_id,
+                    edge_type: name(&EDGE_TYPES, edge.edge_type)?,
+                    weight: edge.weight,
+                    created_at: edge.created_at,
+                },
+            ),
+            Item::Session(session) => write_line(
+                &mut self.out,
+                &SessionLine { kind: "session".to_owned(), session: session.clone() },
+            ),
+        }
+    }
+
+    /// Ends the file.
+    pub fn finish(mut self) -> Result<W> {
+        self.out.flush().map_err(fault::io)?;
+        Ok(self.out)
+    }
+}
+
+fn write_line<W: Write, T: Serialize>(out: &mut W, line: &T) -> Result<()> {
+    let mut text = serde_json::to_vec(line).map_err(quad_core::Error::internal)?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(fault::io)
+}
+
+fn name(names: &[&str], number: u8) -> Result<String> {
+    let name = names.get(usize::from(number)).copied();
+    name.map(str::to_owned)
+        .ok_or_else(|| quad_core::Error::internal(format!("type number {number} has no name")))
+}
+
+/// Reads such a file. Ends with the first error, since a gap in a graph is no graph.
+pub struct JsonlReader<R> {
+    lines: Lines<R>,
+    /// Ids of the nodes that were read, ascending, to check the edges by.
+    ids: Vec<u64>,
+    failed: bool,
+}
+
+impl<R: BufRead> JsonlReader<R> {
+    /// Reads the header.
+    pub fn open(file: R) -> Result<JsonlReader<R>> {
+        let mut lines = Lines::new(file);
+        let header: Option<HeaderLine> = match lines.advance()? {
+            Some(Line::Text(text)) => serde_json::from_str(text).ok(),
+            _ => None,
+        };
+        match header {
+            Some(header) if header.format == FORMAT && header.version == VERSION => {}
+            Some(header) if header.format == FORMAT => {
+                let found = header.version;
+                return Err(fault::at_line(
+                    1,
+                    format!("version {found} of the format; only {VERSION} is known"),
+                ));
+            }
+            _ => {
+                return Err(fault::at_line(
+                    1,
+                    format!("there should be a header that names the format {FORMAT}"),
+                ));
+            }
+        }
+        Ok(JsonlReader { lines, ids: Vec::new(), failed: false })
+    }
+
+    fn read(&mut self) -> Result<Option<Item>> {
+        loop {
+            let line = self.lines.advance()?.map(|line| match line {
+                Line::Text(text) if text.trim().is_empty() => Ok(None),
+                Line::Text(text) => parse(text).map(Some),
+                Line::Unreadable(why) => Err(why.to_owned()),
+            });
+            let number = self.lines.number();
+            let Some(line) = line else { return Ok(None) };
+            let Some(item) = line.map_err(|why| fault::at_line(number, why))? else { continue };
+            self.check(&item).map_err(|why| fault::at_line(number, why))?;
+            return Ok(Some(item));
+        }
+    }
+
+    /// What one line alone cannot tell.
+    fn check(&mut self, item: &Item) -> Result<(), String> {
+        match item {
+            Item::Node(node) => {
+                if self.ids.last().is_some_and(|last| *last >= node.id) {
+                    return Err(format!("node {} comes after a node with an id that is not less", node.id));
+                }
+                self.ids.push(node.id);
+                Ok(())
+            }
+            Item::Edge(edge) => self.known(edge.source_id).and_then(|()| self.known(edge.target_id)),
+            Item::Session(session) => session.episode_id.map_or(Ok(()), |id| self.known(id)),
+        }
+    }
+
+    fn known(&self, id: u64) -> Result<(), String> {
+        self.ids.binary_search(&id).map(drop).map_err(|_| format!("node {id} is not in the lines before"))
+    }
+}
+
+impl<R: BufRead> Iterator for JsonlReader<R> {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        if self.failed {
+            return None;
+        }
+        let read = self.read().transpose()?;
+        self.failed = read.is_err();
+        Some(read)
+    }
+}
+
+fn parse(text: &str) -> Result<Item, String> {
+    let kind: TypeOnly<'_> = from_json(text)?;
+    match kind.kind.as_ref() {
+        "node" => from_json::<NodeLine<Box<RawValue>>>(text).and_then(node),
+        "edge" => from_json::<EdgeLine<Box<RawValue>>>(text).and_then(edge),
+        "session" => from_json::<SessionLine>(text).map(|line| Item::Session(line.session)),
+        other => Err(format!("{other:?} is neither node nor edge nor session")),
+    }
+}
+
+fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
+    if i64::try_from(line.id).is_err() {
+        return Err(format!("{} is too large for a node's id", line.id));
+    }
+    if line.content.len() > CONTENT_BYTES {
+        return Err(format!("a text of {} bytes; {CONTENT_BYTES} are the most", line.content.len()));
+    }
+    if line.vector.as_deref().is_some_and(|vector| !item::is_usable(vector)) {
+        return Err("the vector is no direction in the graph's dimension".to_owned());
+    }
+    Ok(Item::Node(NodeItem {
+        id: line.id,
+        event_type: number(&EVENT_TYPES, &line.event_type, "event type")?,
+        session_id: line.session_id,
+        created_at: line.created_at,
+        confidence: share(&line.confidence, "confidence")?,
+        access_count: line.access_count,
+        last_accessed: line.last_accessed,
+        created_by: line.created_by,
+        content: line.content,
+        vector: line.vector,
+    }))
+}
+
+fn edge(line: EdgeLine<Box<RawValue>>) -> Result<Item, String> {
+    if line.source_id == line.target_id {
+        return Err(format!("an edge from node {} to itself", line.source_id));
+    }
+    Ok(Item::Edge(EdgeItem {
+        source_id: line.source_id,
+        target_id: line.target_id,
+        edge_type: number(&EDGE_TYPES, &line.edge_type, "edge type")?,
+        weight: share(&line.weight, "weight")?,
+        created_at: line.created_at,
+    }))
+}
+
+fn number(names: &[&str], name: &str, what: &str) -> Result<u8, String> {
+    let found = names.iter().position(|known| *known == name);
+    found
+        .map(|number| number as u8)
+        .ok_or_else(|| format!("{name:?} is no {what}; these are {}", names.join(", ")))
+}
+
+/// A number from 0 to 1, exactly as written: the JSON parser alone may miss a double's last bit.
+fn share(raw: &RawValue, what: &str) -> Result<f64, String> {
+    match raw.get().parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("the {what} should be a number from 0 to 1")),
+    }
+}

@@ -1,0 +1,363 @@
+//! The JSONL of `@modelcontextprotocol/server-memory`: entities with observations, and relations between them.
+//!
+//! An entity becomes a *fact*:
+//! ```text
+//! Ada (person)
+//! - wrote the first program
+//! ```
+//! What does not fit into one node goes on in further ones, each `part_of` the first. A second entity of the same name does
+//! too.
+//!
+//! A relation becomes an edge of the nearest type; "contains" and its like are turned around, so that they read as
+//! `part_of`. Edges have no text, so unless the relation's name *is* an edge type, a fact with the sentence ("Ada works_at
+//! Acme") keeps it, `related_to` both ends. A name that no entity has gets a node of its own.
+//!
+//! The file knows no times, sessions or confidences: these are the import's. A malformed line is reported with its number
+//! and costs nothing but itself.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::BufRead;
+
+use quad_core::{Error, Kind, Result};
+use serde::Deserialize;
+
+use super::item::{EDGE_TYPES, EdgeItem, Item, NodeItem};
+use super::limits::{BAD_LINES_TOLD, CONTENT_BYTES, NAMES_BYTES};
+use super::lines::{Line, Lines};
+
+/// How sure an imported fact is: what a caller says who says nothing about it.
+const CONFIDENCE: f64 = 0.9;
+
+const RELATED_TO: u8 = 4;
+const PART_OF: u8 = 5;
+
+/// Relation names that mean an edge type: name, type, and whether the ends are the other way around. Sorted by name.
+const RELATIONS: [(&str, u8, bool); 46] = [
+    ("after", 6, true),
+    ("based_on", 0, false),
+    ("because_of", 0, false),
+    ("before", 6, false),
+    ("belongs_to", PART_OF, false),
+    ("caused", 0, true),
+    ("caused_by", 0, false),
+    ("causes", 0, true),
+    ("child_of", PART_OF, false),
+    ("comes_after", 6, true),
+    ("comes_before", 6, false),
+    ("confirms", 1, false),
+    ("conflicts_with", 2, false),
+    ("contains", PART_OF, true),
+    ("contradicted_by", 2, true),
+    ("contradicts", 2, false),
+    ("corrects", 3, false),
+    ("depends_on", 0, false),
+    ("derived_from", 0, false),
+    ("due_to", 0, false),
+    ("evidence_for", 1, false),
+    ("followed_by", 6, false),
+    ("follows", 6, true),
+    ("has_member", PART_OF, true),
+    ("has_part", PART_OF, true),
+    ("includes", PART_OF, true),
+    ("is_part_of", PART_OF, false),
+    ("leads_to", 0, true),
+    ("located_in", PART_OF, false),
+    ("member_of", PART_OF, false),
+    ("opposes", 2, false),
+    ("parent_of", PART_OF, true),
+    ("part_of", PART_OF, false),
+    ("precedes", 6, false),
+    ("proves", 1, false),
+    ("refutes", 2, false),
+    ("related_to", RELATED_TO, false),
+    ("replaced_by", 3, true),
+    ("replaces", 3, false),
+    ("requires", 0, false),
+    ("superseded_by", 3, true),
+    ("supersedes", 3, false),
+    ("supported_by", 1, true),
+    ("supports", 1, false),
+    ("temporal_next", 6, false),
+    ("updates", 3, false),
+];
+
+/// A line that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+struct Entity {
+    name: String,
+    #[serde(rename = "entityType", default)]
+    entity_type: String,
+    #[serde(default)]
+    observations: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Relation {
+    from: String,
+    to: String,
+    #[serde(rename = "relationType", default)]
+    relation_type: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ServerLine {
+    Entity(Entity),
+    Relation(Relation),
+}
+
+/// Reads such a file.
+pub struct ServerMemory<R> {
+    lines: Lines<R>,
+    now: i64,
+    session_id: u32,
+    next_id: u64,
+    /// The first node of each name.
+    names: HashMap<String, u64>,
+    held_bytes: usize,
+    /// Relations that came before one of their ends.
+    early: VecDeque<Relation>,
+    ready: VecDeque<Item>,
+    bad_lines: Vec<BadLine>,
+    bad_line_count: u64,
+    ended: bool,
+}
+
+impl<R: BufRead> ServerMemory<R> {
+    /// Reads `file` as made at `now` (microseconds since 1970) in a session of the importer's; ids begin at 0.
+    pub fn new(file: R, now: i64, session_id: u32) -> ServerMemory<R> {
+        ServerMemory {
+            lines: Lines::new(file),
+            now,
+            session_id,
+            next_id: 0,
+            names: HashMap::new(),
+            held_bytes: 0,
+            early: VecDeque::new(),
+            ready: VecDeque::new(),
+            bad_lines: Vec::new(),
+            bad_line_count: 0,
+            ended: false,
+        }
+    }
+
+    /// The lines that could not be used so far, the first hundred of them.
+    pub fn bad_lines(&self) -> &[BadLine] {
+        &self.bad_lines
+    }
+
+    /// How many lines could not be used so far.
+    pub fn bad_line_count(&self) -> u64 {
+        self.bad_line_count
+    }
+
+    fn read(&mut self) -> Result<Option<Item>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Ok(Some(item));
+            }
+            if self.ended {
+                // Ends that no entity has: whoever relates to them knows at least their names.
+                let Some(relation) = self.early.pop_front() else { return Ok(None) };
+                for name in [&relation.from, &relation.to] {
+                    if !self.names.contains_key(name) {
+                        self.entity(&Entity {
+                            name: name.clone(),
+                            entity_type: String::new(),
+                            observations: vec![],
+                        })?;
+                    }
+                }
+                self.relation(&relation);
+                continue;
+            }
+            let parsed = match self.lines.advance()? {
+                None => {
+                    self.ended = true;
+                    continue;
+                }
+                Some(Line::Text(text)) if text.trim().is_empty() => continue,
+                Some(Line::Text(text)) => {
+                    serde_json::from_str::<ServerLine>(text).map_err(|error| error.to_string())
+                }
+                Some(Line::Unreadable(why)) => Err(why.to_owned()),
+            };
+            match parsed {
+                Ok(ServerLine::Entity(entity)) => self.entity(&entity)?,
+                Ok(ServerLine::Relation(relation)) => {
+                    if self.names.contains_key(&relation.from) && self.names.contains_key(&relation.to) {
+                        self.relation(&relation);
+                    } else {
+                        self.hold(relation.from.len() + relation.to.len() + relation.relation_type.len())?;
+                        self.early.push_back(relation);
+                    }
+                }
+                Err(reason) => {
+                    self.bad_line_count += 1;
+                    if self.bad_lines.len() < BAD_LINES_TOLD {
+                        self.bad_lines.push(BadLine { line: self.lines.number(), reason });
+                    }
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        // Some more for the map's own entry.
+        self.held_bytes = self.held_bytes.saturating_add(bytes + 64);
+        if self.held_bytes > NAMES_BYTES {
+            return Err(Error::new(
+                Kind::Limit,
+                "FILE_TOO_LARGE",
+                "The file has more names than an import can hold",
+            )
+            .hint("Split it into files whose relations stay within each"));
+        }
+        Ok(())
+    }
+
+    fn entity(&mut self, entity: &Entity) -> Result<()> {
+        let title = if entity.entity_type.is_empty() {
+            entity.name.clone()
+        } else {
+            format!("{} ({})", entity.name, entity.entity_type)
+        };
+        let mut first = self.names.get(&entity.name).copied();
+        for content in split(&title, &entity.observations) {
+            let id = self.node(content);
+            match first {
+                Some(first) => self.edge(id, first, PART_OF),
+                None => {
+                    first = Some(id);
+                    self.hold(entity.name.len())?;
+                    self.names.insert(entity.name.clone(), id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn relation(&mut self, relation: &Relation) {
+        let ends = (self.names.get(&relation.from).copied(), self.names.get(&relation.to).copied());
+        let (Some(from), Some(to)) = ends else { return };
+        let (edge_type, turned) = nearest(&relation.relation_type);
+        if from != to {
+            let (source, target) = if turned { (to, from) } else { (from, to) };
+            self.edge(source, target, edge_type);
+            if EDGE_TYPES.get(usize::from(edge_type)) == Some(&relation.relation_type.as_str()) {
+                return;
+            }
+        }
+        let sentence = format!("{} {} {}", relation.from, relation.relation_type, relation.to);
+        for content in split(&sentence, &[]) {
+            let id = self.node(content);
+            self.edge(id, from, RELATED_TO);
+            if from != to {
+                self.edge(id, to, RELATED_TO);
+            }
+        }
+    }
+
+    fn node(&mut self, content: String) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.ready.push_back(Item::Node(NodeItem {
+            id,
+            event_type: 0,
+            session_id: self.session_id,
+            created_at: self.now,
+            confidence: CONFIDENCE,
+            access_count: 0,
+            last_accessed: self.now,
+            created_by: None,
+            content,
+            vector: None,
+        }));
+        id
+    }
+
+    fn edge(&mut self, source_id: u64, target_id: u64, edge_type: u8) {
+        let created_at = self.now;
+        self.ready.push_back(Item::Edge(EdgeItem {
+            source_id,
+            target_id,
+            edge_type,
+            weight: 1.0,
+            created_at,
+        }));
+    }
+}
+
+impl<R: BufRead> Iterator for ServerMemory<R> {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        let read = self.read().transpose()?;
+        if read.is_err() {
+            self.ended = true;
+            self.early.clear();
+            self.ready.clear();
+        }
+        Some(read)
+    }
+}
+
+/// The edge type that a relation's name means, and whether its ends are the other way around.
+fn nearest(name: &str) -> (u8, bool) {
+    let mut plain = String::with_capacity(name.len());
+    for character in name.trim().chars() {
+        if character.is_alphanumeric() {
+            // "partOf" is "part_of".
+            if character.is_uppercase() && plain.chars().last().is_some_and(char::is_lowercase) {
+                plain.push('_');
+            }
+            plain.extend(character.to_lowercase());
+        } else if !plain.ends_with('_') {
+            plain.push('_');
+        }
+    }
+    match RELATIONS.binary_search_by(|(known, ..)| (*known).cmp(&plain)) {
+        Ok(at) => {
+            RELATIONS.get(at).map_or((RELATED_TO, false), |(_, edge_type, turned)| (*edge_type, *turned))
+        }
+        Err(_) => (RELATED_TO, false),
+    }
+}
+
+/// The title and its observations as texts that fit into nodes.
+fn split(title: &str, observations: &[String]) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    let lines = std::iter::once(title.to_owned()).chain(observations.iter().map(|text| format!("- {text}")));
+    for line in lines {
+        let mut rest = line.as_str();
+        loop {
+            let Some(text) = texts.last_mut() else { return texts };
+            let room = CONTENT_BYTES.saturating_sub(text.len() + usize::from(!text.is_empty()));
+            if rest.len() <= room {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(rest);
+                break;
+            }
+            if !text.is_empty() {
+                texts.push(String::new());
+                continue;
+            }
+            // Longer than a node: cut between characters.
+            let (head, tail) = rest.split_at(rest.floor_char_boundary(CONTENT_BYTES));
+            text.push_str(head);
+            rest = tail;
+            texts.push(String::new());
+        }
+    }
+    texts
+}
