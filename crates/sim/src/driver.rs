@@ -117,8 +117,7 @@ fn play(
     let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let stage = &stage;
         let fault = scope.spawn(move || strike(stage).map_err(|failure| failure.at(first)));
-        let steps: Vec<_> =
-            round.steps.iter().map(|step| scope.spawn(move || stage.perform(step))).collect();
+        let steps: Vec<_> = round.steps.iter().map(|step| scope.spawn(move || stage.perform(step))).collect();
         let joined = steps.into_iter().chain([fault]).map(|thread| {
             thread.join().unwrap_or_else(|_| Err(Failure::broken("a step's thread", "it panicked")))
         });

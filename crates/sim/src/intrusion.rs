@@ -35,7 +35,8 @@ impl Stage<'_> {
             };
             let (answer, seen) = told(&real, &theirs)?;
             let (nothing, expected) = told(&unreal, &invented)?;
-            let is_busy = |answer: &Answer| matches!(answer, Answer::Refused(error) if error["kind"] == "limit");
+            let is_busy =
+                |answer: &Answer| matches!(answer, Answer::Refused(error) if error["kind"] == "limit");
             if is_busy(&answer) || is_busy(&nothing) {
                 continue;
             }
@@ -129,8 +130,7 @@ impl Stage<'_> {
             tenant.data.tables.keys().find_map(|table| tenant.table_id(*table)).unwrap_or_default()
         });
         let data = json!({"key": "row of nobody", "revision": 1, "mark": "nobody"});
-        let create =
-            json!({"name": "backend_data_create", "arguments": {"tableId": table, "data": data}});
+        let create = json!({"name": "backend_data_create", "arguments": {"tableId": table, "data": data}});
         let calls = [
             ("resources/read", json!({"uri": "bkend://orgs"})),
             ("resources/list", json!({})),

@@ -40,7 +40,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let beside = || std::env::current_exe().ok().map(|this| this.with_file_name("quad"));
     let Some(quad) = cli.quad.or_else(beside).filter(|quad| quad.is_file()) else {
-        eprintln!("error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad");
+        eprintln!(
+            "error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad"
+        );
         return ExitCode::from(2);
     };
     if cli.backend == Backend::Postgres && cli.database_url.is_none() {

@@ -128,7 +128,8 @@ impl Object {
                 let missing = self.revisions.iter().enumerate().skip(since);
                 let missing = missing.filter(|(_, known)| !known.present && known.fate != Fate::Void);
                 let first = missing.map(|(number, _)| number).next();
-                first.ok_or_else(|| format!("nothing, though it is there since revision {since} or before"))?
+                first
+                    .ok_or_else(|| format!("nothing, though it is there since revision {since} or before"))?
             }
         };
         self.done(seen);
@@ -248,9 +249,10 @@ impl Data {
         }
         let count = entry["rowCount"].as_u64().or(entry["stats"]["rowCount"].as_u64());
         let count = count.ok_or_else(|| format!("table {number} without a count of rows"))? as usize;
-        let bounds = table.rows.iter().map(|(row, known)| {
-            known.object.may(floors.rows.get(row).copied().unwrap_or(0))
-        });
+        let bounds = table
+            .rows
+            .iter()
+            .map(|(row, known)| known.object.may(floors.rows.get(row).copied().unwrap_or(0)));
         within("rows", count, bounds).map_err(told)?;
         Ok(number)
     }
@@ -264,9 +266,10 @@ impl Data {
 
     /// Checks a count of tables.
     pub fn see_table_count(&self, floors: &Floors, count: usize) -> Result<(), String> {
-        let bounds = self.tables.iter().map(|(number, table)| {
-            table.object.may(floors.get(number).map_or(0, |floors| floors.object))
-        });
+        let bounds = self
+            .tables
+            .iter()
+            .map(|(number, table)| table.object.may(floors.get(number).map_or(0, |floors| floors.object)));
         within("tables", count, bounds)
     }
 

@@ -27,7 +27,8 @@ pub struct Node {
 impl Node {
     /// Starts one. What it logs is added to a file in the place's folder.
     pub fn start(place: &Place, number: usize) -> Result<Node, Failure> {
-        let broken = |error: &dyn std::fmt::Display| Failure::broken(format!("starting node {number}"), error);
+        let broken =
+            |error: &dyn std::fmt::Display| Failure::broken(format!("starting node {number}"), error);
         let log = place.folder().join(format!("node{number}.log"));
         let log = File::options().create(true).append(true).open(log).map_err(|error| broken(&error))?;
         let mut command = place.quad(number, &["serve", "--listen", "127.0.0.1:0", "--json"]);

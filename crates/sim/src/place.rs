@@ -26,12 +26,7 @@ pub struct Place {
 
 impl Place {
     /// A new place. `server` is the URL of the PostgreSQL server, where one is needed.
-    pub fn open(
-        quad: &Path,
-        backend: Backend,
-        server: Option<&str>,
-        seed: u64,
-    ) -> Result<Place, Failure> {
+    pub fn open(quad: &Path, backend: Backend, server: Option<&str>, seed: u64) -> Result<Place, Failure> {
         let folder = tempfile::Builder::new().prefix("quad-sim-").tempdir();
         let folder = folder.map_err(|error| Failure::broken("making a folder", error))?;
         let database = match (backend, server) {

@@ -197,7 +197,11 @@ impl Planner {
             // What is not made, later steps would miss.
             Action::CreateTable(_) | Action::CreateRow(..) => Agent::Writer,
             Action::Watch { .. } | Action::Trespass { .. } => {
-                if self.random.chance(50) { Agent::Writer } else { Agent::Reader }
+                if self.random.chance(50) {
+                    Agent::Writer
+                } else {
+                    Agent::Reader
+                }
             }
             _ if action.is_open_to(drawn) || self.random.chance(8) => drawn,
             _ => Agent::Writer,

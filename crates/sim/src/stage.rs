@@ -100,8 +100,7 @@ impl<'a> Stage<'a> {
     /// Reads an address as plain HTTP.
     pub fn ask_plainly(&self, who: Who, node: usize, uri: &str) -> Result<Answer, Failure> {
         let before = self.before(who);
-        let line =
-            Line { node: &self.nodes[node], token: &before.token, era: Era::Modern, session: None };
+        let line = Line { node: &self.nodes[node], token: &before.token, era: Era::Modern, session: None };
         let mut reply = line.read_plainly(uri);
         reply.answer = self.excused(reply.answer);
         let params = serde_json::json!({"uri": uri});
@@ -247,7 +246,9 @@ impl<'a> Stage<'a> {
             Answer::Result(_) | Answer::Refused(_) => Ok(()),
             Answer::Faulty(_) | Answer::Lost(_) if self.is_severed() => Ok(()),
             Answer::Lost(_) if self.is_killed(node) => Ok(()),
-            Answer::Faulty(seen) => Err(Failure::new(format!("{call}: no fault of its own"), seen.to_string())),
+            Answer::Faulty(seen) => {
+                Err(Failure::new(format!("{call}: no fault of its own"), seen.to_string()))
+            }
             Answer::Lost(seen) => Err(Failure::new(format!("{call}: an answer"), seen.clone())),
         }
     }
@@ -304,7 +305,9 @@ impl<'a> Stage<'a> {
             match self.ask(who, node, era, "resources/read", &params)? {
                 Answer::Result(result) => {
                     let read = contents(&result);
-                    return read.map(Some).ok_or_else(|| Failure::new("contents in JSON", result.to_string()));
+                    return read
+                        .map(Some)
+                        .ok_or_else(|| Failure::new("contents in JSON", result.to_string()));
                 }
                 Answer::Refused(error) if error["kind"] == "not_found" => return Ok(None),
                 Answer::Refused(error) if error["kind"] != "limit" => {

@@ -143,9 +143,7 @@ impl Stage<'_> {
                 self.with(step.tenant, |tenant| {
                     tenant.object(thing).done(revision);
                     let known = match thing {
-                        Thing::Table(table) => {
-                            tenant.data.tables.get_mut(&table).map(|table| &mut table.id)
-                        }
+                        Thing::Table(table) => tenant.data.tables.get_mut(&table).map(|table| &mut table.id),
                         Thing::Row(table, row) => Some(&mut tenant.row(table, row).id),
                         Thing::Field(..) => None,
                     };

@@ -201,15 +201,13 @@ mod tests {
             sequence: 0,
         };
         let events = chain("t", &export(&[read("a"), read("b")])).unwrap();
-        let deeds = |ok, unknown| {
-            check_deeds("t", &events, &ledger(Count { ok, refused: 0, unknown }, &[])).is_ok()
-        };
+        let deeds =
+            |ok, unknown| check_deeds("t", &events, &ledger(Count { ok, refused: 0, unknown }, &[])).is_ok();
         assert!(deeds(2, 0) && deeds(1, 1) && deeds(2, 5));
         assert!(!deeds(3, 0), "one has no event");
         assert!(!deeds(1, 0), "one event too many");
-        let receipts = |receipts: &[&str]| {
-            check_receipts("t", &events, &ledger(Count::default(), receipts)).is_ok()
-        };
+        let receipts =
+            |receipts: &[&str]| check_receipts("t", &events, &ledger(Count::default(), receipts)).is_ok();
         assert!(receipts(&["b", "a"]));
         assert!(!receipts(&["a", "a"]) && !receipts(&["z"]));
     }

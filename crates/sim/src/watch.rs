@@ -70,9 +70,9 @@ impl Stage<'_> {
         self.refuse_strange_messages(step.tenant, &listener, &uri)?;
         let is_over_for_a_reason = self.is_killed(step.node) || self.is_disturbed(watcher, &before);
         match (heard, &written) {
-            (Waited::Heard, Answer::Refused(_) | Answer::Barred) if step.era == Era::Modern => Err(
-                Failure::new("no notification, since the write was refused", "one came"),
-            ),
+            (Waited::Heard, Answer::Refused(_) | Answer::Barred) if step.era == Era::Modern => {
+                Err(Failure::new("no notification, since the write was refused", "one came"))
+            }
             (Waited::Silence, Answer::Result(_)) => {
                 Err(Failure::new(format!("{step}: a notification of the acknowledged change"), "none came"))
             }
