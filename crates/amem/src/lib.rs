@@ -47,7 +47,6 @@ mod reading;
 mod refusal;
 mod resume;
 mod routes;
-pub mod search;
 mod session;
 mod sitting;
 mod stats;
