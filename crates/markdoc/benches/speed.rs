@@ -1,1 +1,97 @@
-fn main() {}
+//! How fast the parser is: on plain Markdown beside pulldown-cmark, and on a page with tags.
+//!
+//! `cargo bench -p quad-markdoc`. The fastest of many rounds counts, in turns with the other parser, so that whatever
+//! else the machine does weighs on both alike.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 300;
+
+fn main() {
+    let plain = plain(2000);
+    let page = page(500, 40);
+    let [ours, theirs, tagged] =
+        fastest([&|| drop(black_box(quad_markdoc::parse(&plain))), &|| theirs(&plain), &|| {
+            drop(black_box(quad_markdoc::parse(&page)))
+        }]);
+    let rate = |time: Duration, source: &str| source.len() as f64 / time.as_secs_f64() / 1e6;
+    println!("plain Markdown, {} lines, {} bytes", plain.lines().count(), plain.len());
+    println!(
+        "  quad-markdoc    {:>8.1} µs  {:>6.1} MB/s, a tree with positions",
+        micros(ours),
+        rate(ours, &plain)
+    );
+    println!("  pulldown-cmark  {:>8.1} µs  {:>6.1} MB/s, events", micros(theirs), rate(theirs, &plain));
+    println!("  ratio           {:>8.1}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!(
+        "a page of {} lines with {} tags, {} bytes",
+        page.lines().count(),
+        page.matches("{% /").count(),
+        page.len()
+    );
+    println!("  quad-markdoc    {:>8.1} µs", micros(tagged));
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn theirs(source: &str) {
+    let mut options = pulldown_cmark::Options::empty();
+    options.insert(pulldown_cmark::Options::ENABLE_TABLES);
+    options.insert(pulldown_cmark::Options::ENABLE_STRIKETHROUGH);
+    for event in pulldown_cmark::Parser::new_ext(source, options).into_offset_iter() {
+        black_box(event);
+    }
+}
+
+fn fastest<const N: usize>(works: [&dyn Fn(); N]) -> [Duration; N] {
+    let mut best = [Duration::MAX; N];
+    for _ in 0..ROUNDS {
+        for (best, work) in best.iter_mut().zip(works) {
+            let start = Instant::now();
+            work();
+            *best = start.elapsed().min(*best);
+        }
+    }
+    best
+}
+
+/// About `lines` lines of what pages are made of, without a tag.
+fn plain(lines: usize) -> String {
+    let mut text = String::new();
+    for section in 0..lines / 25 {
+        write!(
+            text,
+            "## Section {section}\n\nA paragraph with *emphasis*, **strength**, `code` and a [link](/page/{section} \"title\").\nIt goes \
+             on for a second line, and for a third\nwith nothing in it but words.\n\n- one item\n- another, with `code`\n  - and one \
+             within\n- a last one\n\n1. first\n2. second\n\n> A quotation of some length,\n> on two lines.\n\n| name | value \
+             |\n|------|-------|\n| a    | 1     |\n| b    | 2     |\n\n```rust\nfn main() {{}}\n```\n\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// A page of about `lines` lines in which `tags` tags with attributes open and close.
+fn page(lines: usize, tags: usize) -> String {
+    let mut text = String::from("---\ntitle: A page\n---\n\n# A page {% #top .wide %}\n\n");
+    let each = lines / tags;
+    for tag in 0..tags {
+        write!(
+            text,
+            "{{% callout type=\"note\" level={tag} tags=[\"a\", \"b\"] show=$user.flags.beta %}}\n\n"
+        )
+        .unwrap();
+        for line in 0..each.saturating_sub(6) / 2 {
+            write!(text, "Line {line} of the text, with *some* `marks` and {{% $variable.name %}}.\n\n")
+                .unwrap();
+        }
+        text.push_str("- [ ] a task\n- [x] done\n\n{% /callout %}\n");
+    }
+    text
+}

@@ -1,5 +1,5 @@
-//! Classes of characters. The original runs on JavaScript, whose idea of white space is not Rust's, and on a punctuation
-//! table that ends with the basic plane.
+//! Classes of characters. The original runs on JavaScript, whose idea of white space is not Rust's, and on a
+//! punctuation table that ends with the basic plane.
 
 /// White space as JavaScript trims it.
 pub(crate) fn is_space(c: char) -> bool {

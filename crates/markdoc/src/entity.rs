@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Every named reference of HTML that ends with a semicolon: the name, then its code points in hexadecimal; sorted by name.
+/// Every named reference of HTML that ends with a semicolon: the name, then its code points in hexadecimal; sorted by
+/// name.
 static NAMES: &str = include_str!("entities.txt");
 
 /// Longest name between `&` and `;`.
@@ -68,8 +69,8 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(result)
 }
 
-/// A reference within a destination or a title, where the original is less strict about numbers (digits may be followed by
-/// other letters) and leaves those that are no character as they are.
+/// A reference within a destination or a title, where the original is less strict about numbers (digits may be
+/// followed by other letters) and leaves those that are no character as they are.
 fn reference_within(text: &str) -> Option<(String, usize)> {
     let body = text.strip_prefix('&')?;
     let first = *body.as_bytes().first()?;
@@ -101,8 +102,7 @@ fn reference_within(text: &str) -> Option<(String, usize)> {
 /// The character of a number; none for what is no character or must not appear in a document.
 fn character(code: u32) -> Option<char> {
     let is_noncharacter = (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE;
-    let is_control =
-        matches!(code, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F..=0x9F);
+    let is_control = matches!(code, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F..=0x9F);
     if is_noncharacter || is_control { None } else { char::from_u32(code) }
 }
 
@@ -123,7 +123,11 @@ mod tests {
         let mut count = 0;
         for line in NAMES.lines() {
             let (name, codes) = line.split_once(' ').unwrap();
-            assert_eq!(named(name).map(|text| text.chars().count()), Some(codes.split(' ').count()), "{name}");
+            assert_eq!(
+                named(name).map(|text| text.chars().count()),
+                Some(codes.split(' ').count()),
+                "{name}"
+            );
             count += 1;
         }
         assert_eq!(count, 2125, "the number of names that HTML has with a semicolon");

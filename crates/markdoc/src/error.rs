@@ -1,5 +1,5 @@
-//! What can be wrong with a document. Nothing here stops the parse: an error stands on the node that it concerns, a warning
-//! beside the tree.
+//! What can be wrong with a document. Nothing here stops the parse: an error stands on the node that it concerns, a
+//! warning beside the tree.
 
 use std::fmt;
 
@@ -11,7 +11,9 @@ use crate::span::{Position, Span};
 
 /// The one reason why a source is not parsed at all.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the source is {bytes} bytes long, more than the {SOURCE_BYTES_MAX} that a document may have; split it")]
+#[error(
+    "the source is {bytes} bytes long, more than the {SOURCE_BYTES_MAX} that a document may have; split it"
+)]
 pub struct SourceTooLong {
     /// How long it is.
     pub bytes: usize,
@@ -115,11 +117,21 @@ struct Location<'e>(&'e ParseError);
 
 impl Serialize for Location<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(Some(3))?;
-        object.serialize_entry("start", &self.0.position)?;
-        object.serialize_entry("startOffset", &self.0.span.start)?;
-        object.serialize_entry("endOffset", &self.0.span.end)?;
+        let ParseError { span, position, .. } = self.0;
+        let start = [("offset", span.start), ("line", position.line), ("character", position.column)];
+        let end = [("offset", span.end)];
+        let mut object = serializer.serialize_map(Some(2))?;
+        object.serialize_entry("start", &Fields(&start))?;
+        object.serialize_entry("end", &Fields(&end))?;
         object.end()
+    }
+}
+
+struct Fields<'f>(&'f [(&'static str, u32)]);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 
@@ -149,12 +161,13 @@ pub enum WarningId {
     TextAfterTag,
     /// Blocks nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): these lines are in no node.
     BlocksTooDeep,
-    /// Inline tags nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): from here on the paragraph is plain text.
+    /// Inline tags nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): from here on the paragraph is plain
+    /// text.
     InlineTooDeep,
     /// The tree is deeper than [`TREE_DEPTH_MAX`](crate::limits::TREE_DEPTH_MAX): what lies deeper became siblings.
     TreeTooDeep,
-    /// A table would have more than [`FILLED_CELLS_MAX`](crate::limits::FILLED_CELLS_MAX) cells that nobody wrote: from this
-    /// row on, short rows stay short.
+    /// A table would have more than [`FILLED_CELLS_MAX`](crate::limits::FILLED_CELLS_MAX) cells that nobody wrote:
+    /// from this row on, short rows stay short.
     TableTooWide,
 }
 
@@ -182,7 +195,9 @@ impl WarningId {
             WarningId::InlineTooDeep => {
                 "tags nest more than 100 deep in this paragraph, and the rest of it is plain text"
             }
-            WarningId::TreeTooDeep => "the tree is more than 256 deep here, and what lies deeper is flattened",
+            WarningId::TreeTooDeep => {
+                "the tree is more than 256 deep here, and what lies deeper is flattened"
+            }
             WarningId::TableTooWide => {
                 "the table lacks more than 65536 cells, and short rows are not filled up from here on"
             }
@@ -212,6 +227,22 @@ mod tests {
         assert!(WarningId::InlineTooDeep.message().contains(&NESTING_MAX.to_string()));
         assert!(WarningId::TreeTooDeep.message().contains(&TREE_DEPTH_MAX.to_string()));
         assert!(WarningId::TableTooWide.message().contains(&FILLED_CELLS_MAX.to_string()));
+    }
+
+    #[test]
+    fn a_location_has_offsets_and_a_line() {
+        let error = ParseError {
+            id: ErrorId::ParseError,
+            message: "no".to_owned(),
+            span: Span::new(7, 9),
+            position: Position { line: 1, column: 3 },
+        };
+        let json = serde_json::to_string(&error).unwrap();
+        assert_eq!(
+            json,
+            r#"{"id":"parse-error","level":"critical","message":"no","location":{"start":{"offset":7,"line":1,"character":3},"end":{"offset":9}}}"#
+        );
+        assert_eq!(error.to_string(), "2:4: no");
     }
 
     #[test]

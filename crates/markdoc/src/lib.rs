@@ -1,4 +1,76 @@
 //! A parser for [Markdoc](https://markdoc.dev): Markdown with tags, annotations, variables and functions.
+//!
+//! [`parse`] turns a source into a [`Document`]: the tree of [`Node`]s that Markdoc 0.4 makes of it, node for node,
+//! and for every node, tag, attribute and checkbox the exact bytes that it was written with.
+//!
+//! ```
+//! use quad_markdoc::{NodeType, Value, parse};
+//!
+//! let document = parse("# Title {% #top %}\n\n{% callout type=\"note\" level=2 %}\nRead *this* first.\n{% /callout %}\n")?;
+//!
+//! let [heading, callout] = &document.root.children[..] else { panic!("two blocks") };
+//! assert_eq!(heading.kind, NodeType::Heading);
+//! assert_eq!(heading.attributes.text("id"), Some("top"));
+//! assert!(callout.is_tag("callout"));
+//! assert_eq!(callout.attributes.get("level"), Some(&Value::Number(2.0)));
+//! assert_eq!(*callout.lines, [2, 3, 4, 5], "first line and the line after the last, of both tags");
+//! # Ok::<(), quad_markdoc::SourceTooLong>(())
+//! ```
+//!
+//! # Nothing stops the parse
+//! Whatever is wrong with a document stands in its tree: a tag that cannot be read is a node of type
+//! [`Error`](NodeType::Error), a tag that is never closed has an error on it. [`Document::errors`] finds them all,
+//! with lines and columns. Only a source longer than [`limits::SOURCE_BYTES_MAX`] is refused.
+//!
+//! ```
+//! use quad_markdoc::{ErrorId, parse};
+//!
+//! let document = parse("{% note %}\n\nSee {% link to= /%}.\n")?;
+//! let errors: Vec<(ErrorId, String)> = document.errors().map(|(_, error)| (error.id, error.to_string())).collect();
+//! assert_eq!(errors[0].0, ErrorId::MissingClosing);
+//! assert_eq!(errors[0].1, "1:1: `{% note %}` is never closed; add `{% /note %}` or close it with `/%}`");
+//! assert_eq!(errors[1].1, "3:16: white space does not fit in this tag; expected a value");
+//! # Ok::<(), quad_markdoc::SourceTooLong>(())
+//! ```
+//!
+//! # Changing a source in place
+//! Spans are bytes of the source as it was given, whatever its line endings. To change one attribute or to tick one
+//! box, replace these bytes and leave all others alone.
+//!
+//! ```
+//! use quad_markdoc::parse;
+//!
+//! let source = "{% work id=\"W-1\" status=\"ready\" %}\r\n- [ ] first\r\n- [ ] second\r\n{% /work %}\r\n";
+//! let document = parse(source)?;
+//! let work = &document.root.children[0];
+//!
+//! let status = work.annotation("status").ok_or("no status")?;
+//! let mut edited = source.to_owned();
+//! edited.replace_range(status.value_span.range(), "\"done\"");
+//! assert_eq!(edited, source.replace("ready", "done"));
+//!
+//! let second = work.walk().filter_map(|node| node.task()).nth(1).ok_or("no second task")?;
+//! let mut ticked = source.to_owned();
+//! ticked.replace_range(second.span.range(), "[x]");
+//! assert!(ticked.contains("- [ ] first\r\n- [x] second"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which Markdown it is
+//! CommonMark as markdown-it 12 reads it, with tables and strikethrough; without headings by underlining, without
+//! code by indentation, without HTML, and without links where nobody wrote one. A tag alone on its line is a block;
+//! anywhere else it is inline. Within a fence, tags are found too, unless the fence says `{% process=false %}`.
+//!
+//! Where the original crashes or hangs, this parser goes on; the README lists every difference with its reason.
+//!
+//! # How it works
+//! Three stages, each a module: `block` splits lines into blocks and collects link definitions, `inline` reads the
+//! text of each block, `tree` makes nodes of both. The stages hand each other flat lists of tokens, because a tag may
+//! begin within one block and end within another, and only the last stage can say what that means. Every stage takes
+//! time in proportion to the source, whatever the source is ([`Document::steps`]); [`limits`] names what is bounded.
+//!
+//! This crate does no I/O, and knows neither what tags mean nor how a document is rendered.
+
 #![forbid(unsafe_code)]
 
 mod block;
@@ -6,7 +78,6 @@ mod characters;
 mod comment_ends;
 mod entity;
 mod error;
-mod fence_tags;
 mod inline;
 pub mod limits;
 mod link;
@@ -64,11 +135,13 @@ pub struct FrontMatter {
 impl Document {
     /// All errors in the tree, each with the node that it stands on.
     pub fn errors(&self) -> impl Iterator<Item = (&Node, &ParseError)> {
-        std::iter::once(&self.root).chain(self.root.walk()).flat_map(|node| node.errors.iter().map(move |error| (node, error)))
+        std::iter::once(&self.root)
+            .chain(self.root.walk())
+            .flat_map(|node| node.errors.iter().map(move |error| (node, error)))
     }
 
-    /// How much work the parse was: looks at a byte, a line, a token. It grows in proportion to the source, whatever the source
-    /// is; tests hold it to that.
+    /// How much work the parse was: looks at a byte, a line, a token. It grows in proportion to the source, whatever
+    /// the source is; tests hold it to that.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -90,4 +163,11 @@ pub fn parse_with(source: &str, options: &Options) -> Result<Document, SourceToo
     let tree::Tree { root, front_matter, warnings, steps } =
         tree::build(blocks, &normalised, &lines, options, source.len());
     Ok(Document { root, front_matter, warnings, lines, steps })
+}
+
+#[cfg(doctest)]
+mod readme {
+    //! The README's example is a test too.
+    #[doc = include_str!("../README.md")]
+    struct Readme;
 }

@@ -11,8 +11,8 @@ pub(crate) struct Part {
     pub(crate) end: usize,
 }
 
-/// Reads a destination at `start`: within angle brackets, or up to a space with balanced parentheses. What it costs is added to
-/// `steps`, also if it is in vain.
+/// Reads a destination at `start`: within angle brackets, or up to a space with balanced parentheses. What it costs
+/// is added to `steps`, also if it is in vain.
 pub(crate) fn destination(text: &str, start: usize, max: usize, steps: &mut u64) -> Option<Part> {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -22,7 +22,12 @@ pub(crate) fn destination(text: &str, start: usize, max: usize, steps: &mut u64)
             *steps += 1;
             match bytes[at] {
                 b'\n' | b'<' => return None,
-                b'>' => return Some(Part { text: unescaped(text.get(start + 1..at)?).into_owned(), end: at + 1 }),
+                b'>' => {
+                    return Some(Part {
+                        text: unescaped(text.get(start + 1..at)?).into_owned(),
+                        end: at + 1,
+                    });
+                }
                 b'\\' if at + 1 < max => at += 2,
                 _ => at += 1,
             }
@@ -91,7 +96,8 @@ pub(crate) fn allowed(destination: &str) -> Option<String> {
 
 /// The form in which labels are compared: without regard to case and to how words are spaced.
 pub(crate) fn normalised_label(label: &str) -> String {
-    let words: Vec<&str> = characters::trim(label).split(characters::is_space).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        characters::trim(label).split(characters::is_space).filter(|word| !word.is_empty()).collect();
     words.join(" ").to_lowercase().to_uppercase()
 }
 

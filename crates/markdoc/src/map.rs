@@ -1,7 +1,7 @@
 //! A small ordered map from names to values: attributes, hashes, parameters.
 //!
-//! Nearly all of them have fewer than ten entries, for which looking through a list is fastest; only a long one gets an index,
-//! so that a hostile tag with a million attributes still costs time in proportion.
+//! Nearly all of them have fewer than ten entries, for which looking through a list is fastest; only a long one gets
+//! an index, so that a hostile tag with a million attributes still costs time in proportion.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -239,7 +239,7 @@ pub(crate) enum LinesOf {
     #[default]
     None,
     Pair([u32; 2]),
-    Shared(Arc<[u32]>),
+    Shared(Arc<Vec<u32>>),
     /// While the tree is being built: which of the builder's lists it is.
     Pending(u32),
 }

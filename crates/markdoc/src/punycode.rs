@@ -25,8 +25,8 @@ pub(crate) fn to_unicode(host: &str) -> String {
     .unwrap_or_else(|| host.to_owned())
 }
 
-/// Applies `convert` to every label. What stands before an `@` is no host, and the full stops of East Asian scripts separate
-/// labels too.
+/// Applies `convert` to every label. What stands before an `@` is no host, and the full stops of East Asian scripts
+/// separate labels too.
 fn by_label(host: &str, convert: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (user, host) = match host.split_once('@') {
         Some((user, host)) => (format!("{user}@"), host),

@@ -1,7 +1,7 @@
 //! The source as the parser reads it, and the way back to the bytes as they were given.
 //!
-//! Markdown knows one line ending and no NUL: `\r\n` and `\r` are read as `\n`, NUL as U+FFFD. Most sources have neither and
-//! are borrowed unchanged; for the others a short list of shifts maps each offset back.
+//! Markdown knows one line ending and no NUL: `\r\n` and `\r` are read as `\n`, NUL as U+FFFD. Most sources have
+//! neither and are borrowed unchanged; for the others a short list of shifts maps each offset back.
 
 use std::borrow::Cow;
 

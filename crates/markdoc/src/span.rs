@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
-
-/// A range of bytes of the source exactly as it was given: with its own line endings, before any normalisation. Both ends
-/// are character boundaries, so a caller can replace the bytes and leave the rest as it was.
+/// A range of bytes of the source exactly as it was given: with its own line endings, before any normalisation. Both
+/// ends are character boundaries, so a caller can replace the bytes and leave the rest as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The first byte.
@@ -63,15 +61,6 @@ pub struct Position {
     pub line: u32,
     /// How many bytes of that line stand before it.
     pub column: u32,
-}
-
-impl Serialize for Position {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Position", 2)?;
-        fields.serialize_field("line", &self.line)?;
-        fields.serialize_field("character", &self.column)?;
-        fields.end()
-    }
 }
 
 /// Where the lines of a source begin, so that an offset becomes a line and a column by binary search.

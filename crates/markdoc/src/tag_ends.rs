@@ -1,8 +1,8 @@
 //! Where tags end: for each `{%`, the `%}` that closes it.
 //!
-//! A `%}` within a string does not count, so the answer depends on every quote between the two. Looking for it anew from each
-//! `{%` would take quadratic time on a text full of openings without an end; here one pass from the back answers for all of
-//! them.
+//! A `%}` within a string does not count, so the answer depends on every quote between the two. Looking for it anew
+//! from each `{%` would take quadratic time on a text full of openings without an end; here one pass from the back
+//! answers for all of them.
 
 /// The ends of all tags that begin in one text.
 pub(crate) struct TagEnds {
@@ -81,7 +81,13 @@ mod tests {
     #[test]
     fn agrees_with_a_plain_scan() {
         let samples = [
-            "{% a %}", "{%}", "{% \"%}\" %}", "{% \"\\\"%}\" %} %}", "{% \" {% a %}", "\\\"%}\\\\\"%}", "{% \\%} \"\\%}",
+            "{% a %}",
+            "{%}",
+            "{% \"%}\" %}",
+            "{% \"\\\"%}\" %} %}",
+            "{% \" {% a %}",
+            "\\\"%}\\\\\"%}",
+            "{% \\%} \"\\%}",
             "\"\"\\\"\\\\\"%}\"%}",
         ];
         for text in samples {

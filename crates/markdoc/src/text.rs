@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::characters;
 
-/// The content of a paragraph, a heading, a table cell or a fence: without the markers and the indentation of the blocks
-/// around it.
+/// The content of a paragraph, a heading, a table cell or a fence: without the markers and the indentation of the
+/// blocks around it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text<'s> {
     pub(crate) text: Cow<'s, str>,

@@ -1,4 +1,5 @@
-//! Link destinations as the original writes them: percent-encoded, with an ASCII host name, and never one that runs a script.
+//! Link destinations as the original writes them: percent-encoded, with an ASCII host name, and never one that runs a
+//! script.
 
 use crate::characters;
 use crate::limits::HOST_NAME_CHARS_MAX;
@@ -28,7 +29,9 @@ pub(crate) fn is_allowed(url: &str) -> bool {
     let is_dangerous =
         ["vbscript:", "javascript:", "file:", "data:"].iter().any(|scheme| url.starts_with(scheme));
     let is_image = ["gif", "png", "jpeg", "webp"].iter().any(|kind| {
-        url.strip_prefix("data:image/").and_then(|rest| rest.strip_prefix(kind)).is_some_and(|rest| rest.starts_with(';'))
+        url.strip_prefix("data:image/")
+            .and_then(|rest| rest.strip_prefix(kind))
+            .is_some_and(|rest| rest.starts_with(';'))
     });
     !is_dangerous || is_image
 }
@@ -50,7 +53,8 @@ impl<'u> Url<'u> {
     fn parse(url: &'u str) -> Url<'u> {
         let mut rest = characters::trim(url);
         let mut parsed = Url::default();
-        let scheme = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-')).count();
+        let scheme =
+            rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-')).count();
         if scheme > 0 && rest.as_bytes().get(scheme) == Some(&b':') {
             (parsed.protocol, rest) = rest.split_at(scheme + 1);
         }
@@ -125,7 +129,27 @@ impl<'u> Url<'u> {
 }
 
 fn is_never_in_a_host(c: char) -> bool {
-    matches!(c, '%' | '/' | '?' | ';' | '#' | '\'' | '{' | '}' | '|' | '\\' | '^' | '`' | '<' | '>' | '"' | ' ' | '\r' | '\n' | '\t')
+    matches!(
+        c,
+        '%' | '/'
+            | '?'
+            | ';'
+            | '#'
+            | '\''
+            | '{'
+            | '}'
+            | '|'
+            | '\\'
+            | '^'
+            | '`'
+            | '<'
+            | '>'
+            | '"'
+            | ' '
+            | '\r'
+            | '\n'
+            | '\t'
+    )
 }
 
 /// The host, and the port after its last colon; an empty port is dropped.
@@ -146,7 +170,8 @@ fn checked_host(host: &str) -> (&str, String) {
     for label in host.split('.') {
         let length = label.encode_utf16().count();
         if length > LABEL_CHARS_MAX || !label.chars().all(|c| !c.is_ascii() || fits(c)) {
-            let good: usize = label.chars().take_while(|c| fits(*c)).take(LABEL_CHARS_MAX).map(char::len_utf8).sum();
+            let good: usize =
+                label.chars().take_while(|c| fits(*c)).take(LABEL_CHARS_MAX).map(char::len_utf8).sum();
             let (host, rest) = host.split_at(start + good);
             return (host, rest.to_owned());
         }
@@ -226,9 +251,9 @@ fn push_decoded(decoded: &mut String, bytes: &[u8]) {
             0xF0..=0xF7 => 4,
             _ => 1,
         };
-        let sequence = bytes.get(at..at + length).filter(|sequence| {
-            length > 1 && sequence.iter().skip(1).all(|byte| (0x80..0xC0).contains(byte))
-        });
+        let sequence = bytes
+            .get(at..at + length)
+            .filter(|sequence| length > 1 && sequence.iter().skip(1).all(|byte| (0x80..0xC0).contains(byte)));
         match sequence {
             Some(sequence) => {
                 match std::str::from_utf8(sequence) {

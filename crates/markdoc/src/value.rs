@@ -24,7 +24,7 @@ pub enum Value {
     /// `$name.part[0]`
     Variable(Variable),
     /// `name(1, key="two")`
-    Function(Function),
+    Function(Box<Function>),
 }
 
 impl Value {

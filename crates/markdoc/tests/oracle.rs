@@ -1,7 +1,7 @@
 //! The differential test: every tree must be the one that the original makes.
 //!
-//! The cases lie beside the repository; where they are absent, the test says so and passes. The repository's own cases are in
-//! `corpus.rs`.
+//! The cases lie beside the repository; where they are absent, the test says so and passes. The repository's own
+//! cases are in `corpus.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,9 @@ fn agrees_with_the_original() {
             count += 1;
             match (ours == theirs, is_known) {
                 (true, true) => failures.push(format!("{id}: listed as different, but is not")),
-                (false, false) => failures.push(format!("{id}: {input:?}\n  ours   {ours}\n  theirs {theirs}")),
+                (false, false) => {
+                    failures.push(format!("{id}: {input:?}\n  ours   {ours}\n  theirs {theirs}"))
+                }
                 _ => {}
             }
         }

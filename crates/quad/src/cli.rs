@@ -115,6 +115,11 @@ pub enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// Markdoc: Markdown with tags
+    Markdoc {
+        #[command(subcommand)]
+        command: MarkdocCommand,
+    },
     /// Print the completion script of a shell
     Completions {
         /// The shell
@@ -401,6 +406,19 @@ pub enum KeyCommand {
     Drop {
         /// Its name, as `quad key list` shows it
         kid: String,
+    },
+}
+
+/// `quad markdoc …`
+#[derive(Debug, Subcommand)]
+pub enum MarkdocCommand {
+    /// Print the tree of a document as JSON
+    ///
+    /// What is wrong with the document stands on the nodes of the tree. What is not in the tree, though it is in the document,
+    /// is reported on standard error.
+    Ast {
+        /// The file ("-" reads standard input)
+        file: PathBuf,
     },
 }
 

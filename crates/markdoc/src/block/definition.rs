@@ -1,7 +1,7 @@
 //! Link definitions: `[label]: destination "title"`.
 //!
-//! A definition may reach over several lines, and how many is known only when it is read. The lines are looked at in growing
-//! portions, so that many definitions in a row do not each read the whole paragraph.
+//! A definition may reach over several lines, and how many is known only when it is read. The lines are looked at in
+//! growing portions, so that many definitions in a row do not each read the whole paragraph.
 
 use std::ops::Range;
 
@@ -14,13 +14,20 @@ enum Outcome {
     No,
     /// The portion ended before the question was decided.
     MoreNeeded,
-    Yes { label: String, definition: Definition, line_count: usize },
+    Yes {
+        label: String,
+        definition: Definition,
+        line_count: usize,
+    },
 }
 
 impl Walk<'_> {
     /// Reads a definition, which makes no token.
     pub(super) fn definition(&mut self, line: usize) -> bool {
-        if self.first_byte(line) != Some(b'[') || self.is_code_indented(line) || self.is_plainly_no_definition(line) {
+        if self.first_byte(line) != Some(b'[')
+            || self.is_code_indented(line)
+            || self.is_plainly_no_definition(line)
+        {
             return false;
         }
         let within = std::mem::replace(&mut self.within, Within::Other);
@@ -87,7 +94,9 @@ fn read(text: &str, is_whole: bool, steps: &mut u64) -> Outcome {
             None => {}
         }
     }
-    let is_line_end = |from: usize| bytes.iter().skip(from).find(|byte| !is_blank(**byte)).is_none_or(|byte| *byte == b'\n');
+    let is_line_end = |from: usize| {
+        bytes.iter().skip(from).find(|byte| !is_blank(**byte)).is_none_or(|byte| *byte == b'\n')
+    };
     if !is_line_end(end) {
         // What follows may only look like a title. A title without text is none either way.
         if title.is_empty() || !is_line_end(destination.end) {
@@ -100,7 +109,8 @@ fn read(text: &str, is_whole: bool, steps: &mut u64) -> Outcome {
     if label.is_empty() {
         return Outcome::No;
     }
-    // A line ending in the destination, behind a backslash, is not counted, as in the original: the line after it is read again.
+    // A line ending in the destination, behind a backslash, is not counted, as in the original: the line after it is
+    // read again.
     let line_endings = |range: Range<usize>| text.get(range).unwrap_or("").matches('\n').count();
     let line_count = line_endings(0..start) + line_endings(destination.end..end) + 1;
     Outcome::Yes { label, definition: Definition { href, title }, line_count }

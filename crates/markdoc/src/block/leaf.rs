@@ -109,7 +109,8 @@ impl<'s> Walk<'s> {
         let content = self.cut(line, next, self.indent, false).trimmed();
         self.at = next;
         let lines = Some([line as u32, next as u32]);
-        let span = text_span(&content);
+        let start = self.lines[line].text() as u32;
+        let span = Span::new(start, text_span(&content).end);
         self.push(NodeType::Paragraph, 1, span).lines = lines;
         self.push_inline(content, lines);
         self.push(NodeType::Paragraph, -1, span);

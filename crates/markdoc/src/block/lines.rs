@@ -1,7 +1,7 @@
 //! The lines of a source, as the blocks around them have left them.
 //!
-//! Quotes and list items take their markers off the lines within them: they move `begin` and `shift`, change `indent`, and put
-//! everything back when they end.
+//! Quotes and list items take their markers off the lines within them: they move `begin` and `shift`, change
+//! `indent`, and put everything back when they end.
 
 use super::Walk;
 use crate::characters::is_blank;
@@ -87,7 +87,8 @@ impl<'s> Walk<'s> {
         from + rest.iter().take_while(|byte| is_blank(**byte)).count()
     }
 
-    /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if wanted.
+    /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if
+    /// wanted.
     pub(super) fn cut(&mut self, start: usize, end: usize, indent: i32, with_last_ending: bool) -> Text<'s> {
         let mut text = Text::default();
         for number in start..end {

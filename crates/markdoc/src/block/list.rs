@@ -30,7 +30,8 @@ impl Walk<'_> {
         if self.is_code_indented(first) {
             return false;
         }
-        // Four columns right of the list around it, but left of its item's content, it goes on with that item's paragraph.
+        // Four columns right of the list around it, but left of its item's content, it goes on with that item's
+        // paragraph.
         if self.list_indent >= 0 && indent - self.list_indent >= 4 && indent < self.indent {
             return false;
         }
@@ -50,7 +51,8 @@ impl Walk<'_> {
         let start = self.lines[first].text() as u32;
         let (letter, number) = (marker.letter, marker.number);
         let payload = |start: u32| Payload::List { ordered: number.is_some(), start, marker: letter.into() };
-        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).payload = payload(number.unwrap_or(1));
+        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).payload =
+            payload(number.unwrap_or(1));
         let within = std::mem::replace(&mut self.within, Within::Other);
         let mut is_tight = true;
         let mut last_ends_blank = false;
@@ -67,7 +69,9 @@ impl Walk<'_> {
                 break;
             }
             match self.list_marker(line) {
-                Some(next) if next.letter == letter && next.number.is_some() == number.is_some() => marker = next,
+                Some(next) if next.letter == letter && next.number.is_some() == number.is_some() => {
+                    marker = next
+                }
                 _ => break,
             }
         }
@@ -100,7 +104,8 @@ impl Walk<'_> {
 
         let token = self.out.tokens.len();
         let task = self.task(content, line.end);
-        self.push(NodeType::Item, 1, Span::new(line.text() as u32, marker.end as u32)).payload = Payload::Item { task };
+        self.push(NodeType::Item, 1, Span::new(line.text() as u32, marker.end as u32)).payload =
+            Payload::Item { task };
         let tight = std::mem::replace(&mut self.tight, true);
         let list_indent = std::mem::replace(&mut self.list_indent, self.indent);
         self.indent = marker_column + gap;
@@ -130,7 +135,8 @@ impl Walk<'_> {
         let (length, number) = match (digits, text.get(digits)?) {
             (0, b'-' | b'*' | b'+') => (1, None),
             (1..=9, b'.' | b')') => {
-                let number = text[..digits].iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+                let number =
+                    text[..digits].iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
                 (digits + 1, Some(number))
             }
             _ => return None,
@@ -146,7 +152,8 @@ impl Walk<'_> {
         let text = self.bytes().get(content..end)?;
         let [b'[', mark @ (b' ' | b'x' | b'X'), b']', rest @ ..] = text else { return None };
         let stands_alone = rest.first().is_none_or(|byte| is_blank(*byte));
-        stands_alone.then(|| Task { checked: *mark != b' ', span: Span::new(content as u32, content as u32 + 3) })
+        stands_alone
+            .then(|| Task { checked: *mark != b' ', span: Span::new(content as u32, content as u32 + 3) })
     }
 
     /// The paragraphs directly in the items of a tight list have no node of their own.

@@ -1,12 +1,12 @@
 //! The first stage: lines become blocks.
 //!
-//! The stage walks through the lines and asks one rule after the other whether a block of its kind begins there. A rule that
-//! says yes writes tokens and says how many lines it took; quotes and lists call the walk again for what lies within them. The
-//! text within a block is not looked at yet: link definitions may follow later in the document, so the second stage
-//! (`inline`) starts when this one is through.
+//! The stage walks through the lines and asks one rule after the other whether a block of its kind begins there. A
+//! rule that says yes writes tokens and says how many lines it took; quotes and lists call the walk again for what
+//! lies within them. The text within a block is not looked at yet: link definitions may follow later in the document,
+//! so the second stage (`inline`) starts when this one is through.
 //!
-//! The output is flat: a list of opening, closing and single tokens. The tree is made from it by `tree`, because a Markdoc tag
-//! may begin in one block and end in another.
+//! The output is flat: a list of opening, closing and single tokens. The tree is made from it by `tree`, because a
+//! Markdoc tag may begin in one block and end in another.
 
 mod definition;
 mod leaf;
@@ -93,7 +93,12 @@ struct Walk<'s> {
 pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> Blocks<'s> {
     let lines = lines::split(source);
     let line_max = lines.len() - 1;
-    let out = Blocks { tokens: Vec::new(), definitions: HashMap::new(), warnings: Vec::new(), steps: source.len() as u64 };
+    let out = Blocks {
+        tokens: Vec::new(),
+        definitions: HashMap::new(),
+        warnings: Vec::new(),
+        steps: source.len() as u64,
+    };
     let mut walk = Walk {
         source,
         options,
@@ -115,7 +120,8 @@ pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> Blocks<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Reads the blocks of the lines from `start` to `end`, or until a line lies further left than this container's content.
+    /// Reads the blocks of the lines from `start` to `end`, or until a line lies further left than this container's
+    /// content.
     fn blocks(&mut self, start: usize, end: usize) {
         let mut line = start;
         let mut has_blank_lines = false;
@@ -174,14 +180,16 @@ impl<'s> Walk<'s> {
             || (matches!(interrupted, Paragraph | Quote) && self.tag(line, true))
     }
 
-    /// The line after the last one that belongs to a paragraph which begins at `start`, looking no further than `end`.
+    /// The line after the last one that belongs to a paragraph which begins at `start`, looking no further than
+    /// `end`.
     fn paragraph_end(&mut self, start: usize, end: usize, interrupted: Interrupted) -> usize {
         let line_max = self.line_max;
         let mut next = start + 1;
         while next < end && !self.is_blank(next) {
             self.step(1);
             let indent = self.lines[next].indent;
-            // Further right it would be code, and further left than zero is what a quote has marked as its own already.
+            // Further right it would be code, and further left than zero is what a quote has marked as its own
+            // already.
             let may_interrupt = indent - self.indent <= 3 && indent >= 0;
             if may_interrupt && self.interrupts(interrupted, next, line_max) {
                 break;
@@ -200,7 +208,15 @@ impl<'s> Walk<'s> {
         if nesting < 0 {
             self.level -= 1;
         }
-        let token = Token { kind, nesting, hidden: false, level: self.level, lines: None, span, payload: Payload::None };
+        let token = Token {
+            kind,
+            nesting,
+            hidden: false,
+            level: self.level,
+            lines: None,
+            span,
+            payload: Payload::None,
+        };
         if nesting > 0 {
             self.level += 1;
         }

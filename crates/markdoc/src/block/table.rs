@@ -184,6 +184,8 @@ mod tests {
         assert_eq!(alignments("|---|:-:|-:|:--|"), Some(vec![Plain, Center, Right, Left]));
         assert_eq!(alignments("---||---"), None);
         assert_eq!(alignments("|::|"), None);
-        assert!(may_be_a_delimiter_row("--|--") && !may_be_a_delimiter_row("- |") && !may_be_a_delimiter_row("-"));
+        assert!(
+            may_be_a_delimiter_row("--|--") && !may_be_a_delimiter_row("- |") && !may_be_a_delimiter_row("-")
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::characters::{is_space, leading_space, trim};
 use crate::error::WarningId;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::tag::{self, Syntax};
+use crate::tag;
 
 impl Walk<'_> {
     /// `{% tag %}` with nothing after it on the line where it ends, or over several lines.
@@ -24,8 +24,7 @@ impl Walk<'_> {
             return false;
         }
         let inner = self.source.get(start + "{%".len()..close).unwrap_or("");
-        let content = trim(inner);
-        if content.starts_with('$') {
+        if inner.trim_start_matches(is_space).starts_with('$') {
             return false;
         }
         if only_look {
@@ -34,18 +33,8 @@ impl Walk<'_> {
         self.step(after - start);
         let count = self.source.get(start..after).unwrap_or("").matches('\n').count() + 1;
         let lines = [line as u32, (line + count) as u32];
-        let content_start = (start + "{%".len() + leading_space(inner)) as u32;
-        let syntax = match tag::parse(content) {
-            Ok(syntax) => Ok(syntax.moved(|at| at + content_start, |at| at + content_start)),
-            Err(error) => Err(error.moved(|at| at + content_start)),
-        };
-        let (kind, nesting) = match &syntax {
-            Ok(Syntax::Open { .. }) => (NodeType::Tag, 1),
-            Ok(Syntax::Close { .. }) => (NodeType::Tag, -1),
-            Ok(Syntax::SelfClosing { .. } | Syntax::Annotation(_)) => (NodeType::Tag, 0),
-            Ok(Syntax::Interpolation(_)) => (NodeType::Text, 0),
-            Err(_) => (NodeType::Error, 0),
-        };
+        let syntax = tag::between(self.source, start, close);
+        let (kind, nesting) = tag::shape(&syntax);
         let token = self.push(kind, nesting, Span::new(start as u32, after as u32));
         token.lines = Some(lines);
         token.payload = Payload::Tag(Box::new(TagToken { syntax }));
@@ -54,8 +43,8 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether a tag that ends at `after` is alone on its line. As in the original, as many characters may follow as the
-    /// document has white space at its beginning.
+    /// Whether a tag that ends at `after` is alone on its line. As in the original, as many characters may follow as
+    /// the document has white space at its beginning.
     fn is_alone(&self, after: usize, line_end: usize) -> bool {
         let rest = self.source.get(after..line_end).unwrap_or("");
         let follows = rest.trim_end_matches(is_space);

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::token::{Content, InlineToken};
 use super::Walk;
+use super::token::{Content, InlineToken};
 use crate::characters::{flanks_as_punctuation, flanks_as_space};
 use crate::node::NodeType;
 
@@ -72,7 +72,14 @@ impl Walk<'_> {
     fn push_delimiter(&mut self, marker: u8, length: usize, run: &Run) {
         let token = self.tokens.len() - 1;
         let (can_open, can_close) = (run.can_open, run.can_close);
-        self.lists[self.list].push(Delimiter { marker, run: length, token, partner: None, can_open, can_close });
+        self.lists[self.list].push(Delimiter {
+            marker,
+            run: length,
+            token,
+            partner: None,
+            can_open,
+            can_close,
+        });
     }
 
     /// Looks at the marks at the current place and at the characters around them.
@@ -83,7 +90,8 @@ impl Walk<'_> {
         let length = marks.count();
         self.steps += length as u64;
         let before = self.text.get(..start).and_then(|text| text.chars().next_back()).unwrap_or(' ');
-        let after = self.text.get(start + length..self.max).and_then(|text| text.chars().next()).unwrap_or(' ');
+        let after =
+            self.text.get(start + length..self.max).and_then(|text| text.chars().next()).unwrap_or(' ');
         let (space_before, space_after) = (flanks_as_space(before), flanks_as_space(after));
         let (sign_before, sign_after) = (flanks_as_punctuation(before), flanks_as_punctuation(after));
         let opens = !space_after && (!sign_after || space_before || sign_before);
@@ -98,8 +106,8 @@ impl Walk<'_> {
     /// Pairs the delimiters of every list and turns their tokens into what they mean.
     pub(super) fn resolve_delimiters(&mut self) {
         let mut lists = std::mem::take(&mut self.lists);
-        // The list that is current at the end comes first, and once more if it belongs to a tag that was never closed: the
-        // second time, marks that found a partner may find another.
+        // The list that is current at the end comes first, and once more if it belongs to a tag that was never
+        // closed: the second time, marks that found a partner may find another.
         let mut order = vec![self.list];
         order.append(&mut self.opened_lists);
         for index in &order {
@@ -132,7 +140,13 @@ impl Walk<'_> {
             let closing = |token: &InlineToken| token.kind == NodeType::Strikethrough && token.nesting < 0;
             let count = self.tokens[first + 1..].iter().take_while(|token| closing(token)).count();
             self.steps += count as u64;
+            let mut start = self.tokens[first].start;
             self.tokens.swap(first, first + count);
+            for token in &mut self.tokens[first..=first + count] {
+                let length = token.end - token.start;
+                (token.start, token.end) = (start, start + length);
+                start += length;
+            }
         }
     }
 
@@ -151,7 +165,9 @@ impl Walk<'_> {
                 outer.partner == Some(partner + 1)
                     && outer.marker == open.marker
                     && outer.token + 1 == open.token
-                    && delimiters.get(partner + 1).is_some_and(|outer_close| outer_close.token == close.token + 1)
+                    && delimiters
+                        .get(partner + 1)
+                        .is_some_and(|outer_close| outer_close.token == close.token + 1)
             });
             let (kind, marker) = match (outer.is_some(), open.marker) {
                 (true, b'*') => (NodeType::Strong, "**"),
@@ -188,11 +204,12 @@ impl Walk<'_> {
 
 /// Finds a partner for every delimiter that can close; says how many steps that took.
 ///
-/// Two things keep this linear: behind a failed search for one sort of closer, later searches of the same sort do not look
-/// again; and what lies within a found pair is jumped over.
+/// Two things keep this linear: behind a failed search for one sort of closer, later searches of the same sort do not
+/// look again; and what lies within a found pair is jumped over.
 fn pair(delimiters: &mut [Delimiter]) -> u64 {
     let mut steps = delimiters.len() as u64;
-    /// How far back a search may go, for each marker, whether the closer can also open, and its run's length modulo three.
+    /// How far back a search may go, for each marker, whether the closer can also open, and its run's length modulo
+    /// three.
     type Floors = HashMap<(u8, bool, usize), Option<usize>>;
     let mut floors: Floors = HashMap::new();
     let mut jumps: Vec<usize> = Vec::with_capacity(delimiters.len());
@@ -201,7 +218,8 @@ fn pair(delimiters: &mut [Delimiter]) -> u64 {
     for closer_at in 0..delimiters.len() {
         let closer = delimiters[closer_at].clone();
         jumps.push(0);
-        let same_run = delimiters[head].marker == closer.marker && last_token.is_some_and(|last| last + 1 == closer.token);
+        let same_run = delimiters[head].marker == closer.marker
+            && last_token.is_some_and(|last| last + 1 == closer.token);
         if !same_run {
             head = closer_at;
         }
@@ -243,8 +261,8 @@ fn pair(delimiters: &mut [Delimiter]) -> u64 {
     steps
 }
 
-/// CommonMark's rule of three: where one of two runs can both open and close, the sum of their lengths must not be a multiple of
-/// three unless both are.
+/// CommonMark's rule of three: where one of two runs can both open and close, the sum of their lengths must not be a
+/// multiple of three unless both are.
 fn lengths_forbid(opener: &Delimiter, closer: &Delimiter) -> bool {
     (opener.can_close || closer.can_open)
         && (opener.run + closer.run) % 3 == 0

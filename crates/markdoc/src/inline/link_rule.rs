@@ -108,7 +108,8 @@ impl Walk<'_> {
         end
     }
 
-    /// Reads `(destination "title")` at `open`. An image may have a title after a destination that fails; a link may not.
+    /// Reads `(destination "title")` at `open`. An image may have a title after a destination that fails; a link may
+    /// not.
     fn in_place(&mut self, open: usize, is_link: bool) -> InPlace {
         let mut at = self.skip_space(open + 1);
         if at >= self.max {
@@ -126,7 +127,11 @@ impl Walk<'_> {
         }
         if has_destination || !is_link {
             let title_start = self.skip_space(at);
-            let found = if title_start > at { link::title(self.text, title_start, self.max, &mut self.steps) } else { None };
+            let found = if title_start > at {
+                link::title(self.text, title_start, self.max, &mut self.steps)
+            } else {
+                None
+            };
             at = title_start;
             if let Some(found) = found {
                 title = found.text;

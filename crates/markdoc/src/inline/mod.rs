@@ -1,8 +1,8 @@
 //! The second stage: the text of a block becomes words, emphasis, links, code, and tags.
 //!
-//! The stage goes through a text once and asks the rule of each character whether something begins there. What only might
-//! become emphasis is noted as a *delimiter*; when the text is through, `emphasis` decides which delimiters belong together. A
-//! tag has delimiters of its own, so emphasis never begins outside of a tag and ends within it.
+//! The stage goes through a text once and asks the rule of each character whether something begins there. What only
+//! might become emphasis is noted as a *delimiter*; when the text is through, `emphasis` decides which delimiters
+//! belong together. A tag has delimiters of its own, so emphasis never begins outside of a tag and ends within it.
 
 mod delimiter;
 mod link_rule;
@@ -120,8 +120,8 @@ impl Walk<'_> {
         self.flush();
     }
 
-    /// Goes over one thing without writing anything. What was found is remembered: brackets within brackets ask again and
-    /// again.
+    /// Goes over one thing without writing anything. What was found is remembered: brackets within brackets ask again
+    /// and again.
     fn skip(&mut self) {
         let start = self.at;
         self.steps += 1;

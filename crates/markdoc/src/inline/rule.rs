@@ -1,12 +1,13 @@
-//! The simple rules: plain text, line breaks, escapes, code, addresses in angle brackets, character references, comments, tags.
+//! The simple rules: plain text, line breaks, escapes, code, addresses in angle brackets, character references,
+//! comments, tags.
 
 use super::token::Content;
 use super::{Mode, Walk};
-use crate::characters::{is_blank, leading_space, trim};
+use crate::characters::{is_blank, trim};
 use crate::comment_ends::CommentEnds;
 use crate::entity;
 use crate::node::NodeType;
-use crate::tag::{self, Syntax};
+use crate::tag;
 use crate::tag_ends::TagEnds;
 use crate::{link, url};
 
@@ -94,7 +95,8 @@ impl Walk<'_> {
         let length = run(start, self.max);
         let content = start + length;
         let mut close_end = content;
-        let may_close = !self.backticks_are_known || self.backticks.get(&length).is_some_and(|last| *last > start);
+        let may_close =
+            !self.backticks_are_known || self.backticks.get(&length).is_some_and(|last| *last > start);
         while may_close {
             let Some(offset) = self.text.get(close_end..).and_then(|rest| rest.find('`')) else {
                 // Every run up to the end has been seen now.
@@ -196,23 +198,14 @@ impl Walk<'_> {
         if !self.text.get(start..).is_some_and(|rest| rest.starts_with("{%")) {
             return false;
         }
-        let Some(close) = self.tag_ends.get_or_init(|| TagEnds::new(self.text)).of(start) else { return false };
+        let Some(close) = self.tag_ends.get_or_init(|| TagEnds::new(self.text)).of(start) else {
+            return false;
+        };
         let end = close + "%}".len();
         if mode == Mode::Write {
-            let inner = self.text.get(start + "{%".len()..close).unwrap_or("");
-            self.steps += inner.len() as u64;
-            let offset = (start + "{%".len() + leading_space(inner)) as u32;
-            let syntax = match tag::parse(trim(inner)) {
-                Ok(syntax) => Ok(syntax.moved(|at| at + offset, |at| at + offset)),
-                Err(error) => Err(error.moved(|at| at + offset)),
-            };
-            let (kind, nesting) = match &syntax {
-                Ok(Syntax::Open { .. }) => (NodeType::Tag, 1),
-                Ok(Syntax::Close { .. }) => (NodeType::Tag, -1),
-                Ok(Syntax::SelfClosing { .. } | Syntax::Annotation(_)) => (NodeType::Tag, 0),
-                Ok(Syntax::Interpolation(_)) => (NodeType::Text, 0),
-                Err(_) => (NodeType::Error, 0),
-            };
+            self.steps += (end - start) as u64;
+            let syntax = tag::between(self.text, start, close);
+            let (kind, nesting) = tag::shape(&syntax);
             self.push(kind, nesting, start, end, Content::Tag(Box::new(syntax)));
         }
         self.at = end;
@@ -265,8 +258,9 @@ mod tests {
 
     #[test]
     fn code_loses_one_space_on_either_side() {
-        assert_eq!([code_text(" a "), code_text("  "), code_text("   "), code_text("a\nb"), code_text(" a")], [
-            "a", "  ", " ", "a b", " a"
-        ]);
+        assert_eq!(
+            [code_text(" a "), code_text("  "), code_text("   "), code_text("a\nb"), code_text(" a")],
+            ["a", "  ", " ", "a b", " a"]
+        );
     }
 }

@@ -24,8 +24,15 @@ pub(crate) enum Content {
     Text(Cow<'static, str>),
     /// The marks around an `em` or `strong`.
     Marker(&'static str),
-    Link { href: String, title: String },
-    Image { alt: String, src: String, title: String },
+    Link {
+        href: String,
+        title: String,
+    },
+    Image {
+        alt: String,
+        src: String,
+        title: String,
+    },
     /// With spans of the block's text.
     Tag(Box<Result<Syntax, SyntaxError>>),
 }
@@ -50,7 +57,9 @@ pub(super) fn joined(tokens: Vec<InlineToken>) -> Vec<InlineToken> {
             if text.is_empty() {
                 continue;
             }
-            if let Some(InlineToken { kind: NodeType::Text, end, content: Content::Text(before), .. }) = joined.last_mut() {
+            if let Some(InlineToken { kind: NodeType::Text, end, content: Content::Text(before), .. }) =
+                joined.last_mut()
+            {
                 before.to_mut().push_str(text);
                 *end = token.end;
                 continue;

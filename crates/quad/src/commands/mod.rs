@@ -10,6 +10,7 @@ mod completions;
 mod doctor;
 mod key;
 mod ls;
+mod markdoc;
 mod read;
 mod serve;
 mod stdio;
@@ -38,6 +39,9 @@ pub async fn run(cli: Cli) -> Result<()> {
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
+    if let Command::Markdoc { command } = &cli.command {
+        return markdoc::run(command);
+    }
     if let Command::Audit(flags) = &cli.command
         && let Some(outcome) = audit::offline(&flags.command, json)
     {
@@ -65,6 +69,6 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,
         Command::Audit(flags) => audit::run(&App::open(config).await?, flags, json).await,
-        Command::Completions { .. } => Ok(()),
+        Command::Completions { .. } | Command::Markdoc { .. } => Ok(()),
     }
 }

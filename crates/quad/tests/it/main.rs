@@ -18,6 +18,7 @@ mod era;
 mod freshness;
 mod gate;
 mod kill;
+mod markdoc;
 mod oracle;
 mod paging;
 mod pattern;

@@ -1,15 +1,15 @@
 //! The syntax between `{%` and `%}`: tags, annotations, variables, functions, and the values of attributes.
 //!
-//! The rules are those of the original's grammar, in which the first alternative that fits is taken for good: `f(1) x` is a
-//! function with rubbish after it and not a tag named `f`. Nothing here knows about Markdown.
+//! The rules are those of the original's grammar, in which the first alternative that fits is taken for good. So
+//! `f(1) x` is a function with rubbish after it, and not a tag named `f`. Nothing here knows about Markdown.
 
-use crate::characters::is_identifier;
+mod value;
+
+use crate::characters::{is_identifier, leading_space, trim};
 use crate::error::shown;
-use crate::limits::VALUE_DEPTH_MAX;
-use crate::map::Map;
-use crate::node::{Annotation, AnnotationType};
+use crate::node::{Annotation, AnnotationType, NodeType};
 use crate::span::Span;
-use crate::value::{Function, PathPart, Value, Variable};
+use crate::value::Value;
 
 /// What a pair of `{%` and `%}` holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,9 +67,32 @@ impl SyntaxError {
     }
 }
 
+/// What a tag becomes: the type of its node, and whether it opens (1), closes (−1) or is one piece (0).
+pub(crate) fn shape(syntax: &Result<Syntax, SyntaxError>) -> (NodeType, i8) {
+    match syntax {
+        Ok(Syntax::Open { .. }) => (NodeType::Tag, 1),
+        Ok(Syntax::Close { .. }) => (NodeType::Tag, -1),
+        Ok(Syntax::SelfClosing { .. } | Syntax::Annotation(_)) => (NodeType::Tag, 0),
+        Ok(Syntax::Interpolation(_)) => (NodeType::Text, 0),
+        Err(_) => (NodeType::Error, 0),
+    }
+}
+
+/// Reads the tag whose `{%` is at `open` and whose `%}` is at `close`. Spans are bytes of `text`.
+pub(crate) fn between(text: &str, open: usize, close: usize) -> Result<Syntax, SyntaxError> {
+    let start = open + "{%".len();
+    let inner = text.get(start..close).unwrap_or("");
+    let offset = (start + leading_space(inner)) as u32;
+    match parse(trim(inner)) {
+        Ok(syntax) => Ok(syntax.moved(|at| at + offset, |at| at + offset)),
+        Err(error) => Err(error.moved(|at| at + offset)),
+    }
+}
+
 /// Reads what stands between `{%` and `%}`, without the white space around it. Spans are bytes of `text`.
-pub(crate) fn parse(text: &str) -> Result<Syntax, SyntaxError> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, depth: 0, furthest: 0, expected: Vec::new() };
+fn parse(text: &str) -> Result<Syntax, SyntaxError> {
+    let mut reader =
+        Reader { text, bytes: text.as_bytes(), at: 0, depth: 0, furthest: 0, expected: Vec::new() };
     let syntax = reader.top();
     match syntax {
         Some(syntax) if reader.at == text.len() => Ok(syntax),
@@ -199,276 +222,6 @@ impl Reader<'_> {
         Some((AnnotationType::Attribute, name, value, value_start))
     }
 
-    fn value(&mut self) -> Option<Value> {
-        if self.depth >= VALUE_DEPTH_MAX {
-            self.expect("a value that nests less deep");
-            return None;
-        }
-        self.depth += 1;
-        let value = match self.peek() {
-            Some(b'"') => self.string().map(Value::String),
-            Some(b'[') => self.array(),
-            Some(b'{') => self.hash(),
-            Some(b'$' | b'@') => self.variable(),
-            // A word comes before a function, and a number before both, even if more letters follow.
-            _ => self.word().or_else(|| self.number().map(Value::Number)).or_else(|| self.function()),
-        };
-        self.depth -= 1;
-        if value.is_none() {
-            self.expect("a value");
-        }
-        value
-    }
-
-    fn word(&mut self) -> Option<Value> {
-        let rest = self.bytes.get(self.at..)?;
-        for (word, value) in
-            [("null", Value::Null), ("true", Value::Bool(true)), ("false", Value::Bool(false))]
-        {
-            if rest.starts_with(word.as_bytes()) {
-                self.at += word.len();
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn number(&mut self) -> Option<f64> {
-        let start = self.at;
-        let mut at = start + usize::from(self.peek() == Some(b'-'));
-        let digits = |from: usize| self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let whole = digits(at);
-        if whole == 0 {
-            return None;
-        }
-        at += whole;
-        if self.bytes.get(at) == Some(&b'.') {
-            let fraction = digits(at + 1);
-            if fraction > 0 {
-                at += 1 + fraction;
-            }
-        }
-        let number = self.text.get(start..at)?.parse().ok()?;
-        self.at = at;
-        Some(number)
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let start = self.at;
-        let mut text = String::new();
-        let mut at = start + 1;
-        let mut copied = at;
-        loop {
-            let byte = self.bytes.get(at).copied();
-            match byte {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    let letter = match self.bytes.get(at + 1) {
-                        Some(b'"') => '"',
-                        Some(b'\\') => '\\',
-                        Some(b'n') => '\n',
-                        Some(b'r') => '\r',
-                        Some(b't') => '\t',
-                        _ => {
-                            self.expect_at(at + 1, "one of the escapes `\\\"`, `\\\\`, `\\n`, `\\r` and `\\t`");
-                            return None;
-                        }
-                    };
-                    text.push_str(self.text.get(copied..at)?);
-                    text.push(letter);
-                    at += 2;
-                    copied = at;
-                }
-                Some(0x20..) => at += 1,
-                Some(_) | None => {
-                    self.expect_at(at, "a `\"` before the line ends; a string is one line");
-                    return None;
-                }
-            }
-        }
-        text.push_str(self.text.get(copied..at)?);
-        self.at = at + 1;
-        Some(text)
-    }
-
-    fn array(&mut self) -> Option<Value> {
-        let start = self.at;
-        self.at += 1;
-        let mut values = Vec::new();
-        self.spaces();
-        if let Some(first) = self.value() {
-            values.push(first);
-            while self.comma() {
-                match self.after_spaces(Self::value) {
-                    Some(value) => values.push(value),
-                    None => break,
-                }
-            }
-        }
-        self.spaces();
-        if self.byte(b']', "`]`") {
-            return Some(Value::Array(values));
-        }
-        self.at = start;
-        None
-    }
-
-    fn hash(&mut self) -> Option<Value> {
-        let start = self.at;
-        self.at += 1;
-        let mut map = Map::new();
-        let mut add = |(key, value): (String, Value)| {
-            // The name by which the tree marks variables and functions is not the author's to use.
-            if key != "$$mdtype" {
-                map.insert(key, value);
-            }
-        };
-        self.spaces();
-        if let Some(first) = self.hash_entry() {
-            add(first);
-            while self.comma() {
-                match self.after_spaces(Self::hash_entry) {
-                    Some(entry) => add(entry),
-                    None => break,
-                }
-            }
-        }
-        self.spaces();
-        if self.byte(b'}', "`}`") {
-            return Some(Value::Hash(map));
-        }
-        self.at = start;
-        None
-    }
-
-    fn hash_entry(&mut self) -> Option<(String, Value)> {
-        let start = self.at;
-        let key = match self.peek() {
-            Some(b'"') => self.string(),
-            _ => self.identifier("a key").map(str::to_owned),
-        };
-        let entry = key.filter(|_| self.byte(b':', "`:`")).and_then(|key| {
-            self.spaces();
-            self.value().map(|value| (key, value))
-        });
-        if entry.is_none() {
-            self.at = start;
-        }
-        entry
-    }
-
-    fn function(&mut self) -> Option<Value> {
-        let start = self.at;
-        let function = self.function_call();
-        if function.is_none() {
-            self.at = start;
-        }
-        function
-    }
-
-    fn function_call(&mut self) -> Option<Value> {
-        let name = self.identifier("a name")?.to_owned();
-        if !self.byte(b'(', "`(`") {
-            return None;
-        }
-        self.spaces();
-        let mut parameters = Map::new();
-        let first = self.parameter();
-        let has_first = first.is_some();
-        let mut position = 0;
-        let mut add = |(name, value): (Option<String>, Value)| {
-            parameters.insert(name.unwrap_or_else(|| position.to_string()), value);
-            position += 1;
-        };
-        if let Some(first) = first {
-            add(first);
-        }
-        loop {
-            let before = self.at;
-            if !self.comma() {
-                break;
-            }
-            match self.after_spaces(Self::parameter) {
-                // Without a first parameter the others do not count, as in the original.
-                Some(parameter) if has_first => add(parameter),
-                Some(_) => {}
-                None => {
-                    self.at = before;
-                    break;
-                }
-            }
-        }
-        self.byte(b')', "`)`").then_some(Value::Function(Function { name, parameters }))
-    }
-
-    fn parameter(&mut self) -> Option<(Option<String>, Value)> {
-        let start = self.at;
-        let name = self.identifier("a parameter").map(str::to_owned).filter(|_| self.byte(b'=', "`=`"));
-        if name.is_none() {
-            self.at = start;
-        }
-        match self.value() {
-            Some(value) => Some((name, value)),
-            None => {
-                self.at = start;
-                None
-            }
-        }
-    }
-
-    fn variable(&mut self) -> Option<Value> {
-        let start = self.at;
-        let prefix = self.peek().filter(|byte| matches!(byte, b'$' | b'@'));
-        if prefix.is_none() {
-            self.expect("a variable");
-            return None;
-        }
-        self.at += 1;
-        let Some(name) = self.identifier("a variable's name") else {
-            self.at = start;
-            return None;
-        };
-        let mut path = vec![PathPart::Name(name.to_owned())];
-        while let Some(part) = self.path_part() {
-            path.push(part);
-        }
-        if prefix == Some(b'@') {
-            // A path that is a plain list: the original reads it so, and gives it no meaning.
-            let parts = path.into_iter().map(|part| match part {
-                PathPart::Name(name) => Value::String(name),
-                PathPart::Index(index) => Value::Number(index),
-            });
-            return Some(Value::Array(parts.collect()));
-        }
-        Some(Value::Variable(Variable { path }))
-    }
-
-    fn path_part(&mut self) -> Option<PathPart> {
-        let start = self.at;
-        let part = match self.peek() {
-            Some(b'.') => {
-                self.at += 1;
-                self.identifier("a name").map(|name| PathPart::Name(name.to_owned()))
-            }
-            Some(b'[') => {
-                self.at += 1;
-                let step = match self.peek() {
-                    Some(b'"') => self.string().map(PathPart::Name),
-                    _ => self.number().map(PathPart::Index),
-                };
-                if step.is_none() {
-                    self.expect("a number or a string");
-                }
-                step.filter(|_| self.byte(b']', "`]`"))
-            }
-            _ => None,
-        };
-        if part.is_none() {
-            self.at = start;
-        }
-        part
-    }
-
     /// A comma with white space before it.
     fn comma(&mut self) -> bool {
         let start = self.at;
@@ -545,10 +298,12 @@ impl Reader<'_> {
         let rest = self.text.get(self.furthest..).unwrap_or("");
         let found = rest.chars().next();
         let (length, found) = match found {
+            Some(c) if c.is_whitespace() => (c.len_utf8(), "white space".to_owned()),
             Some(c) => (c.len_utf8(), format!("`{}`", shown(c.encode_utf8(&mut [0; 4])))),
             None => (0, "the end of the tag".to_owned()),
         };
-        let mut expected: Vec<&str> = self.expected.iter().copied().filter(|what| !found.ends_with(what)).collect();
+        let mut expected: Vec<&str> =
+            self.expected.iter().copied().filter(|what| !found.ends_with(what)).collect();
         // A value can be so many things that only the word helps.
         if expected.contains(&"a value") {
             expected = vec!["a value"];
@@ -568,6 +323,8 @@ fn is_space(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::VALUE_DEPTH_MAX;
+    use crate::map::Map;
 
     fn json(text: &str) -> String {
         match parse(text) {
@@ -600,7 +357,7 @@ mod tests {
         assert_eq!(json("t nullable=1"), r#"{"able":1}"#);
         assert_eq!(json("t \"a\" b=1"), r#"{"primary":"a","b":1}"#);
         assert!(json("t \"a\"  b=1").starts_with("7..8 `b` does not fit"));
-        assert!(json("f(1) x").starts_with("4..5 ` ` does not fit"));
+        assert!(json("f(1) x").starts_with("4..5 white space does not fit"));
         assert!(json("a=1 b").contains("expected"));
     }
 

@@ -1,12 +1,17 @@
 //! The third stage: tokens become the tree.
 //!
-//! Tokens open and close, and the tree follows them with a stack. A tag may open within a paragraph and close somewhere else,
-//! or never; then other elements are cut in two. The tree is still made of every token, in order, with an error on each piece.
+//! Tokens open and close, and the tree follows them with a stack. A tag may open within a paragraph and close
+//! somewhere else, or never; then other elements are cut in two. The tree is still made of every token, in order,
+//! with an error on each piece.
+
+mod fence;
+mod fence_tags;
+
+use std::sync::Arc;
 
 use crate::Options;
 use crate::block::{Blocks, Payload, TagToken, Token};
 use crate::error::{ErrorId, ParseError, Warning, WarningId, shown};
-use crate::fence_tags::{self, FencePart};
 use crate::inline::{self, Content, Context, InlineToken};
 use crate::limits::TREE_DEPTH_MAX;
 use crate::map::Map;
@@ -14,7 +19,6 @@ use crate::node::{Annotation, AnnotationType, Lines, LinesOf, Node, NodeType};
 use crate::source::Source;
 use crate::span::{LineIndex, Span};
 use crate::tag::{Syntax, SyntaxError};
-use crate::tag_ends::TagEnds;
 use crate::text::Text;
 use crate::value::Value;
 use crate::{FrontMatter, table_tag};
@@ -28,7 +32,13 @@ pub(crate) struct Tree {
 }
 
 /// Builds the tree of a document that is `length` bytes long.
-pub(crate) fn build(blocks: Blocks<'_>, source: &Source<'_>, index: &LineIndex, options: &Options, length: usize) -> Tree {
+pub(crate) fn build(
+    blocks: Blocks<'_>,
+    source: &Source<'_>,
+    index: &LineIndex,
+    options: &Options,
+    length: usize,
+) -> Tree {
     let Blocks { tokens, definitions, warnings, steps } = blocks;
     let mut root = Node::new(NodeType::Document);
     root.span = Span::new(0, length as u32);
@@ -37,6 +47,7 @@ pub(crate) fn build(blocks: Blocks<'_>, source: &Source<'_>, index: &LineIndex, 
         index,
         options,
         stack: Vec::new(),
+        finished: Vec::new(),
         root,
         flattened: Vec::new(),
         line_lists: Vec::new(),
@@ -59,8 +70,11 @@ struct Builder<'b> {
     index: &'b LineIndex,
     options: &'b Options,
     root: Node,
-    /// The open nodes below the root.
-    stack: Vec<Node>,
+    /// The open nodes below the root, each with the place in `finished` at which its children begin.
+    stack: Vec<(Node, usize)>,
+    /// Nodes whose parent is still open. They move into it all at once, so that each node allocates once for its
+    /// children.
+    finished: Vec<Node>,
     /// What is open beyond the deepest node that the tree may have.
     flattened: Vec<(NodeType, Option<String>)>,
     line_lists: Vec<LineList>,
@@ -158,7 +172,9 @@ impl Builder<'_> {
         node.span = self.given(Span::new(text.source(token.start), text.source_end(token.end)));
         match token.content {
             Content::None => {}
-            Content::Text(content) => node.attributes = Map::of("content", Value::String(content.into_owned())),
+            Content::Text(content) => {
+                node.attributes = Map::of("content", Value::String(content.into_owned()))
+            }
             Content::Marker(marker) => node.attributes = Map::of("marker", Value::from(marker)),
             Content::Link { href, title } => {
                 node.attributes = Map::of("href", Value::String(href));
@@ -207,7 +223,8 @@ impl Builder<'_> {
                     Some(InlineParent(at)) => self.annotate_at(at, attributes),
                     None => {
                         let what = self.top().kind.as_str();
-                        let message = format!("an annotation alone on its line belongs to no text of this {what}");
+                        let message =
+                            format!("an annotation alone on its line belongs to no text of this {what}");
                         let error = self.error(ErrorId::NoInlineAnnotations, message, node.span);
                         self.top_mut().errors.push(error);
                     }
@@ -230,90 +247,6 @@ impl Builder<'_> {
             }
         }
         self.add(node, nesting, lines, parent);
-    }
-
-    fn fence(&mut self, mut node: Node, info: &Text<'_>, content: &Text<'_>, lines: [u32; 2]) {
-        node.attributes = Map::of("content", Value::from(&*content.text));
-        let language = info.text.split(' ').next().unwrap_or("");
-        if !language.is_empty() && language != "{%" {
-            node.attributes.insert("language", Value::from(language));
-        }
-        let mut is_processed = true;
-        if let Some(start) = info.text.find("{%") {
-            is_processed = self.fence_annotation(&mut node, info, start);
-        }
-        self.add(node, 1, Some(lines), None);
-        if is_processed {
-            for part in fence_tags::split(content, lines[0]) {
-                self.fence_part(part, content);
-            }
-        }
-        self.pop();
-    }
-
-    /// The tag in a fence's info string; says whether the fence's content is looked at for tags.
-    fn fence_annotation(&mut self, node: &mut Node, info: &Text<'_>, start: usize) -> bool {
-        let body = start + "{%".len();
-        let close = TagEnds::new(&info.text).of(start);
-        let inner = close.and_then(|close| info.text.get(body..close)).unwrap_or("");
-        let end = close.map_or(info.len(), |close| close + "%}".len());
-        let span = self.given(Span::new(info.source(start), info.source_end(end)));
-        let offset = (body + crate::characters::leading_space(inner)) as u32;
-        let syntax = crate::tag::parse(crate::characters::trim(inner))
-            .map(|syntax| syntax.moved(|at| at + offset, |at| at + offset))
-            .map_err(|error| error.moved(|at| at + offset));
-        match self.placed(syntax, info) {
-            Ok(syntax) => {
-                node.parts_mut().opening = Some(span);
-                let (name, attributes) = match syntax {
-                    Syntax::Annotation(attributes) => (None, attributes),
-                    Syntax::Open { name, attributes } | Syntax::SelfClosing { name, attributes } => {
-                        (Some(name), attributes)
-                    }
-                    Syntax::Close { name } => (Some(name), Vec::new()),
-                    Syntax::Interpolation(_) => (None, Vec::new()),
-                };
-                node.tag = name;
-                let is_off = attributes.iter().any(|it| it.name == "process" && it.value.is_falsy());
-                self.annotate(node, attributes);
-                !is_off
-            }
-            Err(error) => {
-                let at = if close.is_some() { error.span } else { span };
-                let message = format!("the fence's annotation is not read: {}", error.message);
-                let error = self.error(ErrorId::FenceTagError, message, at);
-                node.errors.push(error);
-                true
-            }
-        }
-    }
-
-    fn fence_part(&mut self, part: FencePart, content: &Text<'_>) {
-        match part {
-            FencePart::Text(place) => {
-                let text = content.text.get(place.clone()).unwrap_or("");
-                if text.is_empty() {
-                    return;
-                }
-                let mut node = Node::new(NodeType::Text);
-                node.span = self.given(Span::new(content.source(place.start), content.source_end(place.end)));
-                node.attributes = Map::of("content", Value::from(text));
-                self.add(node, 0, None, None);
-            }
-            FencePart::Tag { place, line, syntax } => {
-                let syntax = self.placed(syntax, content);
-                let (kind, nesting) = match &syntax {
-                    Ok(Syntax::Open { .. }) => (NodeType::Tag, 1),
-                    Ok(Syntax::Close { .. }) => (NodeType::Tag, -1),
-                    Ok(Syntax::SelfClosing { .. } | Syntax::Annotation(_)) => (NodeType::Tag, 0),
-                    Ok(Syntax::Interpolation(_)) => (NodeType::Text, 0),
-                    Err(_) => (NodeType::Error, 0),
-                };
-                let mut node = Node::new(kind);
-                node.span = self.given(Span::new(content.source(place.start), content.source_end(place.end)));
-                self.tag(node, nesting, syntax, Some([line, line + 1]), None);
-            }
-        }
     }
 
     /// Opens a node, closes the innermost one, or adds a node that is one piece.
@@ -341,7 +274,7 @@ impl Builder<'_> {
         if nesting <= 0 {
             self.attach(node);
         } else if self.stack.len() < TREE_DEPTH_MAX {
-            self.stack.push(node);
+            self.stack.push((node, self.finished.len()));
         } else {
             if !self.warnings.iter().any(|warning| warning.id == WarningId::TreeTooDeep) {
                 let position = self.index.position(node.span.start);
@@ -355,14 +288,14 @@ impl Builder<'_> {
     fn is_open(&self, kind: NodeType, tag: Option<&str>) -> bool {
         match (self.flattened.last(), self.stack.last()) {
             (Some((open, name)), _) => *open == kind && name.as_deref() == tag,
-            (None, Some(open)) => open.kind == kind && open.tag.as_deref() == tag,
+            (None, Some((open, _))) => open.kind == kind && open.tag.as_deref() == tag,
             (None, None) => false,
         }
     }
 
     fn close(&mut self, closing: &Node, lines: Option<[u32; 2]>) {
         if self.flattened.is_empty() {
-            if let Some(open) = self.stack.last_mut() {
+            if let Some((open, _)) = self.stack.last_mut() {
                 open.span = open.span.joined(closing.span);
                 if let Some(span) = closing.closing() {
                     open.parts_mut().closing = Some(span);
@@ -382,7 +315,8 @@ impl Builder<'_> {
         if self.flattened.pop().is_some() {
             return;
         }
-        if let Some(node) = self.stack.pop() {
+        if let Some((mut node, children)) = self.stack.pop() {
+            node.children = self.finished.drain(children..).collect();
             self.attach(node);
         }
     }
@@ -391,31 +325,42 @@ impl Builder<'_> {
         let has_slots = self.options.slots;
         let parent = self.top_mut();
         parent.span = parent.span.joined(node.span);
-        let slot = if has_slots && node.tag.as_deref() == Some("slot") { node.attributes.text("primary") } else { None };
+        let slot = if has_slots && node.tag.as_deref() == Some("slot") {
+            node.attributes.text("primary")
+        } else {
+            None
+        };
         match slot.map(str::to_owned) {
             Some(name) => {
                 parent.slots.insert(name, node);
             }
-            None => parent.children.push(node),
+            None => self.finished.push(node),
         }
     }
 
     fn top(&self) -> &Node {
-        self.stack.last().unwrap_or(&self.root)
+        self.stack.last().map_or(&self.root, |(node, _)| node)
     }
 
     fn top_mut(&mut self) -> &mut Node {
-        self.stack.last_mut().unwrap_or(&mut self.root)
+        match self.stack.last_mut() {
+            Some((node, _)) => node,
+            None => &mut self.root,
+        }
     }
 
     fn annotate_at(&mut self, at: Option<usize>, annotations: Vec<Annotation>) {
-        let errors = {
-            let node = at.and_then(|at| self.stack.get_mut(at)).unwrap_or(&mut self.root);
-            set(node, annotations)
-        };
-        for (name, span) in errors {
+        let doubles = set(self.open_node(at), annotations);
+        for (name, span) in doubles {
             let error = self.duplicate(&name, span);
-            at.and_then(|at| self.stack.get_mut(at)).unwrap_or(&mut self.root).errors.push(error);
+            self.open_node(at).errors.push(error);
+        }
+    }
+
+    fn open_node(&mut self, at: Option<usize>) -> &mut Node {
+        match at.and_then(|at| self.stack.get_mut(at)) {
+            Some((node, _)) => node,
+            None => &mut self.root,
         }
     }
 
@@ -447,7 +392,7 @@ impl Builder<'_> {
 
     fn finish(mut self) -> Tree {
         for at in 0..self.stack.len() {
-            let node = &self.stack[at];
+            let (node, _) = &self.stack[at];
             let message = match &node.tag {
                 Some(tag) => {
                     let tag = shown(tag);
@@ -457,12 +402,13 @@ impl Builder<'_> {
             };
             let span = node.opening().unwrap_or(node.span);
             let error = self.error(ErrorId::MissingClosing, message, span);
-            self.stack[at].errors.push(error);
+            self.stack[at].0.errors.push(error);
         }
         self.flattened.clear();
         while !self.stack.is_empty() {
             self.pop();
         }
+        self.root.children = self.finished;
         let lists: Vec<LinesOf> = self
             .line_lists
             .into_iter()
@@ -470,7 +416,7 @@ impl Builder<'_> {
                 if more.is_empty() {
                     return LinesOf::Pair(first);
                 }
-                LinesOf::Shared(first.into_iter().chain(more).collect())
+                LinesOf::Shared(Arc::new(first.into_iter().chain(more).collect()))
             })
             .collect();
         settle_lines(&mut self.root, &lists);

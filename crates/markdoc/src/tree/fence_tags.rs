@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::characters::{is_space, leading_space, trim};
+use crate::characters::is_space;
 use crate::tag::{self, Syntax, SyntaxError};
 use crate::tag_ends::TagEnds;
 use crate::text::Text;
@@ -45,12 +45,7 @@ pub(crate) fn split(content: &Text<'_>, fence_line: u32) -> Vec<FencePart> {
             continue;
         };
         let end = close + "%}".len();
-        let inner = text.get(at + "{%".len()..close).unwrap_or("");
-        let offset = (at + "{%".len() + leading_space(inner)) as u32;
-        let syntax = match tag::parse(trim(inner)) {
-            Ok(syntax) => Ok(syntax.moved(|at| at + offset, |at| at + offset)),
-            Err(error) => Err(error.moved(|at| at + offset)),
-        };
+        let syntax = tag::between(text, at, close);
         // A tag alone on its line takes the line ending before it along.
         let text_end = line_start.filter(|start| is_alone(text, *start, at, end)).unwrap_or(at);
         parts.push(FencePart::Text(copied..text_end.max(copied)));
@@ -65,7 +60,8 @@ pub(crate) fn split(content: &Text<'_>, fence_line: u32) -> Vec<FencePart> {
     parts
 }
 
-/// Whether only white space stands between the line ending at `line_start` and a tag, and after the tag on its last line.
+/// Whether only white space stands between the line ending at `line_start` and a tag, and after the tag on its last
+/// line.
 fn is_alone(text: &str, line_start: usize, start: usize, end: usize) -> bool {
     let before = text.get(line_start..start).unwrap_or("");
     let reaches_line = before.chars().rev().all(is_space);

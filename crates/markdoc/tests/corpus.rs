@@ -1,0 +1,104 @@
+//! The repository's own cases: an input, and the tree that it becomes.
+//!
+//! Each file of `corpus/` holds cases of one topic, written as
+//!
+//! ```text
+//! # what the case shows
+//! the input
+//! ----
+//! the tree, one node a line
+//! ```
+//!
+//! with a line of `====` between two. In an input, `→` is a tab, `␣` a space, `␍` a carriage return and `␀` a zero. A
+//! node is written as its type and tag, `~` if it is inline, its lines, its attributes as JSON, its annotations after
+//! `@` and its errors after `!`. `QUAD_TEST_BLESS=1` writes the trees anew; read the difference before you believe
+//! it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use quad_markdoc::{AnnotationType, Node, parse};
+
+#[test]
+fn every_case_has_its_tree() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 10, "the corpus is missing");
+    let bless = std::env::var_os("QUAD_TEST_BLESS").is_some();
+    let mut failures = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut blessed = Vec::new();
+        for case in text.trim_end().split("\n====\n") {
+            let (input, expected) = case.split_once("\n----").unwrap_or((case, ""));
+            let (title, source) = input.split_once('\n').unwrap_or((input, ""));
+            assert!(title.starts_with("# "), "{}: a case without a title: {title}", file.display());
+            let tree = outline(&source_of(source));
+            if tree != expected.trim_start_matches('\n') {
+                failures.push(format!("{}: {title}\n{tree}", file.file_name().unwrap().display()));
+            }
+            let tree = if tree.is_empty() { tree } else { format!("\n{tree}") };
+            blessed.push(format!("{input}\n----{tree}"));
+        }
+        if bless {
+            std::fs::write(&file, blessed.join("\n====\n") + "\n").unwrap();
+        }
+    }
+    assert!(bless || failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+fn source_of(text: &str) -> String {
+    text.replace('→', "\t").replace('␣', " ").replace('␍', "\r").replace('␀', "\0")
+}
+
+fn outline(source: &str) -> String {
+    let document = parse(source).unwrap();
+    let mut lines = Vec::new();
+    write_node(&document.root, 0, &mut lines);
+    // A root with nothing of its own says nothing.
+    if lines[0] == "document" {
+        lines.remove(0);
+        lines.iter_mut().for_each(|line| *line = line.strip_prefix("  ").unwrap_or(line).to_owned());
+    }
+    lines.join("\n")
+}
+
+fn write_node(node: &Node, depth: usize, lines: &mut Vec<String>) {
+    let mut line = "  ".repeat(depth) + node.kind.as_str();
+    if let Some(tag) = &node.tag {
+        write!(line, ":{tag}").unwrap();
+    }
+    if node.inline {
+        line.push_str(" ~");
+    } else if !node.lines.is_empty() {
+        write!(line, " {:?}", &*node.lines).unwrap();
+    }
+    if !node.attributes.is_empty() {
+        write!(line, " {}", serde_json::to_string(&node.attributes).unwrap()).unwrap();
+    }
+    if !node.annotations.is_empty() {
+        line.push_str(" @");
+    }
+    for annotation in &node.annotations {
+        match annotation.kind {
+            AnnotationType::Class => write!(line, " .{}", annotation.name).unwrap(),
+            AnnotationType::Attribute => {
+                write!(line, " {}={}", annotation.name, serde_json::to_string(&annotation.value).unwrap())
+                    .unwrap();
+            }
+        }
+    }
+    if !node.errors.is_empty() {
+        line.push_str(" !");
+    }
+    for error in &node.errors {
+        write!(line, " {}", error.id.as_str()).unwrap();
+    }
+    lines.push(line);
+    for child in &node.children {
+        write_node(child, depth + 1, lines);
+    }
+}

@@ -1,0 +1,48 @@
+//! `quad markdoc …`: the parser alone, without a database.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+
+use quad_core::{Error, Kind, Result};
+use quad_markdoc::limits::SOURCE_BYTES_MAX;
+
+use crate::cli::MarkdocCommand;
+use crate::outcome;
+
+/// Documents as trees.
+pub fn run(command: &MarkdocCommand) -> Result<()> {
+    match command {
+        MarkdocCommand::Ast { file } => ast(file),
+    }
+}
+
+fn ast(file: &Path) -> Result<()> {
+    let is_standard_input = file == Path::new("-");
+    let name = if is_standard_input { "standard input".to_owned() } else { file.display().to_string() };
+    let bytes = if is_standard_input { read(io::stdin().lock()) } else { File::open(file).and_then(read) };
+    let bytes = bytes.map_err(|error| Error::bad_input(format!("{name} cannot be read: {error}")))?;
+    if bytes.len() > SOURCE_BYTES_MAX {
+        let message = format!("{name} is longer than the {SOURCE_BYTES_MAX} bytes that a document may have");
+        return Err(Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", message).hint("split it"));
+    }
+    let source = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Error::bad_input(format!("{name} is not UTF-8 at byte {at}"))
+    })?;
+    let document = quad_markdoc::parse(&source)
+        .map_err(|error| Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", error.to_string()))?;
+    for warning in &document.warnings {
+        let _ = writeln!(io::stderr(), "warning: {name}:{warning}");
+    }
+    let tree = serde_json::to_value(&document.root).map_err(Error::internal)?;
+    outcome::json(&tree);
+    Ok(())
+}
+
+/// Reads as much as a document may have, and one byte more to see whether there is more.
+fn read(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
