@@ -5,4 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod contracts;
 pub mod limits;
+pub mod project;
+pub mod reference;

@@ -39,6 +39,8 @@ pub struct Package {
     pub version: Option<String>,
     /// One line.
     pub description: Option<String>,
+    /// Commands under the namespace that work here, with one line each; `None` for a package that brings only runes.
+    pub commands: Option<Ordered<String>>,
     /// Attributes that every rune has; only the core package may have any.
     pub universal: Ordered<Attribute>,
     /// Sets of attributes that runes share.
@@ -117,6 +119,7 @@ struct Head {
     label: Option<String>,
     version: Option<String>,
     description: Option<String>,
+    commands: Option<Ordered<String>>,
 }
 
 fn yes() -> bool {
@@ -163,6 +166,7 @@ impl Package {
             label: parsed.package.label.unwrap_or_else(|| name.clone()),
             version: parsed.package.version,
             description: parsed.package.description,
+            commands: parsed.package.commands,
             universal: parsed.universal,
             presets: parsed.presets,
             runes: parsed
