@@ -7,5 +7,6 @@
 pub mod catalogue;
 pub mod contracts;
 pub mod limits;
+pub mod plan;
 pub mod project;
 pub mod reference;

@@ -26,3 +26,6 @@ pub const PLAN_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Deepest folder below the plan folder that is looked into.
 pub const PLAN_DEPTH_MAX: usize = 32;
+
+/// Most rings of dependencies that a validation reports: whoever has more mends these first, and each can be as long as the plan.
+pub const CYCLES_MAX: usize = 100;

@@ -8,7 +8,9 @@
 mod attribute;
 pub mod builtin;
 mod content;
+mod content_form;
 mod engine;
+mod engine_form;
 mod error;
 mod merge;
 mod names;

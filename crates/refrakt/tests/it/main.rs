@@ -2,4 +2,6 @@
 
 mod catalogue;
 mod oracle;
+mod plan;
 mod snapshot;
+mod writing_runes;

@@ -1,0 +1,137 @@
+//! The lines of a source, as the blocks around them have left them.
+//!
+//! Quotes and list items take their markers off the lines within them: they move `begin` and `shift`, change `indent`, and put
+//! everything back when they end.
+
+use super::Walk;
+use crate::characters::is_blank;
+use crate::text::Text;
+
+/// One line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Line {
+    /// The first byte that is left of it.
+    pub(crate) begin: usize,
+    /// The byte after its last one, without the line ending.
+    pub(crate) end: usize,
+    /// How many bytes of indentation and markers follow `begin`.
+    pub(crate) shift: usize,
+    /// The column of its first character, with tabs expanded; −1 if a quote claims the line for its paragraph.
+    pub(crate) indent: i32,
+    /// The column at which `begin` stands, for the width of the tabs that follow.
+    pub(crate) column: i32,
+}
+
+impl Line {
+    /// The first byte that is neither indentation nor marker.
+    pub(crate) fn text(&self) -> usize {
+        self.begin + self.shift
+    }
+}
+
+/// Splits a source; the last entry is no line, but makes it safe to look one line ahead.
+pub(super) fn split(source: &str) -> Vec<Line> {
+    let bytes = source.as_bytes();
+    let mut lines = Vec::new();
+    let mut begin = 0;
+    while begin < bytes.len() {
+        let end = source[begin..].find('\n').map_or(bytes.len(), |at| begin + at);
+        let (mut shift, mut indent) = (0, 0);
+        for byte in &bytes[begin..end] {
+            match byte {
+                b'\t' => indent += 4 - indent % 4,
+                b' ' => indent += 1,
+                _ => break,
+            }
+            shift += 1;
+        }
+        // White space at the very end, without a line ending, is no line.
+        if end < bytes.len() || begin + shift < end {
+            lines.push(Line { begin, end, shift, indent, column: 0 });
+        }
+        begin = end + 1;
+    }
+    lines.push(Line { begin: bytes.len(), end: bytes.len(), ..Line::default() });
+    lines
+}
+
+impl<'s> Walk<'s> {
+    pub(super) fn is_blank(&self, line: usize) -> bool {
+        self.lines.get(line).is_none_or(|line| line.text() >= line.end)
+    }
+
+    pub(super) fn skip_blank_lines(&mut self, from: usize) -> usize {
+        let mut line = from;
+        while line < self.line_max && self.is_blank(line) {
+            line += 1;
+        }
+        self.step(line - from);
+        line
+    }
+
+    /// The line without indentation and markers.
+    pub(super) fn line_text(&self, line: usize) -> &'s str {
+        let line = &self.lines[line];
+        self.source.get(line.text()..line.end).unwrap_or("")
+    }
+
+    /// The first byte of the line's text.
+    pub(super) fn first_byte(&self, line: usize) -> Option<u8> {
+        let line = &self.lines[line];
+        if line.text() < line.end { self.bytes().get(line.text()).copied() } else { None }
+    }
+
+    /// The first byte behind blanks.
+    pub(super) fn skip_blanks(&self, from: usize) -> usize {
+        let rest = &self.bytes()[from.min(self.source.len())..];
+        from + rest.iter().take_while(|byte| is_blank(**byte)).count()
+    }
+
+    /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if wanted.
+    pub(super) fn cut(&mut self, start: usize, end: usize, indent: i32, with_last_ending: bool) -> Text<'s> {
+        let mut text = Text::default();
+        for number in start..end {
+            let line = self.lines[number];
+            let has_ending = number + 1 < end || with_last_ending;
+            let last = if has_ending { (line.end + 1).min(self.source.len()) } else { line.end };
+            let mut first = line.begin;
+            let mut column = 0;
+            while first < last && column < indent {
+                match self.bytes()[first] {
+                    b'\t' => column += 4 - (column + line.column) % 4,
+                    b' ' => column += 1,
+                    // A list marker counts as spaces.
+                    _ if first - line.begin < line.shift => column += 1,
+                    _ => break,
+                }
+                first += 1;
+            }
+            if column > indent {
+                // A part of a tab remains.
+                text.push_spaces((column - indent) as usize, first - 1);
+            }
+            text.push(self.source, first..last);
+            self.step(last - line.begin);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_their_indentation() {
+        let shape = |source: &str| -> Vec<(usize, usize, usize, i32)> {
+            let mut lines = split(source);
+            lines.pop();
+            lines.iter().map(|line| (line.begin, line.end, line.shift, line.indent)).collect()
+        };
+        assert_eq!(shape("a\n \tb"), [(0, 1, 0, 0), (2, 5, 2, 4)]);
+        assert_eq!(shape("a\n\n"), [(0, 1, 0, 0), (2, 2, 0, 0)]);
+        assert_eq!(shape("a\n  "), [(0, 1, 0, 0)], "white space without a line ending is no line");
+        assert_eq!(shape("   \n"), [(0, 3, 3, 3)]);
+        assert_eq!(shape(""), []);
+    }
+}

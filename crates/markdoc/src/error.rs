@@ -1,0 +1,222 @@
+//! What can be wrong with a document. Nothing here stops the parse: an error stands on the node that it concerns, a warning
+//! beside the tree.
+
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use thiserror::Error;
+
+use crate::limits::{ECHO_CHARS_MAX, SOURCE_BYTES_MAX};
+use crate::span::{Position, Span};
+
+/// The one reason why a source is not parsed at all.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the source is {bytes} bytes long, more than the {SOURCE_BYTES_MAX} that a document may have; split it")]
+pub struct SourceTooLong {
+    /// How long it is.
+    pub bytes: usize,
+}
+
+/// Which error it is; the names are Markdoc's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorId {
+    /// What stands between `{%` and `%}` is no tag.
+    ParseError,
+    /// A tag, or an element that a tag cut in two, is not closed.
+    MissingClosing,
+    /// Something is closed that is not open.
+    MissingOpening,
+    /// An attribute is set twice; the last one counts.
+    DuplicateAttribute,
+    /// An annotation without a block whose text it could annotate.
+    NoInlineAnnotations,
+    /// What stands between `{%` and `%}` in a fence's info string is no tag.
+    FenceTagError,
+}
+
+impl ErrorId {
+    /// The id as Markdoc spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorId::ParseError => "parse-error",
+            ErrorId::MissingClosing => "missing-closing",
+            ErrorId::MissingOpening => "missing-opening",
+            ErrorId::DuplicateAttribute => "duplicate-attribute",
+            ErrorId::NoInlineAnnotations => "no-inline-annotations",
+            ErrorId::FenceTagError => "fence-tag-error",
+        }
+    }
+
+    /// How bad it is.
+    pub fn level(self) -> Level {
+        match self {
+            ErrorId::ParseError | ErrorId::MissingClosing | ErrorId::MissingOpening => Level::Critical,
+            ErrorId::NoInlineAnnotations | ErrorId::FenceTagError => Level::Error,
+            ErrorId::DuplicateAttribute => Level::Warning,
+        }
+    }
+}
+
+/// How bad an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The document says something, perhaps not what was meant.
+    Warning,
+    /// A part of it has no effect.
+    Error,
+    /// The tree is not the one that was meant.
+    Critical,
+}
+
+impl Level {
+    /// The level as Markdoc spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Warning => "warning",
+            Level::Error => "error",
+            Level::Critical => "critical",
+        }
+    }
+}
+
+/// An error of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Which error it is.
+    pub id: ErrorId,
+    /// One sentence for the author of the document.
+    pub message: String,
+    /// The bytes that it is about.
+    pub span: Span,
+    /// Where these begin.
+    pub position: Position,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.position.line + 1, self.position.column + 1, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl Serialize for ParseError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(4))?;
+        object.serialize_entry("id", self.id.as_str())?;
+        object.serialize_entry("level", self.id.level().as_str())?;
+        object.serialize_entry("message", &self.message)?;
+        object.serialize_entry("location", &Location(self))?;
+        object.end()
+    }
+}
+
+struct Location<'e>(&'e ParseError);
+
+impl Serialize for Location<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(3))?;
+        object.serialize_entry("start", &self.0.position)?;
+        object.serialize_entry("startOffset", &self.0.span.start)?;
+        object.serialize_entry("endOffset", &self.0.span.end)?;
+        object.end()
+    }
+}
+
+/// What a reader of the tree alone would not see: something was left out, or stands elsewhere than it was written.
+///
+/// The tree is the one that Markdoc makes; where Markdoc drops text without a word, this says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Which warning it is.
+    pub id: WarningId,
+    /// The bytes that it is about.
+    pub span: Span,
+    /// Where these begin.
+    pub position: Position,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.position.line + 1, self.position.column + 1, self.id.message())
+    }
+}
+
+/// Which warning it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WarningId {
+    /// Text after a block tag on the tag's last line is in no node.
+    TextAfterTag,
+    /// Blocks nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): these lines are in no node.
+    BlocksTooDeep,
+    /// Inline tags nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): from here on the paragraph is plain text.
+    InlineTooDeep,
+    /// The tree is deeper than [`TREE_DEPTH_MAX`](crate::limits::TREE_DEPTH_MAX): what lies deeper became siblings.
+    TreeTooDeep,
+    /// A table would have more than [`FILLED_CELLS_MAX`](crate::limits::FILLED_CELLS_MAX) cells that nobody wrote: from this
+    /// row on, short rows stay short.
+    TableTooWide,
+}
+
+impl WarningId {
+    /// The id, in the manner of the errors' ids.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WarningId::TextAfterTag => "text-after-tag",
+            WarningId::BlocksTooDeep => "blocks-too-deep",
+            WarningId::InlineTooDeep => "inline-too-deep",
+            WarningId::TreeTooDeep => "tree-too-deep",
+            WarningId::TableTooWide => "table-too-wide",
+        }
+    }
+
+    /// One sentence for the author of the document.
+    pub fn message(self) -> &'static str {
+        match self {
+            WarningId::TextAfterTag => {
+                "the text after a tag's closing `%}` is left out; put it on a line of its own"
+            }
+            WarningId::BlocksTooDeep => {
+                "blocks nest more than 100 deep here, and what follows is left out; are tags left open?"
+            }
+            WarningId::InlineTooDeep => {
+                "tags nest more than 100 deep in this paragraph, and the rest of it is plain text"
+            }
+            WarningId::TreeTooDeep => "the tree is more than 256 deep here, and what lies deeper is flattened",
+            WarningId::TableTooWide => {
+                "the table lacks more than 65536 cells, and short rows are not filled up from here on"
+            }
+        }
+    }
+}
+
+/// A little of the source, fit to be repeated within a message.
+pub(crate) fn shown(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut shown: String =
+        characters.by_ref().take(ECHO_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{FILLED_CELLS_MAX, NESTING_MAX, TREE_DEPTH_MAX};
+
+    #[test]
+    fn messages_name_the_limits_as_they_are() {
+        assert!(WarningId::BlocksTooDeep.message().contains(&NESTING_MAX.to_string()));
+        assert!(WarningId::InlineTooDeep.message().contains(&NESTING_MAX.to_string()));
+        assert!(WarningId::TreeTooDeep.message().contains(&TREE_DEPTH_MAX.to_string()));
+        assert!(WarningId::TableTooWide.message().contains(&FILLED_CELLS_MAX.to_string()));
+    }
+
+    #[test]
+    fn only_a_little_of_the_source_is_repeated() {
+        assert_eq!(shown(&"x".repeat(500)).chars().count(), ECHO_CHARS_MAX + 1);
+        assert_eq!(shown("a\nb"), "a b");
+    }
+}

@@ -1,0 +1,188 @@
+//! A small ordered map from names to values: attributes, hashes, parameters.
+//!
+//! Nearly all of them have fewer than ten entries, for which looking through a list is fastest; only a long one gets an index,
+//! so that a hostile tag with a million attributes still costs time in proportion.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::value::Value;
+
+/// From this many entries on, names are found by an index.
+const INDEX_FROM: usize = 24;
+
+/// An ordered map. A name that is set again keeps its place.
+#[derive(Clone, Default)]
+pub struct Map {
+    entries: Vec<(Cow<'static, str>, Value)>,
+    index: Option<Box<HashMap<Cow<'static, str>, usize>>>,
+}
+
+impl Map {
+    /// An empty map.
+    pub fn new() -> Map {
+        Map::default()
+    }
+
+    /// A map of one entry.
+    pub(crate) fn of(name: &'static str, value: Value) -> Map {
+        Map { entries: vec![(Cow::Borrowed(name), value)], index: None }
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.find(name).and_then(|at| self.entries.get(at)).map(|(_, value)| value)
+    }
+
+    /// The value of a name, if it is a string.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    /// Sets a name and returns what it was before.
+    pub fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: Value) -> Option<Value> {
+        let name = name.into();
+        if let Some(entry) = self.find(&name).and_then(|at| self.entries.get_mut(at)) {
+            return Some(std::mem::replace(&mut entry.1, value));
+        }
+        let at = self.entries.len();
+        match &mut self.index {
+            Some(index) => {
+                index.insert(name.clone(), at);
+            }
+            None if at + 1 >= INDEX_FROM => {
+                let mut index: HashMap<_, _> =
+                    self.entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+                index.insert(name.clone(), at);
+                self.index = Some(Box::new(index));
+            }
+            None => {}
+        }
+        self.entries.push((name, value));
+        None
+    }
+
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        let at = self.find(name)?;
+        self.entries.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Whether a name is set.
+    pub fn contains(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// How many names are set.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// All entries in the order in which they were first written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.entries.iter().map(|(name, value)| (name.as_ref(), value))
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        match &self.index {
+            Some(index) => index.get(name).copied(),
+            None => self.entries.iter().position(|(known, _)| known == name),
+        }
+    }
+}
+
+impl PartialEq for Map {
+    /// Equal entries; the order does not matter, as it does not in JSON.
+    fn eq(&self, other: &Map) -> bool {
+        self.len() == other.len() && self.iter().all(|(name, value)| other.get(name) == Some(value))
+    }
+}
+
+impl std::fmt::Debug for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<N: Into<Cow<'static, str>>> FromIterator<(N, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (N, Value)>>(entries: I) -> Map {
+        let mut map = Map::new();
+        for (name, value) in entries {
+            map.insert(name, value);
+        }
+        map
+    }
+}
+
+impl Serialize for Map {
+    /// In the order of a JavaScript object: names that are array indexes first, in ascending order.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.len()))?;
+        let mut indexes: Vec<(u32, usize)> = Vec::new();
+        for (at, (name, _)) in self.entries.iter().enumerate() {
+            if let Some(index) = array_index(name) {
+                indexes.push((index, at));
+            }
+        }
+        indexes.sort_unstable();
+        for (_, at) in &indexes {
+            if let Some((name, value)) = self.entries.get(*at) {
+                object.serialize_entry(name, value)?;
+            }
+        }
+        for (name, value) in self.iter() {
+            if indexes.is_empty() || array_index(name).is_none() {
+                object.serialize_entry(name, value)?;
+            }
+        }
+        object.end()
+    }
+}
+
+/// The number, if the name is how JavaScript writes an array index.
+fn array_index(name: &str) -> Option<u32> {
+    let canonical = name == "0" || !name.starts_with('0');
+    let digits = !name.is_empty() && name.len() <= 10 && name.bytes().all(|byte| byte.is_ascii_digit());
+    if !(canonical && digits) {
+        return None;
+    }
+    name.parse().ok().filter(|index| *index != u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(count: usize) -> Map {
+        (0..count).map(|n| (format!("k{n}"), Value::Number(n as f64))).collect()
+    }
+
+    #[test]
+    fn small_and_large_maps_answer_alike() {
+        for count in [0, 1, INDEX_FROM - 1, INDEX_FROM, 100] {
+            let mut map = numbered(count);
+            assert_eq!(map.len(), count);
+            for n in 0..count {
+                assert_eq!(map.get(&format!("k{n}")), Some(&Value::Number(n as f64)));
+            }
+            assert_eq!(map.get("absent"), None);
+            if count > 0 {
+                assert_eq!(map.insert("k0", Value::Null), Some(Value::Number(0.0)));
+                assert_eq!((map.len(), map.iter().next()), (count, Some(("k0", &Value::Null))));
+            }
+        }
+    }
+
+    #[test]
+    fn array_indexes_come_first_as_in_javascript() {
+        let map: Map = ["b", "10", "a", "9", "01"].map(|name| (name, Value::Null)).into_iter().collect();
+        let json = serde_json::to_string(&map).unwrap();
+        assert_eq!(json, r#"{"9":null,"10":null,"b":null,"a":null,"01":null}"#);
+    }
+}

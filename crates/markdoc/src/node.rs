@@ -1,0 +1,291 @@
+//! The tree: nodes, their annotations, and the ways through them.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::error::ParseError;
+use crate::map::Map;
+use crate::span::Span;
+use crate::value::Value;
+
+/// What a node is; the names are Markdoc's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // The names say what they are.
+pub enum NodeType {
+    Document,
+    Paragraph,
+    Heading,
+    Inline,
+    Text,
+    Softbreak,
+    Hardbreak,
+    Em,
+    Strong,
+    Strikethrough,
+    Code,
+    Link,
+    Image,
+    Blockquote,
+    List,
+    Item,
+    Hr,
+    Fence,
+    Table,
+    Thead,
+    Tbody,
+    Tr,
+    Th,
+    Td,
+    Tag,
+    Comment,
+    Error,
+}
+
+impl NodeType {
+    /// The type as Markdoc spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NodeType::Document => "document",
+            NodeType::Paragraph => "paragraph",
+            NodeType::Heading => "heading",
+            NodeType::Inline => "inline",
+            NodeType::Text => "text",
+            NodeType::Softbreak => "softbreak",
+            NodeType::Hardbreak => "hardbreak",
+            NodeType::Em => "em",
+            NodeType::Strong => "strong",
+            NodeType::Strikethrough => "s",
+            NodeType::Code => "code",
+            NodeType::Link => "link",
+            NodeType::Image => "image",
+            NodeType::Blockquote => "blockquote",
+            NodeType::List => "list",
+            NodeType::Item => "item",
+            NodeType::Hr => "hr",
+            NodeType::Fence => "fence",
+            NodeType::Table => "table",
+            NodeType::Thead => "thead",
+            NodeType::Tbody => "tbody",
+            NodeType::Tr => "tr",
+            NodeType::Th => "th",
+            NodeType::Td => "td",
+            NodeType::Tag => "tag",
+            NodeType::Comment => "comment",
+            NodeType::Error => "error",
+        }
+    }
+}
+
+/// A node of the tree.
+///
+/// Serialised, it is the JSON of Markdoc's own tree: `type`, `tag`, `inline`, `attributes`, `annotations`, `lines`,
+/// `errors`, `children`. The positions that Markdoc does not have stay out of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub kind: NodeType,
+    /// The name of a tag, and of a fence whose info string names one.
+    pub tag: Option<String>,
+    /// Whether it stands in the text of a block.
+    pub inline: bool,
+    /// Its attributes: of the element (`level`, `href`, `content`, …) and those that the author annotated.
+    pub attributes: Map,
+    /// The author's attributes and classes as they were written, in order, doubles included.
+    pub annotations: Vec<Annotation>,
+    /// First line and the line after the last one; for a block tag with a closing tag, these two of both.
+    pub lines: Lines,
+    /// What is wrong with it.
+    pub errors: Vec<ParseError>,
+    /// The nodes within it.
+    pub children: Vec<Node>,
+    /// `{% slot "name" %}` children by name, if the [option](crate::Options::slots) is on.
+    pub slots: BTreeMap<String, Node>,
+    /// All bytes of it, opening to closing, and of everything within it.
+    pub span: Span,
+    /// The bytes of what only a tag, a fence or a list item has.
+    pub parts: Option<Box<Parts>>,
+}
+
+/// Positions within a node, for callers that change a source in place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// `{% name … %}`: the opening tag, the whole of a self-closing one, or the tag in a fence's info string.
+    pub opening: Option<Span>,
+    /// `{% /name %}`
+    pub closing: Option<Span>,
+    /// The checkbox that a list item begins with.
+    pub task: Option<Task>,
+}
+
+/// The checkbox of a task: `[ ]` or `[x]`. For Markdoc it is text, and it is in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Whether it is ticked.
+    pub checked: bool,
+    /// Its three bytes.
+    pub span: Span,
+}
+
+/// An attribute or a class, as the author wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    /// Whether it was written as a class (`.name`).
+    pub kind: AnnotationType,
+    /// Its name: `id` if it was written `#value`, `primary` if it is the value without a name.
+    pub name: String,
+    /// Its value; `true` for a class.
+    pub value: Value,
+    /// All bytes of it.
+    pub span: Span,
+    /// The bytes of the value: with its quotes; without the `#` of an id or the `.` of a class.
+    pub value_span: Span,
+}
+
+/// How an annotation was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnnotationType {
+    /// `name=value`, `#id`, or a primary value.
+    Attribute,
+    /// `.name`
+    Class,
+}
+
+impl Node {
+    pub(crate) fn new(kind: NodeType) -> Node {
+        Node {
+            kind,
+            tag: None,
+            inline: false,
+            attributes: Map::new(),
+            annotations: Vec::new(),
+            lines: Lines::default(),
+            errors: Vec::new(),
+            children: Vec::new(),
+            slots: BTreeMap::new(),
+            span: Span::default(),
+            parts: None,
+        }
+    }
+
+    pub(crate) fn parts_mut(&mut self) -> &mut Parts {
+        self.parts.get_or_insert_default()
+    }
+
+    /// The opening tag's bytes.
+    pub fn opening(&self) -> Option<Span> {
+        self.parts.as_ref()?.opening
+    }
+
+    /// The closing tag's bytes.
+    pub fn closing(&self) -> Option<Span> {
+        self.parts.as_ref()?.closing
+    }
+
+    /// The checkbox, if it is a list item that begins with one.
+    pub fn task(&self) -> Option<Task> {
+        self.parts.as_ref()?.task
+    }
+
+    /// Whether it is a tag of this name.
+    pub fn is_tag(&self, name: &str) -> bool {
+        self.kind == NodeType::Tag && self.tag.as_deref() == Some(name)
+    }
+
+    /// The annotation that decides an attribute's value: the last one of this name.
+    pub fn annotation(&self, name: &str) -> Option<&Annotation> {
+        self.annotations.iter().rfind(|it| it.kind == AnnotationType::Attribute && it.name == name)
+    }
+
+    /// All nodes below this one, each before its own children; slots come before children.
+    pub fn walk(&self) -> Walk<'_> {
+        let mut walk = Walk { waiting: Vec::new() };
+        walk.push_below(self);
+        walk
+    }
+}
+
+/// The iterator of [`Node::walk`].
+#[derive(Clone, Debug)]
+pub struct Walk<'n> {
+    waiting: Vec<&'n Node>,
+}
+
+impl<'n> Walk<'n> {
+    fn push_below(&mut self, node: &'n Node) {
+        self.waiting.extend(node.children.iter().rev());
+        self.waiting.extend(node.slots.values().rev());
+    }
+}
+
+impl<'n> Iterator for Walk<'n> {
+    type Item = &'n Node;
+
+    fn next(&mut self) -> Option<&'n Node> {
+        let node = self.waiting.pop()?;
+        self.push_below(node);
+        Some(node)
+    }
+}
+
+/// The lines of a node. Nodes within a tag share the tag's own lines, which grow when it is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines(pub(crate) LinesOf);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LinesOf {
+    #[default]
+    None,
+    Pair([u32; 2]),
+    Shared(Arc<[u32]>),
+    /// While the tree is being built: which of the builder's lists it is.
+    Pending(u32),
+}
+
+impl Deref for Lines {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        match &self.0 {
+            LinesOf::Pair(pair) => pair,
+            LinesOf::Shared(lines) => lines,
+            LinesOf::None | LinesOf::Pending(_) => &[],
+        }
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("type", self.kind.as_str())?;
+        if let Some(tag) = &self.tag {
+            object.serialize_entry("tag", tag)?;
+        }
+        object.serialize_entry("inline", &self.inline)?;
+        object.serialize_entry("attributes", &self.attributes)?;
+        object.serialize_entry("annotations", &self.annotations)?;
+        object.serialize_entry("lines", &*self.lines)?;
+        object.serialize_entry("errors", &self.errors)?;
+        if !self.slots.is_empty() {
+            object.serialize_entry("slots", &self.slots)?;
+        }
+        object.serialize_entry("children", &self.children)?;
+        object.end()
+    }
+}
+
+impl Serialize for Annotation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = match self.kind {
+            AnnotationType::Attribute => "attribute",
+            AnnotationType::Class => "class",
+        };
+        let mut object = serializer.serialize_map(Some(3))?;
+        object.serialize_entry("type", kind)?;
+        object.serialize_entry("name", &self.name)?;
+        object.serialize_entry("value", &self.value)?;
+        object.end()
+    }
+}

@@ -1,0 +1,125 @@
+//! Where something stands in a source: byte ranges, and the lines and columns that people read.
+
+use std::ops::Range;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+/// A range of bytes of the source exactly as it was given: with its own line endings, before any normalisation. Both ends
+/// are character boundaries, so a caller can replace the bytes and leave the rest as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last one.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range from `start` to `end`; never negative in length.
+    pub(crate) fn new(start: u32, end: u32) -> Span {
+        Span { start, end: end.max(start) }
+    }
+
+    /// Nothing, at this place.
+    pub(crate) fn empty_at(at: u32) -> Span {
+        Span { start: at, end: at }
+    }
+
+    /// The smallest span that holds both.
+    pub(crate) fn joined(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Whether nothing lies in it.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// How many bytes it holds.
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// The span as a range for slicing.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// The bytes that it names. Empty if `source` is not the text that was parsed.
+    pub fn of(self, source: &str) -> &str {
+        source.get(self.range()).unwrap_or("")
+    }
+
+    /// Whether `other` lies within it.
+    pub fn contains(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+/// A line and a column, both counted from zero, the column in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The line, as in [`Node::lines`](crate::Node::lines).
+    pub line: u32,
+    /// How many bytes of that line stand before it.
+    pub column: u32,
+}
+
+impl Serialize for Position {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Position", 2)?;
+        fields.serialize_field("line", &self.line)?;
+        fields.serialize_field("character", &self.column)?;
+        fields.end()
+    }
+}
+
+/// Where the lines of a source begin, so that an offset becomes a line and a column by binary search.
+///
+/// A line ends with `\n`, with `\r\n` or with a `\r` alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineIndex {
+    starts: Vec<u32>,
+}
+
+impl LineIndex {
+    /// Looks through `source` once.
+    pub fn new(source: &str) -> LineIndex {
+        let bytes = source.as_bytes();
+        let mut starts = vec![0];
+        for (at, byte) in bytes.iter().enumerate() {
+            let ends_line = *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+            if ends_line {
+                starts.push(at as u32 + 1);
+            }
+        }
+        LineIndex { starts }
+    }
+
+    /// The line and column of a byte.
+    pub fn position(&self, offset: u32) -> Position {
+        let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.starts.get(line).copied().unwrap_or(0);
+        Position { line: line as u32, column: offset - start }
+    }
+
+    /// The first byte of a line; none if the source has fewer lines.
+    pub fn line_start(&self, line: u32) -> Option<u32> {
+        self.starts.get(line as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_ending_ends_a_line_once() {
+        let index = LineIndex::new("a\nb\r\nc\rd");
+        let positions: Vec<(u32, u32)> =
+            (0..8).map(|at| index.position(at)).map(|p| (p.line, p.column)).collect();
+        assert_eq!(positions, [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (3, 0)]);
+        assert_eq!(index.line_start(3), Some(7));
+        assert_eq!(index.line_start(4), None);
+    }
+}
