@@ -71,9 +71,10 @@ fn is_alone(text: &str, line_start: usize, start: usize, end: usize) -> bool {
     let reaches_line = before.chars().rev().all(is_space);
     let rest = text.get(end..).unwrap_or("");
     let after = rest.trim_start_matches(|c| is_space(c) && c != '\n');
-    // On the last line without an ending, the original overlooks one character.
+    // On the last line without an ending, the original overlooks one UTF-16 unit.
     let follows_nothing = after.starts_with('\n') || (after.is_empty() && !rest.is_empty());
-    let overlooked = !rest.contains('\n') && !after.is_empty() && after.chars().count() == 1;
+    let mut units = after.encode_utf16();
+    let overlooked = units.next().is_some() && units.next().is_none() && !after.starts_with('\n');
     reaches_line && (follows_nothing || overlooked)
 }
 

@@ -3,6 +3,8 @@
 //! A definition may reach over several lines, and how many is known only when it is read. The lines are looked at in growing
 //! portions, so that many definitions in a row do not each read the whole paragraph.
 
+use std::ops::Range;
+
 use super::{Definition, Interrupted, Walk, Within};
 use crate::characters::{is_blank, is_space, trim};
 use crate::link;
@@ -65,6 +67,9 @@ fn read(text: &str, is_whole: bool, steps: &mut u64) -> Outcome {
         return undecided;
     }
     let Some(destination) = link::destination(text, start, bytes.len(), steps) else { return Outcome::No };
+    if destination.end >= bytes.len() && !is_whole {
+        return undecided;
+    }
     let Some(href) = link::allowed(&destination.text) else { return Outcome::No };
     let title_start = skip_space(bytes, destination.end);
     if title_start >= bytes.len() && !is_whole {
@@ -95,7 +100,9 @@ fn read(text: &str, is_whole: bool, steps: &mut u64) -> Outcome {
     if label.is_empty() {
         return Outcome::No;
     }
-    let line_count = text.get(..end).unwrap_or("").matches('\n').count() + 1;
+    // A line ending in the destination, behind a backslash, is not counted, as in the original: the line after it is read again.
+    let line_endings = |range: Range<usize>| text.get(range).unwrap_or("").matches('\n').count();
+    let line_count = line_endings(0..start) + line_endings(destination.end..end) + 1;
     Outcome::Yes { label, definition: Definition { href, title }, line_count }
 }
 

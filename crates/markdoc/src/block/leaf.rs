@@ -32,7 +32,7 @@ impl<'s> Walk<'s> {
         open.lines = lines;
         open.payload = Payload::Heading { level: level as u8 };
         self.push_inline(content, lines);
-        self.push(NodeType::Heading, -1, span);
+        self.push(NodeType::Heading, -1, span).payload = Payload::Heading { level: level as u8 };
         true
     }
 

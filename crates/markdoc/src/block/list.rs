@@ -49,8 +49,8 @@ impl Walk<'_> {
         let list = self.out.tokens.len();
         let start = self.lines[first].text() as u32;
         let (letter, number) = (marker.letter, marker.number);
-        let payload = Payload::List { ordered: number.is_some(), start: number.unwrap_or(1), marker: letter.into() };
-        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).payload = payload;
+        let payload = |start: u32| Payload::List { ordered: number.is_some(), start, marker: letter.into() };
+        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).payload = payload(number.unwrap_or(1));
         let within = std::mem::replace(&mut self.within, Within::Other);
         let mut is_tight = true;
         let mut last_ends_blank = false;
@@ -71,7 +71,7 @@ impl Walk<'_> {
                 _ => break,
             }
         }
-        self.push(NodeType::List, -1, Span::empty_at(start));
+        self.push(NodeType::List, -1, Span::empty_at(start)).payload = payload(1);
         self.out.tokens[list].lines = Some([first as u32, line as u32]);
         self.at = line;
         self.within = within;
