@@ -6,23 +6,25 @@ use super::entity::{Direction, Entity};
 use super::index::PlanIndex;
 use crate::limits::CYCLES_MAX;
 
-/// The edges of a plan.
+/// The edges of a plan, between places in its index. An id that leads nowhere is somebody's mistake, not a reason to wait, and
+/// makes no edge.
 pub(crate) struct Dependencies<'a> {
     index: &'a PlanIndex,
-    /// Id → ids that it waits for, as *Blocked by* here or *Blocks* there says.
-    waits_for: HashMap<&'a str, Vec<&'a str>>,
+    /// Place → places that it waits for, as *Blocked by* here or *Blocks* there says.
+    waits_for: HashMap<usize, Vec<usize>>,
 }
 
 impl<'a> Dependencies<'a> {
     pub(crate) fn new(index: &'a PlanIndex) -> Dependencies<'a> {
-        let mut waits_for: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut seen = HashSet::new();
-        for entity in index.entities() {
-            let Some(id) = entity.id() else { continue };
+        for entity in index.entities().filter(|entity| !entity.dependencies.is_empty()) {
+            let Some(own) = entity.id().and_then(|id| index.place(id)) else { continue };
             for dependency in &entity.dependencies {
+                let Some(other) = index.place(&dependency.id) else { continue };
                 let (waiting, first) = match dependency.direction {
-                    Direction::BlockedBy => (id, dependency.id.as_str()),
-                    Direction::Blocks => (dependency.id.as_str(), id),
+                    Direction::BlockedBy => (own, other),
+                    Direction::Blocks => (other, own),
                 };
                 if seen.insert((waiting, first)) {
                     waits_for.entry(waiting).or_default().push(first);
@@ -32,54 +34,50 @@ impl<'a> Dependencies<'a> {
         Dependencies { index, waits_for }
     }
 
-    fn edges(&self, id: &str) -> &[&'a str] {
-        self.waits_for.get(id).map_or(&[], Vec::as_slice)
+    fn edges(&self, place: usize) -> &[usize] {
+        self.waits_for.get(&place).map_or(&[], Vec::as_slice)
     }
 
-    /// What an entity still waits for. An id that leads nowhere is somebody's mistake, not a reason to wait.
-    pub(crate) fn open_blockers(&self, entity: &Entity) -> Vec<&'a str> {
-        let id = entity.id().unwrap_or_default();
-        let edges = self.edges(id).iter().copied();
-        edges
-            .filter(|blocker| {
-                self.index.entity(blocker).is_some_and(|one| !one.kind.is_achieved(one.status()))
-            })
-            .collect()
+    /// What an entity still waits for.
+    pub(crate) fn open_blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
+        let place = entity.id().and_then(|id| self.index.place(id));
+        let edges = place.map_or(&[][..], |place| self.edges(place));
+        let blockers = edges.iter().filter_map(|&place| self.index.at(place));
+        blockers.filter(|blocker| !blocker.kind.is_achieved(blocker.status())).collect()
     }
 
     /// The rings of tasks that wait for one another, each from where a walk in the order of the files enters it; no more than
     /// [`CYCLES_MAX`].
     pub(crate) fn cycles(&self) -> Vec<Vec<&'a str>> {
-        let tasks: Vec<&str> =
-            self.index.entities().filter(|entity| entity.kind.is_task()).filter_map(Entity::id).collect();
-        let is_task: HashSet<&str> = tasks.iter().copied().collect();
-        let mut done: HashSet<&str> = HashSet::new();
-        let mut seen: HashSet<Vec<&str>> = HashSet::new();
+        let is_task = |place: usize| self.index.at(place).is_some_and(|entity| entity.kind.is_task());
+        let mut done: HashSet<usize> = HashSet::new();
+        let mut seen: HashSet<Vec<usize>> = HashSet::new();
         let mut cycles = Vec::new();
-        for start in tasks {
+        for start in (0..self.index.files().len()).filter(|place| is_task(*place)) {
             // The way from the start to here; for each step, how many of its edges have been followed.
-            let mut way: Vec<(&'a str, usize)> =
-                if done.contains(start) { Vec::new() } else { vec![(start, 0)] };
-            let mut on_way: HashMap<&str, usize> = way.iter().map(|(id, _)| (*id, 0)).collect();
-            while let Some((id, followed)) = way.last_mut() {
-                let Some(&edge) = self.edges(id).get(*followed) else {
-                    done.insert(id);
-                    on_way.remove(id);
+            let mut way: Vec<(usize, usize)> =
+                if done.contains(&start) { Vec::new() } else { vec![(start, 0)] };
+            let mut on_way: HashMap<usize, usize> = way.iter().map(|(place, _)| (*place, 0)).collect();
+            while let Some((place, followed)) = way.last_mut() {
+                let Some(&edge) = self.edges(*place).get(*followed) else {
+                    done.insert(*place);
+                    on_way.remove(place);
                     way.pop();
                     continue;
                 };
                 *followed += 1;
-                if let Some(&entered) = on_way.get(edge) {
-                    let cycle: Vec<&str> = way[entered..].iter().map(|(id, _)| *id).collect();
+                if let Some(&entered) = on_way.get(&edge) {
+                    let cycle: Vec<usize> = way[entered..].iter().map(|(place, _)| *place).collect();
                     let mut members = cycle.clone();
                     members.sort_unstable();
                     if seen.insert(members) {
-                        cycles.push(cycle);
+                        let entities = cycle.iter().filter_map(|place| self.index.at(*place));
+                        cycles.push(entities.map(Entity::label).collect());
                     }
                     if cycles.len() == CYCLES_MAX {
                         return cycles;
                     }
-                } else if is_task.contains(edge) && !done.contains(edge) {
+                } else if is_task(edge) && !done.contains(&edge) {
                     on_way.insert(edge, way.len());
                     way.push((edge, 0));
                 }
@@ -121,7 +119,8 @@ mod tests {
             ("D", "done", &[], &[]),
         ]);
         let dependencies = Dependencies::new(&index);
-        assert_eq!(dependencies.open_blockers(index.entity("A").unwrap()), ["B", "C"]);
+        let blockers = dependencies.open_blockers(index.entity("A").unwrap());
+        assert_eq!(blockers.into_iter().filter_map(Entity::id).collect::<Vec<_>>(), ["B", "C"]);
         assert!(dependencies.cycles().is_empty());
     }
 

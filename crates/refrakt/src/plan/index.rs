@@ -17,6 +17,8 @@ pub struct PlanIndex {
     files: Vec<IndexedFile>,
     /// Id → place of the first entity that has it.
     by_id: HashMap<String, usize>,
+    /// Places in the order of a listing.
+    listing: Vec<usize>,
 }
 
 /// A file and what it held when it was read.
@@ -60,7 +62,9 @@ impl PlanIndex {
                 by_id.entry(id.to_owned()).or_insert(place);
             }
         }
-        PlanIndex { files, by_id }
+        let mut listing: Vec<usize> = (0..files.len()).collect();
+        listing.sort_by(|&a, &b| folder_order(&files[a].entry.path, &files[b].entry.path));
+        PlanIndex { files, by_id, listing }
     }
 
     /// An index of texts, without a folder.
@@ -94,6 +98,16 @@ impl PlanIndex {
             .and_then(|file| file.scanned.entity.as_ref())
     }
 
+    /// The place of the first entity of an id among the files.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The entity at a place.
+    pub(crate) fn at(&self, place: usize) -> Option<&Entity> {
+        self.files.get(place).and_then(|file| file.scanned.entity.as_ref())
+    }
+
     /// Whether an id leads anywhere.
     pub fn knows(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
@@ -124,10 +138,9 @@ impl PlanIndex {
 
     /// The list of entities that have an id: the files of a folder first, then its folders from the last to the first.
     pub fn to_json(&self, filter: &IndexFilter) -> Value {
-        let mut entities: Vec<&Entity> = self.entities().filter(|entity| filter.admits(entity)).collect();
-        entities.sort_by(|a, b| folder_order(&a.file, &b.file));
-        let entities: Vec<Value> = entities
-            .into_iter()
+        let listed = self.listing.iter().filter_map(|&place| self.files[place].scanned.entity.as_ref());
+        let entities: Vec<Value> = listed
+            .filter(|entity| filter.admits(entity))
             .filter_map(|entity| {
                 let mut entry = Map::new();
                 entry.insert("id".into(), json!(entity.id()?));

@@ -29,7 +29,9 @@ pub fn ready<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
         .filter(|entity| entity.kind.actionable_status() == Some(entity.status()))
         .filter(|entity| dependencies.open_blockers(entity).is_empty())
         .collect();
-    ready.sort_by_key(|entity| (priority_rank(entity.priority()), complexity_rank(entity.complexity())));
+    ready.sort_by_cached_key(|entity| {
+        (priority_rank(entity.priority()), complexity_rank(entity.complexity()))
+    });
     ready
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
 use super::entity::Entity;
@@ -77,15 +77,11 @@ pub fn milestone_progress(index: &PlanIndex, name: Option<&str>) -> Option<Value
 }
 
 fn count(index: &PlanIndex, kind: EntityType) -> Value {
-    let mut by_status: Map<String, Value> = Map::new();
-    let mut total = 0;
+    let mut by_status: IndexMap<&str, usize> = IndexMap::new();
     for entity in index.entities().filter(|entity| entity.kind == kind) {
-        total += 1;
-        let status = entity.attribute("status").unwrap_or("unknown");
-        let before = by_status.get(status).and_then(Value::as_u64).unwrap_or(0);
-        by_status.insert(status.to_owned(), json!(before + 1));
+        *by_status.entry(entity.attribute("status").unwrap_or("unknown")).or_default() += 1;
     }
-    json!({ "total": total, "byStatus": by_status })
+    json!({ "total": by_status.values().sum::<usize>(), "byStatus": by_status })
 }
 
 /// Tasks whose state says that they are blocked, with what they refer to that is not achieved.
