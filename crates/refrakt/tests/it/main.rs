@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod catalogue;
+mod hostile;
 mod oracle;
 mod plan;
 mod snapshot;
