@@ -1,0 +1,126 @@
+//! An attribute of a rune: its type, its values, what holds when nobody writes it.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What an attribute's value is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttributeType {
+    /// Text.
+    #[default]
+    String,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A Markdoc array.
+    Array,
+    /// A Markdoc hash.
+    Object,
+    /// Words separated by spaces.
+    List,
+    /// A number, or text such as `fill`.
+    #[serde(rename = "number|string")]
+    NumberOrString,
+}
+
+impl AttributeType {
+    /// The spelling in the syntax reference, which has no word for the rarest types.
+    pub fn reference_name(self) -> &'static str {
+        match self {
+            AttributeType::String => "string",
+            AttributeType::Number => "number",
+            AttributeType::Boolean => "boolean",
+            AttributeType::Array => "array",
+            AttributeType::List => "SpaceSeparatedList",
+            AttributeType::Object | AttributeType::NumberOrString => "unknown",
+        }
+    }
+
+    /// Whether a value is of this type.
+    pub fn admits(self, value: &Value) -> bool {
+        match self {
+            AttributeType::String | AttributeType::List => value.is_string(),
+            AttributeType::Number => value.is_number(),
+            AttributeType::Boolean => value.is_boolean(),
+            AttributeType::Array => value.is_array(),
+            AttributeType::Object => value.is_object(),
+            AttributeType::NumberOrString => value.is_number() || value.is_string(),
+        }
+    }
+}
+
+/// One attribute of a rune, a preset or of every rune.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Attribute {
+    /// What the value is; text unless said.
+    #[serde(default, rename = "type")]
+    pub kind: AttributeType,
+    /// The values there are, in the order in which `?attribute=all` shows them; empty where anything goes.
+    #[serde(default)]
+    pub matches: Vec<String>,
+    /// Whether the rune is wrong without it.
+    #[serde(default)]
+    pub required: bool,
+    /// The value that the rune receives when none is written.
+    pub default: Option<Value>,
+    /// What the rune does when none is written, where it receives nothing. For readers of the reference.
+    pub fallback: Option<Value>,
+    /// Still understood, no longer recommended.
+    #[serde(default)]
+    pub deprecated: bool,
+    /// One line for the author of a page.
+    pub description: String,
+}
+
+impl Attribute {
+    /// What is wrong with the attribute in itself.
+    pub(crate) fn mistake(&self) -> Option<String> {
+        if !self.matches.is_empty() && !self.kind.admits(&Value::String(String::new())) {
+            return Some("`matches` is for text; drop it or the type".into());
+        }
+        if self.required && self.default.is_some() {
+            return Some("a required attribute cannot have a default".into());
+        }
+        for (name, value) in [("default", &self.default), ("fallback", &self.fallback)] {
+            let Some(value) = value else { continue };
+            if !self.kind.admits(value) {
+                let kind = self.kind.reference_name();
+                return Some(format!("`{name}` is {value}, but the type is {kind}"));
+            }
+            let text = value.as_str().unwrap_or_default();
+            if !self.matches.is_empty() && !text.is_empty() && !self.matches.iter().any(|known| known == text)
+            {
+                return Some(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistake(text: &str) -> Option<String> {
+        toml::from_str::<Attribute>(text).unwrap().mistake()
+    }
+
+    #[test]
+    fn a_default_fits_its_type_and_values() {
+        assert_eq!(mistake("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), None);
+        assert_eq!(mistake("description = ''\nmatches = ['a', 'b']\ndefault = ''"), None);
+        assert_eq!(
+            mistake("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap(),
+            "`fallback` is \"c\", which is not one of a, b"
+        );
+        assert_eq!(
+            mistake("description = ''\ntype = 'number'\ndefault = '3'").unwrap(),
+            "`default` is \"3\", but the type is number"
+        );
+        assert!(mistake("description = ''\ntype = 'boolean'\nmatches = ['a']").is_some());
+        assert!(mistake("description = ''\nrequired = true\ndefault = 'a'").is_some());
+    }
+}

@@ -1,0 +1,339 @@
+//! The content model: how a rune reads the Markdown inside it.
+//!
+//! Most runes are a sequence of fields, written `"name: what"` with a mark: `?` may be missing, `*` any number, `+` at
+//! least one, `!` must be there (the same as no mark, and said so in the reference). `what` is one or more of the words
+//! of [`Match`], parted by `|`. The other models are tables with a `kind`. How all of
+//! this is written in TOML stands in `content_form`.
+
+use indexmap::IndexMap;
+use regex::Regex;
+
+use crate::limits::MODEL_DEPTH_MAX;
+
+/// How the children of a rune become named fields.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ContentModel {
+    /// Fields one after another.
+    Sequence(Vec<Field>),
+    /// A preamble, then one section for each heading.
+    Sections(Box<Sections>),
+    /// Zones parted by rules.
+    Delimited(Box<Delimited>),
+    /// A reading that only code can do.
+    Custom(Custom),
+    /// One of several models, by what is written.
+    When(Box<When>),
+}
+
+/// One field of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Name under which the rune finds what was matched.
+    pub name: String,
+    /// What it takes.
+    pub matches: Match,
+    /// May it be missing? `None` where the author did not say, which means no.
+    pub optional: Option<bool>,
+    /// Does it take every match in a row?
+    pub greedy: bool,
+    /// What an editor inserts for it.
+    pub template: Option<String>,
+    /// One line for the author of a page.
+    pub description: Option<String>,
+    /// How each item of a list is taken apart.
+    pub item_model: Vec<Extract>,
+    /// The rune that each item becomes.
+    pub emit_tag: Option<String>,
+    /// Its attributes: `$name` of an extracted part, or the text itself.
+    pub emit_attributes: IndexMap<String, String>,
+}
+
+/// What a field takes, as it was written and as it is understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Match {
+    /// As it was written: `heading|paragraph`.
+    pub source: String,
+    /// Any one of these.
+    pub any_of: Vec<MatchOne>,
+}
+
+/// One kind of child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MatchOne {
+    /// Whatever it is.
+    Any,
+    /// A paragraph.
+    Paragraph,
+    /// A heading, of one level or of any.
+    Heading(Option<u8>),
+    /// A list: ordered, unordered or either.
+    List(Option<bool>),
+    /// A picture, or a paragraph that holds nothing else.
+    Image,
+    /// A quotation.
+    Blockquote,
+    /// A code block.
+    Fence,
+    /// A rule.
+    Rule,
+    /// A table.
+    Table,
+    /// A tag, of one name or of any.
+    Tag(Option<String>),
+}
+
+/// One part of a heading or of a list item.
+#[derive(Clone, Debug)]
+pub struct Extract {
+    /// Name of the part.
+    pub name: String,
+    /// Where it is looked for.
+    pub from: ExtractFrom,
+    /// May it be missing? `None` where the author did not say.
+    pub optional: Option<bool>,
+}
+
+/// Where a part is looked for.
+#[derive(Clone, Debug)]
+pub enum ExtractFrom {
+    /// The first inline node of this kind: its text, or one of its attributes.
+    Inline {
+        /// `strong`, `em`, `link`, `image` or `code`.
+        node: String,
+        /// The attribute to take instead of the text.
+        attribute: Option<String>,
+    },
+    /// The first capture of a pattern in what is left of the text.
+    Pattern(Regex),
+    /// What is left of the text.
+    Remainder,
+}
+
+impl PartialEq for Extract {
+    fn eq(&self, other: &Extract) -> bool {
+        self.name == other.name && self.optional == other.optional && self.source() == other.source()
+    }
+}
+
+impl Extract {
+    /// The pattern as it was written, or the word that stands for it.
+    pub fn source(&self) -> &str {
+        match &self.from {
+            ExtractFrom::Inline { node, .. } => node,
+            ExtractFrom::Pattern(regex) => regex.as_str(),
+            ExtractFrom::Remainder => "remainder",
+        }
+    }
+}
+
+/// A preamble, then one section for each heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sections {
+    /// `heading`, or `heading:N` for one level.
+    pub section_heading: String,
+    /// Fields of the preamble.
+    pub fields: Vec<Field>,
+    /// How each section is read.
+    pub section_model: ContentModel,
+    /// Sections with a meaning of their own, by canonical name.
+    pub known_sections: IndexMap<String, KnownSection>,
+    /// The rune that each section becomes.
+    pub emit_tag: Option<String>,
+    /// Its attributes: `$heading`, `$name` of an extracted part, or the text itself.
+    pub emit_attributes: IndexMap<String, String>,
+    /// How the heading is taken apart.
+    pub heading_extract: Vec<Extract>,
+    /// Attributes of the one section that everything forms when there is no heading.
+    pub implicit_section: Option<IndexMap<String, String>>,
+}
+
+/// A section that means something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KnownSection {
+    /// Other headings that mean the same, whatever their case.
+    pub alias: Vec<String>,
+    /// How it is read, where that differs.
+    pub model: Option<ContentModel>,
+}
+
+/// Zones parted by rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delimited {
+    /// What parts them: `hr`.
+    pub delimiter: String,
+    /// The zones, in order.
+    pub zones: Vec<Zone>,
+    /// As many zones as are written, each read alike.
+    pub dynamic: Option<ContentModel>,
+}
+
+/// One zone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zone {
+    /// Name of the zone.
+    pub name: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+    /// Takes everything where there is no rule.
+    pub primary: bool,
+}
+
+/// A reading that only code can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Custom {
+    /// What the code makes of the content, for the author of a page.
+    pub description: String,
+}
+
+/// One of several models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct When {
+    /// Tried in order.
+    pub branches: Vec<Branch>,
+    /// Where none holds.
+    pub default: ContentModel,
+}
+
+/// One case of a [`When`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// When it holds.
+    pub condition: Condition,
+    /// What is then used.
+    pub model: ContentModel,
+}
+
+/// When a branch holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// The attribute has one of these values.
+    AttributeIn(String, Vec<String>),
+    /// The attribute is written.
+    AttributeExists(String),
+    /// There is such a child.
+    HasChild(Match),
+}
+
+impl ContentModel {
+    /// The word for it in the reference.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ContentModel::Sequence(_) => "sequence",
+            ContentModel::Sections(_) => "sections",
+            ContentModel::Delimited(_) => "delimited",
+            ContentModel::Custom(_) => "custom",
+            ContentModel::When(_) => "when",
+        }
+    }
+
+    /// Levels of models within models.
+    pub(crate) fn depth(&self) -> usize {
+        1 + match self {
+            ContentModel::Sequence(_) | ContentModel::Custom(_) => 0,
+            ContentModel::Sections(sections) => {
+                let known = sections.known_sections.values().filter_map(|known| known.model.as_ref());
+                known.chain([&sections.section_model]).map(ContentModel::depth).max().unwrap_or(0)
+            }
+            ContentModel::Delimited(delimited) => delimited.dynamic.as_ref().map_or(0, ContentModel::depth),
+            ContentModel::When(when) => {
+                let branches = when.branches.iter().map(|branch| &branch.model);
+                branches.chain([&when.default]).map(ContentModel::depth).max().unwrap_or(0)
+            }
+        }
+    }
+
+    pub(crate) fn mistake(&self) -> Option<String> {
+        (self.depth() > MODEL_DEPTH_MAX)
+            .then(|| format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"))
+    }
+}
+
+impl Field {
+    pub(super) fn parse(text: &str) -> Result<Field, String> {
+        let shape = || format!("`{text}` is not a field; write \"name: what\", such as \"body: any*\"");
+        let (name, rest) = text.split_once(": ").ok_or_else(shape)?;
+        let (what, optional, greedy) = match rest.trim_end().chars().last().ok_or_else(shape)? {
+            '?' => (&rest[..rest.len() - 1], Some(true), false),
+            '*' => (&rest[..rest.len() - 1], Some(true), true),
+            '+' => (&rest[..rest.len() - 1], None, true),
+            '!' => (&rest[..rest.len() - 1], Some(false), false),
+            _ => (rest, None, false),
+        };
+        if name.trim().is_empty() {
+            return Err(shape());
+        }
+        Ok(Field {
+            name: name.trim().into(),
+            matches: Match::parse(what.trim())?,
+            optional,
+            greedy,
+            template: None,
+            description: None,
+            item_model: Vec::new(),
+            emit_tag: None,
+            emit_attributes: IndexMap::new(),
+        })
+    }
+}
+
+impl Match {
+    /// The words that a field may take, for messages.
+    const WORDS: &'static str = "any, paragraph, heading, heading:N, list, list:ordered, list:unordered, image, blockquote, \
+                                 fence, hr, table, tag, tag:NAME";
+
+    pub(super) fn parse(source: &str) -> Result<Match, String> {
+        let any_of = source.split('|').map(MatchOne::parse).collect::<Result<_, _>>()?;
+        Ok(Match { source: source.into(), any_of })
+    }
+}
+
+impl MatchOne {
+    fn parse(word: &str) -> Result<MatchOne, String> {
+        let (kind, detail) = match word.trim().split_once(':') {
+            Some((kind, detail)) => (kind, Some(detail)),
+            None => (word.trim(), None),
+        };
+        Ok(match (kind, detail) {
+            ("any", None) => MatchOne::Any,
+            ("paragraph", None) => MatchOne::Paragraph,
+            ("heading", None) => MatchOne::Heading(None),
+            ("heading", Some(level)) if matches!(level, "1" | "2" | "3" | "4" | "5" | "6") => {
+                MatchOne::Heading(level.parse().ok())
+            }
+            ("list", None) => MatchOne::List(None),
+            ("list", Some("ordered")) => MatchOne::List(Some(true)),
+            ("list", Some("unordered")) => MatchOne::List(Some(false)),
+            ("image", None) => MatchOne::Image,
+            ("blockquote", None) => MatchOne::Blockquote,
+            ("fence", None) => MatchOne::Fence,
+            ("hr", None) => MatchOne::Rule,
+            ("table", None) => MatchOne::Table,
+            ("tag", None) => MatchOne::Tag(None),
+            ("tag", Some(name)) if !name.is_empty() => MatchOne::Tag(Some(name.into())),
+            _ => return Err(format!("nothing matches `{word}`; known are {}", Match::WORDS)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_says_how_often() {
+        let check = |text: &str, optional: Option<bool>, greedy: bool| {
+            let field = Field::parse(text).unwrap();
+            assert_eq!(
+                (field.name.as_str(), field.optional, field.greedy),
+                ("a", optional, greedy),
+                "{text}"
+            );
+            assert_eq!(field.matches.source, "heading:2|list:ordered", "{text}");
+        };
+        check("a: heading:2|list:ordered", None, false);
+        check("a: heading:2|list:ordered!", Some(false), false);
+        check("a: heading:2|list:ordered?", Some(true), false);
+        check("a: heading:2|list:ordered*", Some(true), true);
+        check("a: heading:2|list:ordered+", None, true);
+    }
+}

@@ -1,0 +1,133 @@
+//! What is wrong with a catalogue file, and exactly where.
+//!
+//! A person wrote the file; the error names the file, the line, the column and the key, so that an editor can jump there.
+
+use std::fmt;
+
+/// One mistake in a catalogue file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueError {
+    /// Name of the file, as the caller knows it.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// Dotted path of the key, such as `runes.hint.attributes.type`; empty where the file is not TOML at all.
+    pub key: String,
+    /// One sentence.
+    pub message: String,
+}
+
+impl CatalogueError {
+    /// A mistake that the TOML reader found at a byte range.
+    pub(crate) fn at_span(
+        file: &str,
+        source: &str,
+        span: Option<std::ops::Range<usize>>,
+        message: &str,
+    ) -> CatalogueError {
+        let offset = span.map_or(0, |span| span.start);
+        let (line, column) = position(source, offset);
+        CatalogueError {
+            file: file.into(),
+            line,
+            column,
+            key: key_at(source, line),
+            message: one_line(message),
+        }
+    }
+
+    /// A mistake in the value of a known key.
+    pub(crate) fn at_key(file: &str, source: &str, path: &[&str], message: String) -> CatalogueError {
+        let (line, column) = position(source, locate(source, path));
+        CatalogueError { file: file.into(), line, column, key: path.join("."), message }
+    }
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}:{}: ", self.file, self.line, self.column)?;
+        if !self.key.is_empty() {
+            write!(out, "{}: ", self.key)?;
+        }
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CatalogueError {}
+
+/// Line and column of a byte offset, both from 1.
+pub(crate) fn position(source: &str, offset: usize) -> (usize, usize) {
+    let before = source.get(..offset).unwrap_or(source);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Where a key stands: the deepest part of the path that the document has.
+fn locate(source: &str, path: &[&str]) -> usize {
+    use toml::de::{DeTable, DeValue};
+    let Ok(document) = DeTable::parse(source) else { return 0 };
+    let mut table = document.get_ref();
+    let mut offset = 0;
+    for part in path {
+        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == part) else { break };
+        offset = key.span().start;
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    offset
+}
+
+/// The dotted key of a line: the header above it and the key before its equals sign. A guess by layout, good enough for
+/// files where the TOML reader itself has given up.
+fn key_at(source: &str, line: usize) -> String {
+    let lines: Vec<&str> = source.lines().take(line).collect();
+    let header = lines.iter().rev().find_map(|text| {
+        let text = text.trim();
+        text.starts_with('[').then(|| text.trim_matches(|sign| sign == '[' || sign == ']').to_owned())
+    });
+    let own = lines.last().and_then(|text| {
+        let text = text.trim();
+        (!text.starts_with('[')).then(|| text.split_once('=').map(|(key, _)| key.trim().to_owned())).flatten()
+    });
+    match (header, own) {
+        (Some(header), Some(own)) => format!("{header}.{own}"),
+        (Some(header), None) => header,
+        (None, own) => own.unwrap_or_default(),
+    }
+}
+
+/// The TOML reader's message on one line.
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "[package]\nname = \"x\"\n\n[runes.a.attributes]\nsize = { default = 1 }\n";
+
+    #[test]
+    fn a_key_is_found_where_it_stands() {
+        let error =
+            CatalogueError::at_key("f.toml", SOURCE, &["runes", "a", "attributes", "size"], "m".into());
+        assert_eq!(error.to_string(), "f.toml:5:1: runes.a.attributes.size: m");
+    }
+
+    #[test]
+    fn a_missing_key_points_at_its_parent() {
+        let error = CatalogueError::at_key("f.toml", SOURCE, &["package", "version"], "m".into());
+        assert_eq!((error.line, error.column), (1, 2));
+    }
+
+    #[test]
+    fn a_span_is_a_line_a_column_and_a_key() {
+        let at = SOURCE.find("default").unwrap();
+        let error = CatalogueError::at_span("f.toml", SOURCE, Some(at..at + 7), "a\n  b");
+        assert_eq!(error.to_string(), "f.toml:5:10: runes.a.attributes.size: a b");
+    }
+}

@@ -1,0 +1,340 @@
+//! A package of runes: one TOML file, read and checked.
+//!
+//! ```toml
+//! [package]
+//! name = "@harbour/runes"
+//!
+//! [runes.berth]
+//! description = "A place for one boat"
+//! content = ["title: heading?", "body: any*"]
+//! [runes.berth.attributes]
+//! length = { type = "number", required = true, description = "In metres" }
+//!
+//! [engine.Berth]
+//! default-density = "compact"
+//! ```
+//!
+//! Knows no file system: it is given the text and the name to call it by in errors.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::attribute::Attribute;
+use super::content::ContentModel;
+use super::engine::{EngineConfig, Ordered};
+use super::error::CatalogueError;
+use super::names::{is_rune_name, pascal_case};
+use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
+
+/// One package, as its file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Package {
+    /// Name in the package registry, or `core`, or `local` for the project's own runes.
+    pub name: String,
+    /// Short name, which its commands and scopes carry.
+    pub namespace: String,
+    /// Name shown in lists.
+    pub label: String,
+    /// The version of the package that the file describes.
+    pub version: Option<String>,
+    /// One line.
+    pub description: Option<String>,
+    /// Commands under the namespace that work here, with one line each; `None` for a package that brings only runes.
+    pub commands: Option<Ordered<String>>,
+    /// Attributes that every rune has; only the core package may have any.
+    pub universal: Ordered<Attribute>,
+    /// Sets of attributes that runes share.
+    pub presets: Ordered<Preset>,
+    /// The runes, by name.
+    pub runes: Ordered<Rune>,
+    /// What the engine does, by type.
+    pub engine: Ordered<EngineConfig>,
+}
+
+/// Attributes that several runes share.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Preset {
+    /// Name shown in the reference.
+    pub title: String,
+    /// One line.
+    pub description: String,
+    /// The attributes.
+    pub attributes: Ordered<Attribute>,
+}
+
+/// A rune: a tag that gives the Markdown inside it a new meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rune {
+    /// Name of the tag.
+    pub name: String,
+    /// Name of the package that brings it.
+    pub package: String,
+    /// Type that the engine knows it by.
+    pub type_name: String,
+    /// Other names of the tag.
+    pub aliases: Vec<String>,
+    /// Group in an editor's menu.
+    pub category: Option<String>,
+    /// One line for the author of a page.
+    pub description: String,
+    /// Written by other runes rather than by people, and left out of the reference.
+    pub internal: bool,
+    /// Has no body.
+    pub self_closing: bool,
+    /// Keeps its body as text.
+    pub defer_body: bool,
+    /// Has the attributes that every rune has.
+    pub universal: bool,
+    /// The preset that it uses, by name.
+    pub preset: Option<String>,
+    /// Attributes of its own.
+    pub attributes: Ordered<Attribute>,
+    /// How it reads its body; `None` where the body is not read at all.
+    pub content: Option<ContentModel>,
+    /// A document that shows it at work.
+    pub example: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    #[serde(default)]
+    package: Head,
+    #[serde(default)]
+    universal: Ordered<Attribute>,
+    #[serde(default)]
+    presets: Ordered<Preset>,
+    #[serde(default)]
+    runes: Ordered<RuneTable>,
+    #[serde(default)]
+    engine: Ordered<EngineConfig>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Head {
+    name: Option<String>,
+    namespace: Option<String>,
+    label: Option<String>,
+    version: Option<String>,
+    description: Option<String>,
+    commands: Option<Ordered<String>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RuneTable {
+    #[serde(rename = "type")]
+    type_name: Option<String>,
+    #[serde(default)]
+    aliases: Vec<String>,
+    category: Option<String>,
+    description: String,
+    #[serde(default)]
+    internal: bool,
+    #[serde(default)]
+    self_closing: bool,
+    #[serde(default)]
+    defer_body: bool,
+    #[serde(default = "yes")]
+    universal: bool,
+    preset: Option<String>,
+    #[serde(default)]
+    attributes: Ordered<Attribute>,
+    content: Option<ContentModel>,
+    example: Option<String>,
+}
+
+impl Package {
+    /// Reads a package. `fallback_name` is its name where the file does not say one (`local`, or the name of the npm
+    /// package that the file lies in).
+    pub fn parse(file: &str, source: &str, fallback_name: &str) -> Result<Package, CatalogueError> {
+        if source.len() > CATALOGUE_FILE_BYTES_MAX {
+            let message = format!("the file is larger than {CATALOGUE_FILE_BYTES_MAX} bytes");
+            return Err(CatalogueError::at_span(file, "", None, &message));
+        }
+        let parsed: File = toml::from_str(source)
+            .map_err(|error| CatalogueError::at_span(file, source, error.span(), error.message()))?;
+        let name = parsed.package.name.unwrap_or_else(|| fallback_name.to_owned());
+        let namespace = parsed.package.namespace.unwrap_or_else(|| last_part(&name).to_owned());
+        let package = Package {
+            label: parsed.package.label.unwrap_or_else(|| name.clone()),
+            version: parsed.package.version,
+            description: parsed.package.description,
+            commands: parsed.package.commands,
+            universal: parsed.universal,
+            presets: parsed.presets,
+            runes: parsed
+                .runes
+                .into_iter()
+                .map(|(rune, table)| (rune.clone(), table.rune(rune, &name)))
+                .collect(),
+            engine: parsed.engine,
+            name,
+            namespace,
+        };
+        match package.mistake() {
+            None => Ok(package),
+            Some((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
+        }
+    }
+
+    /// The first thing that TOML alone cannot see: its key and one sentence.
+    fn mistake(&self) -> Option<(Vec<&str>, String)> {
+        if self.runes.len() > PACKAGE_RUNES_MAX {
+            return Some((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
+        }
+        if !self.universal.is_empty() && self.name != super::CORE {
+            return Some((vec!["universal"], "only the core package adds attributes to every rune".into()));
+        }
+        let shared = self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
+        let shared = shared.map(|(path, attributes)| ([path, vec!["attributes"]].concat(), attributes));
+        let own = self.runes.iter().map(|(name, rune)| (vec!["runes", name, "attributes"], &rune.attributes));
+        for (path, attributes) in shared.chain(own).chain([(vec!["universal"], &self.universal)]) {
+            for (name, attribute) in attributes {
+                if let Some(message) = attribute.mistake() {
+                    return Some(([path, vec![name]].concat(), message));
+                }
+            }
+        }
+        self.runes.values().find_map(|rune| rune.mistake()).or_else(|| {
+            self.engine.iter().find_map(|(name, config)| {
+                let (path, message) = config.mistake()?;
+                Some(([vec!["engine", name], path].concat(), message))
+            })
+        })
+    }
+
+    /// The namespace that owns a type of this package; none for the core and for types that say so.
+    pub fn scope_of<'a>(&'a self, config: &'a EngineConfig) -> Option<&'a str> {
+        let fallback = if self.name == super::CORE { "" } else { self.namespace.as_str() };
+        Some(config.scope.as_deref().unwrap_or(fallback)).filter(|scope| !scope.is_empty())
+    }
+}
+
+impl RuneTable {
+    fn rune(self, name: String, package: &str) -> Rune {
+        Rune {
+            type_name: self.type_name.unwrap_or_else(|| pascal_case(&name)),
+            name,
+            package: package.to_owned(),
+            aliases: self.aliases,
+            category: self.category,
+            description: self.description,
+            internal: self.internal,
+            self_closing: self.self_closing,
+            defer_body: self.defer_body,
+            universal: self.universal,
+            preset: self.preset,
+            attributes: self.attributes,
+            content: self.content,
+            example: self.example.map(|text| text.trim_end_matches('\n').to_owned()),
+        }
+    }
+}
+
+impl Rune {
+    fn mistake(&self) -> Option<(Vec<&str>, String)> {
+        let path = |key: &'static str| vec!["runes", self.name.as_str(), key];
+        let grammar = "a name is small letters, digits and hyphens, and starts with a letter";
+        if !is_rune_name(&self.name) {
+            return Some((vec!["runes", &self.name], grammar.into()));
+        }
+        if let Some(alias) = self.aliases.iter().find(|alias| !is_rune_name(alias)) {
+            return Some((path("aliases"), format!("`{alias}`: {grammar}")));
+        }
+        if let Some(message) = self.content.as_ref().and_then(ContentModel::mistake) {
+            return Some((path("content"), message));
+        }
+        let opening = format!("{{% {}", self.name);
+        if self.example.as_ref().is_some_and(|example| !example.contains(&opening)) {
+            return Some((path("example"), format!("the example does not use `{opening}`")));
+        }
+        None
+    }
+}
+
+/// `@harbour/runes` → `runes`.
+fn last_part(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Attributes that a rune takes from a preset and of its own, in the order in which they are shown.
+pub(crate) fn joined_attributes<'a>(
+    rune: &'a Rune,
+    preset: Option<&'a Preset>,
+) -> IndexMap<&'a str, &'a Attribute> {
+    let shared = preset.into_iter().flat_map(|preset| &preset.attributes);
+    shared.chain(&rune.attributes).map(|(name, attribute)| (name.as_str(), attribute)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails(source: &str) -> String {
+        Package::parse("f.toml", source, "local").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_small_package_needs_little() {
+        let source = "[runes.berth]\ndescription = 'A place'\ncontent = 'body: any*'\n";
+        let package = Package::parse("f.toml", source, "@harbour/runes").unwrap();
+        assert_eq!((package.name.as_str(), package.namespace.as_str()), ("@harbour/runes", "runes"));
+        let rune = &package.runes["berth"];
+        assert_eq!((rune.type_name.as_str(), rune.universal), ("Berth", true));
+    }
+
+    #[test]
+    fn a_mistake_names_file_line_and_key() {
+        let head = "[package]\nname = 'x'\n\n[runes.berth]\ndescription = 'A place'\n";
+        let check = |tail: &str, expect: &str| assert_eq!(fails(&format!("{head}{tail}")), expect);
+        check(
+            "descripton = ''",
+            "f.toml:6:1: runes.berth.descripton: unknown field `descripton`, expected one of \
+             `type`, `aliases`, `category`, `description`, `internal`, `self-closing`, `defer-body`, `universal`, \
+             `preset`, `attributes`, `content`, `example`",
+        );
+        check(
+            "content = 'body: words'",
+            "f.toml:6:11: runes.berth.content: nothing matches `words`; known are any, \
+             paragraph, heading, heading:N, list, list:ordered, list:unordered, image, blockquote, fence, hr, table, tag, \
+             tag:NAME",
+        );
+        check(
+            "aliases = ['Pier']",
+            "f.toml:6:1: runes.berth.aliases: `Pier`: a name is small letters, digits and \
+             hyphens, and starts with a letter",
+        );
+        check(
+            "[runes.berth.attributes]\nsize = { matches = ['a'], default = 'b', description = '' }",
+            "f.toml:7:1: runes.berth.attributes.size: `default` is \"b\", which is not one of a",
+        );
+        check("example = 'nothing'", "f.toml:6:1: runes.berth.example: the example does not use `{% berth`");
+        check(
+            "[engine.Berth.blocks]\nb = { fields = ['m'], layout = 'bar' }",
+            "f.toml:7:1: engine.Berth.blocks.b: `m` is not one of the meta-fields",
+        );
+        check(
+            "[universal]\na = { description = '' }",
+            "f.toml:6:2: universal: only the core package adds attributes to every rune",
+        );
+        assert_eq!(
+            fails("[runes.Berth]\ndescription = ''"),
+            "f.toml:1:8: runes.Berth: a name is small letters, digits \
+             and hyphens, and starts with a letter"
+        );
+        assert!(fails("[runes").starts_with("f.toml:1:7: "), "{}", fails("[runes"));
+    }
+
+    #[test]
+    fn a_huge_file_is_refused_unread() {
+        let source = "#".repeat(CATALOGUE_FILE_BYTES_MAX + 1);
+        assert!(fails(&source).contains("larger than"));
+    }
+}

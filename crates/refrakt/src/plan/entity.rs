@@ -1,0 +1,198 @@
+//! An entity of the plan, as its file says.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value, json};
+
+use super::vocabulary::{COMPLEXITY_UNSAID, EntityType, PRIORITY_UNSAID};
+
+/// One entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entity {
+    /// Path of its file below the plan folder.
+    pub file: String,
+    /// What it is.
+    pub kind: EntityType,
+    /// Attributes as text, in the order in which they are written.
+    pub attributes: IndexMap<String, String>,
+    /// Text of its first heading of level 1.
+    pub title: Option<String>,
+    /// Things to tick.
+    pub criteria: Vec<Criterion>,
+    /// Ids that it refers to, each once.
+    pub refs: Vec<String>,
+    /// The same with the known section that each stands in.
+    pub scoped_refs: Vec<ScopedRef>,
+    /// What it waits for, and what waits for it.
+    pub dependencies: Vec<Dependency>,
+    /// Known sections that it has, in order.
+    pub known_sections: Vec<&'static str>,
+    /// How it ended.
+    pub resolution: Option<Resolution>,
+    /// How many sections say how it ended; one at most is right.
+    pub resolution_count: usize,
+}
+
+/// A thing to tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Criterion {
+    /// What is to be true.
+    pub text: String,
+    /// Whether it is.
+    pub checked: bool,
+}
+
+/// A reference and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopedRef {
+    /// Id that it leads to.
+    pub id: String,
+    /// Known section that it stands in.
+    pub section: Option<&'static str>,
+}
+
+/// A dependency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The other entity.
+    pub id: String,
+    /// Who waits for whom.
+    pub direction: Direction,
+}
+
+/// Who waits for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// This entity waits for the other.
+    BlockedBy,
+    /// The other waits for this one.
+    Blocks,
+}
+
+impl Direction {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Direction::BlockedBy => "blocked-by",
+            Direction::Blocks => "blocks",
+        }
+    }
+}
+
+/// How an entity ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// `Completed:`
+    pub date: Option<String>,
+    /// `Branch:`
+    pub branch: Option<String>,
+    /// `PR:`
+    pub pr: Option<String>,
+    /// The rest of the section.
+    pub body: String,
+}
+
+/// What one file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScannedFile {
+    /// Its entity; none for files that are no part of the plan.
+    pub entity: Option<Entity>,
+    /// What is wrong with its tags.
+    pub faults: Vec<Fault>,
+}
+
+/// A tag of the plan that cannot be read as it was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A stable word for it.
+    pub code: &'static str,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column, counted from 1.
+    pub column: usize,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Entity {
+    /// Its id; for a milestone its name.
+    pub fn id(&self) -> Option<&str> {
+        let keys = if self.kind == EntityType::Milestone { ["name", "id"] } else { ["id", "name"] };
+        keys.into_iter().find_map(|key| self.attribute(key))
+    }
+
+    /// Its id, or its file where it has none.
+    pub fn label(&self) -> &str {
+        self.id().unwrap_or(&self.file)
+    }
+
+    /// An attribute that is written and not empty.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Its state; empty where none is written.
+    pub fn status(&self) -> &str {
+        self.attribute("status").unwrap_or_default()
+    }
+
+    /// Its priority, or what holds where none is written.
+    pub fn priority(&self) -> &str {
+        self.attribute("priority").unwrap_or(PRIORITY_UNSAID)
+    }
+
+    /// Its complexity, or what holds where none is written.
+    pub fn complexity(&self) -> &str {
+        self.attribute("complexity").unwrap_or(COMPLEXITY_UNSAID)
+    }
+
+    /// The parts of an attribute that is a list with commas.
+    pub fn list(&self, name: &str) -> impl Iterator<Item = &str> {
+        let text = self.attribute(name).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|part| !part.is_empty())
+    }
+
+    /// The entity as JSON, in the original's shape.
+    pub fn to_json(&self) -> Value {
+        let mut entity = Map::new();
+        entity.insert("file".into(), json!(self.file));
+        entity.insert("type".into(), json!(self.kind.as_str()));
+        entity.insert("attributes".into(), json!(self.attributes));
+        if let Some(title) = &self.title {
+            entity.insert("title".into(), json!(title));
+        }
+        entity.insert("criteria".into(), self.criteria_json());
+        entity.insert("refs".into(), json!(self.refs));
+        let scoped = self.scoped_refs.iter().map(|scoped| match scoped.section {
+            Some(section) => json!({ "id": scoped.id, "section": section }),
+            None => json!({ "id": scoped.id }),
+        });
+        entity.insert("scopedRefs".into(), scoped.collect());
+        let dependencies = self.dependencies.iter();
+        let dependencies =
+            dependencies.map(|one| json!({ "id": one.id, "direction": one.direction.as_str() }));
+        entity.insert("dependencies".into(), dependencies.collect());
+        entity.insert("knownSectionsPresent".into(), json!(self.known_sections));
+        if let Some(resolution) = &self.resolution {
+            entity.insert("resolution".into(), resolution.to_json());
+        }
+        Value::Object(entity)
+    }
+
+    /// Its criteria as JSON.
+    pub fn criteria_json(&self) -> Value {
+        self.criteria.iter().map(|one| json!({ "text": one.text, "checked": one.checked })).collect()
+    }
+}
+
+impl Resolution {
+    fn to_json(&self) -> Value {
+        let mut resolution = Map::new();
+        for (key, value) in [("date", &self.date), ("branch", &self.branch), ("pr", &self.pr)] {
+            if let Some(value) = value {
+                resolution.insert(key.into(), json!(value));
+            }
+        }
+        resolution.insert("body".into(), json!(self.body));
+        Value::Object(resolution)
+    }
+}

@@ -1,0 +1,57 @@
+//! The next free id of a type.
+
+use serde_json::{Value, json};
+
+use super::entity::Entity;
+use super::index::PlanIndex;
+use super::vocabulary::EntityType;
+
+/// The next free id of a type, and the highest that is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextId {
+    /// The type.
+    pub kind: EntityType,
+    /// The id to take.
+    pub next: String,
+    /// The highest taken.
+    pub highest: Option<String>,
+}
+
+/// The next free id; none for milestones, which have names. Every entity counts, whatever its type: an id is taken once.
+pub fn next_id(index: &PlanIndex, kind: EntityType) -> Option<NextId> {
+    let prefix = kind.id_prefix()?;
+    let number = |id: &str| id.strip_prefix(prefix)?.strip_prefix('-')?.parse::<u64>().ok();
+    let taken = index.entities().filter_map(Entity::id).filter_map(|id| Some((number(id)?, id)));
+    let highest = taken.max_by_key(|(number, _)| *number);
+    let next = highest.map_or(1, |(number, _)| number.saturating_add(1));
+    Some(NextId { kind, next: format!("{prefix}-{next:03}"), highest: highest.map(|(_, id)| id.to_owned()) })
+}
+
+impl NextId {
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        json!({ "type": self.kind.as_str(), "nextId": self.next, "highest": self.highest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_is_one_more_than_the_highest() {
+        let texts = ["WORK-9", "WORK-012", "WORK-x", "BUG-40", "WORK-"]
+            .map(|id| format!("{{% work id=\"{id}\" /%}}\n"));
+        let index = PlanIndex::of_texts(texts.iter().map(|text| ("a.md", text.as_str())));
+        let next = |kind| next_id(&index, kind).unwrap();
+        assert_eq!(
+            (next(EntityType::Work).next.as_str(), next(EntityType::Work).highest.as_deref()),
+            ("WORK-013", Some("WORK-012"))
+        );
+        assert_eq!(
+            next(EntityType::Decision).to_json(),
+            json!({ "type": "decision", "nextId": "ADR-001", "highest": null })
+        );
+        assert_eq!(next_id(&index, EntityType::Milestone), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! The entities of a whole plan, and how one is found.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use quad_address::nearest_few;
+use serde_json::{Map, Value, json};
+
+use super::entity::{Entity, ScannedFile};
+use super::vocabulary::EntityType;
+use crate::project::folder::FileEntry;
+
+/// Every file of a plan with what it holds, in depth-first byte order.
+#[derive(Clone, Debug, Default)]
+pub struct PlanIndex {
+    files: Vec<IndexedFile>,
+    /// Id → place of the first entity that has it.
+    by_id: HashMap<String, usize>,
+    /// Places in the order of a listing.
+    listing: Vec<usize>,
+}
+
+/// A file and what it held when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexedFile {
+    pub entry: FileEntry,
+    /// When it was read; a change in the two seconds before cannot be told from its time stamp.
+    pub read_at: SystemTime,
+    pub scanned: Arc<ScannedFile>,
+}
+
+/// Which entities an index shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexFilter {
+    /// Of this type.
+    pub kind: Option<EntityType>,
+    /// In this state.
+    pub status: Option<String>,
+    /// Of this milestone.
+    pub milestone: Option<String>,
+}
+
+/// An id that no entity of the type has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotFound {
+    /// The type that was asked for.
+    pub kind: EntityType,
+    /// The id that was asked for.
+    pub id: String,
+    /// The type that has an entity of that id.
+    pub other_type: Option<EntityType>,
+    /// Up to three ids that it resembles.
+    pub nearest: Vec<String>,
+}
+
+impl PlanIndex {
+    pub(crate) fn new(files: Vec<IndexedFile>) -> PlanIndex {
+        let mut by_id = HashMap::with_capacity(files.len());
+        for (place, file) in files.iter().enumerate() {
+            if let Some(id) = file.scanned.entity.as_ref().and_then(Entity::id) {
+                by_id.entry(id.to_owned()).or_insert(place);
+            }
+        }
+        let mut listing: Vec<usize> = (0..files.len()).collect();
+        listing.sort_by(|&a, &b| folder_order(&files[a].entry.path, &files[b].entry.path));
+        PlanIndex { files, by_id, listing }
+    }
+
+    /// An index of texts, without a folder.
+    pub fn of_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> PlanIndex {
+        let files = texts.into_iter().map(|(path, text)| IndexedFile {
+            entry: FileEntry {
+                path: path.to_owned(),
+                size: text.len() as u64,
+                modified: SystemTime::UNIX_EPOCH,
+            },
+            read_at: SystemTime::UNIX_EPOCH,
+            scanned: Arc::new(super::scan::scan(path, text)),
+        });
+        PlanIndex::new(files.collect())
+    }
+
+    pub(crate) fn files(&self) -> &[IndexedFile] {
+        &self.files
+    }
+
+    /// Every entity, in the order of the files.
+    pub fn entities(&self) -> impl Iterator<Item = &Entity> {
+        self.files.iter().filter_map(|file| file.scanned.entity.as_ref())
+    }
+
+    /// The first entity of an id, whatever its type.
+    pub fn entity(&self, id: &str) -> Option<&Entity> {
+        self.by_id
+            .get(id)
+            .and_then(|&place| self.files.get(place))
+            .and_then(|file| file.scanned.entity.as_ref())
+    }
+
+    /// The place of the first entity of an id among the files.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The entity at a place.
+    pub(crate) fn at(&self, place: usize) -> Option<&Entity> {
+        self.files.get(place).and_then(|file| file.scanned.entity.as_ref())
+    }
+
+    /// Whether an id leads anywhere.
+    pub fn knows(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// The entity of a type by its id: first below `<type>s/`, then below `<type>/`, then anywhere; by the tag's id, or else
+    /// by the exact name of the file.
+    pub fn find(&self, kind: EntityType, id: &str) -> Result<&Entity, NotFound> {
+        let (plural, singular) = (format!("{kind}s/"), format!("{kind}/"));
+        let nearness = |entity: &&Entity| match &entity.file {
+            file if file.starts_with(&plural) => 0,
+            file if file.starts_with(&singular) => 1,
+            _ => 2,
+        };
+        let of_type = || self.entities().filter(|entity| entity.kind == kind);
+        let by_tag = of_type().filter(|entity| entity.id() == Some(id)).min_by_key(nearness);
+        let by_file = || of_type().filter(|entity| stem(&entity.file) == id).min_by_key(nearness);
+        by_tag.or_else(by_file).ok_or_else(|| NotFound {
+            kind,
+            id: id.to_owned(),
+            other_type: self.entity(id).map(|entity| entity.kind),
+            nearest: nearest_few(id, of_type().filter_map(Entity::id))
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+
+    /// The list of entities that have an id: the files of a folder first, then its folders from the last to the first.
+    pub fn to_json(&self, filter: &IndexFilter) -> Value {
+        let listed = self.listing.iter().filter_map(|&place| self.files[place].scanned.entity.as_ref());
+        let entities: Vec<Value> = listed
+            .filter(|entity| filter.admits(entity))
+            .filter_map(|entity| {
+                let mut entry = Map::new();
+                entry.insert("id".into(), json!(entity.id()?));
+                entry.insert("type".into(), json!(entity.kind.as_str()));
+                if let Some(status) = entity.attribute("status") {
+                    entry.insert("status".into(), json!(status));
+                }
+                entry.insert("file".into(), json!(entity.file));
+                Some(Value::Object(entry))
+            })
+            .collect();
+        json!({ "entities": entities })
+    }
+}
+
+impl IndexFilter {
+    fn admits(&self, entity: &Entity) -> bool {
+        self.kind.is_none_or(|kind| entity.kind == kind)
+            && self.status.as_ref().is_none_or(|status| entity.status() == status)
+            && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
+    }
+}
+
+/// `work/WORK-1-form.md` → `WORK-1-form`.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".md").unwrap_or(name)
+}
+
+/// The original's order of a listing: in each folder the files by name, then the folders by name backwards.
+fn folder_order(a: &str, b: &str) -> std::cmp::Ordering {
+    let (mut a, mut b) = (a.split('/').peekable(), b.split('/').peekable());
+    loop {
+        match (a.next(), b.next()) {
+            (Some(x), Some(y)) => {
+                let (x_is_file, y_is_file) = (a.peek().is_none(), b.peek().is_none());
+                let order = match (x_is_file, y_is_file) {
+                    (true, true) => x.cmp(y),
+                    (false, false) => y.cmp(x),
+                    (x_is_file, _) => y_is_file.cmp(&x_is_file),
+                };
+                if order.is_ne() {
+                    return order;
+                }
+            }
+            (x, y) => return x.is_some().cmp(&y.is_some()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(files: &[(&str, &str, &str)]) -> PlanIndex {
+        let texts: Vec<(String, String)> = files
+            .iter()
+            .map(|(path, tag, id)| {
+                (path.to_string(), format!("{{% {tag} id=\"{id}\" status=\"ready\" %}}\n{{% /{tag} %}}\n"))
+            })
+            .collect();
+        PlanIndex::of_texts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
+    }
+
+    #[test]
+    fn an_id_is_found_exactly_and_in_the_documented_order() {
+        let index = index(&[
+            ("a.md", "work", "WORK-1"),
+            ("work/b.md", "work", "WORK-1"),
+            ("works/c.md", "work", "WORK-1"),
+            ("works/WORK-100.md", "work", "WORK-100"),
+            ("specs/s.md", "spec", "SPEC-1"),
+        ]);
+        let file = |kind, id: &str| index.find(kind, id).map(|entity| entity.file.as_str());
+        assert_eq!(file(EntityType::Work, "WORK-1"), Ok("works/c.md"));
+        assert_eq!(file(EntityType::Work, "c"), Ok("works/c.md"), "the file's own name");
+        let missing = file(EntityType::Work, "WORK-10").unwrap_err();
+        assert_eq!(missing.nearest, ["WORK-1", "WORK-100"]);
+        assert_eq!(file(EntityType::Work, "SPEC-1").unwrap_err().other_type, Some(EntityType::Spec));
+        assert!(file(EntityType::Work, "").is_err());
+        assert!(file(EntityType::Work, "../specs/s").is_err());
+    }
+
+    #[test]
+    fn the_first_of_two_equal_ids_counts() {
+        let index = index(&[("a.md", "work", "X"), ("b.md", "bug", "X")]);
+        assert_eq!(index.entity("X").unwrap().file, "a.md");
+    }
+
+    #[test]
+    fn a_listing_has_files_first_and_folders_backwards() {
+        let mut paths = ["a/x.md", "b/y/z.md", "b/w.md", "m.md", "b/y/a.md", "a.md"];
+        paths.sort_by(|a, b| folder_order(a, b));
+        assert_eq!(paths, ["a.md", "m.md", "b/w.md", "b/y/a.md", "b/y/z.md", "a/x.md"]);
+    }
+
+    #[test]
+    fn a_filter_leaves_what_it_names() {
+        let index = index(&[("a.md", "work", "W"), ("b.md", "bug", "B")]);
+        let ids = |filter: &IndexFilter| index.to_json(filter)["entities"].as_array().unwrap().len();
+        assert_eq!(ids(&IndexFilter::default()), 2);
+        assert_eq!(ids(&IndexFilter { kind: Some(EntityType::Bug), ..Default::default() }), 1);
+        assert_eq!(ids(&IndexFilter { status: Some("done".into()), ..Default::default() }), 0);
+        assert_eq!(ids(&IndexFilter { milestone: Some("m".into()), ..Default::default() }), 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! What to work on next: tasks that can be started, the most important and then the simplest first.
+
+use serde_json::{Value, json};
+
+use super::dependencies::Dependencies;
+use super::entity::Entity;
+use super::index::PlanIndex;
+use super::vocabulary::{EntityType, complexity_rank, priority_rank};
+
+/// Which tasks are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextFilter {
+    /// Of this milestone.
+    pub milestone: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Of this person.
+    pub assignee: Option<String>,
+    /// Of this type.
+    pub kind: Option<EntityType>,
+}
+
+/// The tasks that can be started: their state says so, and nothing that they wait for is open. Both the plan's status and
+/// its list of next tasks come from here, so that they agree.
+pub fn ready<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
+    let dependencies = Dependencies::new(index);
+    let mut ready: Vec<&'a Entity> = index
+        .entities()
+        .filter(|entity| entity.kind.actionable_status() == Some(entity.status()))
+        .filter(|entity| dependencies.open_blockers(entity).is_empty())
+        .collect();
+    ready.sort_by_cached_key(|entity| {
+        (priority_rank(entity.priority()), complexity_rank(entity.complexity()))
+    });
+    ready
+}
+
+/// The next tasks that a filter admits.
+pub fn next<'a>(index: &'a PlanIndex, filter: &NextFilter, count: usize) -> Vec<&'a Entity> {
+    ready(index).into_iter().filter(|entity| filter.admits(entity)).take(count).collect()
+}
+
+/// The next tasks as JSON.
+pub fn to_json(entities: &[&Entity]) -> Value {
+    let items: Vec<Value> = entities
+        .iter()
+        .map(|entity| {
+            json!({
+                "id": entity.id().unwrap_or_default(),
+                "title": entity.title.as_deref().unwrap_or_default(),
+                "type": entity.kind.as_str(),
+                "priority": entity.priority(),
+                "complexity": entity.complexity(),
+                "file": entity.file,
+                "criteria": entity.criteria_json(),
+                "refs": entity.refs,
+                "attributes": entity.attributes,
+            })
+        })
+        .collect();
+    json!({ "items": items })
+}
+
+impl NextFilter {
+    fn admits(&self, entity: &Entity) -> bool {
+        self.kind.is_none_or(|kind| entity.kind == kind)
+            && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
+            && self.assignee.as_ref().is_none_or(|name| entity.attribute("assignee") == Some(name))
+            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|own| own == tag))
+    }
+}

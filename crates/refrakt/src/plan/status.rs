@@ -1,0 +1,175 @@
+//! How the plan stands: counts, the current milestone, what is blocked, ready and done, how far each specification is.
+
+use std::collections::HashMap;
+
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Map, Value, json};
+
+use super::entity::Entity;
+use super::index::PlanIndex;
+use super::next::ready;
+use super::vocabulary::{EntityType, is_done};
+
+/// Most ready tasks that a status shows; the list of next tasks shows all.
+pub const READY_SHOWN_MAX: usize = 5;
+
+/// Most finished tasks that a status shows, the latest first.
+pub const DONE_SHOWN_MAX: usize = 10;
+
+/// How the plan stands. With a milestone, its progress is shown instead of the current one's.
+pub fn status(index: &PlanIndex, milestone: Option<&str>) -> Value {
+    let mut status = Map::new();
+    if let Some(progress) = milestone_progress(index, milestone) {
+        status.insert("milestone".into(), progress);
+    }
+    let counts = json!({
+        "specs": count(index, EntityType::Spec),
+        "work": count(index, EntityType::Work),
+        "bugs": count(index, EntityType::Bug),
+        "decisions": count(index, EntityType::Decision),
+    });
+    status.insert("counts".into(), counts);
+    status.insert("blocked".into(), blocked(index));
+    let shown = ready(index).into_iter().take(READY_SHOWN_MAX).map(|entity| {
+        json!({
+            "id": entity.id().unwrap_or_default(),
+            "title": title(entity),
+            "type": entity.kind.as_str(),
+            "priority": entity.priority(),
+            "complexity": entity.complexity(),
+        })
+    });
+    status.insert("ready".into(), shown.collect());
+    status.insert("done".into(), done(index));
+    status.insert("specRollups".into(), rollups(index));
+    status.insert("warnings".into(), warnings(index));
+    Value::Object(status)
+}
+
+fn title(entity: &Entity) -> &str {
+    entity.title.as_deref().unwrap_or_default()
+}
+
+/// Work first, then bugs: the order in which tasks are listed.
+fn tasks(index: &PlanIndex) -> impl Iterator<Item = &Entity> {
+    let of = |kind: EntityType| index.entities().filter(move |entity| entity.kind == kind);
+    of(EntityType::Work).chain(of(EntityType::Bug))
+}
+
+/// Progress of a milestone by name, or of the first that is active.
+pub fn milestone_progress(index: &PlanIndex, name: Option<&str>) -> Option<Value> {
+    let mut milestones = index.entities().filter(|entity| entity.kind == EntityType::Milestone);
+    let milestone = milestones.find(|entity| match name {
+        Some(name) => entity.id() == Some(name),
+        None => entity.status() == "active",
+    })?;
+    let name = milestone.id().unwrap_or_default();
+    let own: Vec<&Entity> = tasks(index).filter(|task| task.attribute("milestone") == Some(name)).collect();
+    let mut progress = Map::new();
+    progress.insert("name".into(), json!(name));
+    progress.insert("status".into(), json!(milestone.status()));
+    if let Some(target) = milestone.attribute("target") {
+        progress.insert("target".into(), json!(target));
+    }
+    progress.insert("done".into(), json!(own.iter().filter(|task| is_done(task.status())).count()));
+    progress.insert("total".into(), json!(own.len()));
+    Some(Value::Object(progress))
+}
+
+fn count(index: &PlanIndex, kind: EntityType) -> Value {
+    let mut by_status: IndexMap<&str, usize> = IndexMap::new();
+    for entity in index.entities().filter(|entity| entity.kind == kind) {
+        *by_status.entry(entity.attribute("status").unwrap_or("unknown")).or_default() += 1;
+    }
+    json!({ "total": by_status.values().sum::<usize>(), "byStatus": by_status })
+}
+
+/// Tasks whose state says that they are blocked, with what they refer to that is not achieved.
+fn blocked(index: &PlanIndex) -> Value {
+    tasks(index)
+        .filter(|task| task.status() == "blocked")
+        .map(|task| {
+            let open: Vec<&str> = task
+                .refs
+                .iter()
+                .map(String::as_str)
+                .filter(|id| index.entity(id).is_some_and(|other| !other.kind.is_achieved(other.status())))
+                .collect();
+            json!({ "id": task.id().unwrap_or_default(), "title": title(task), "blockedBy": open })
+        })
+        .collect()
+}
+
+/// Finished tasks that say how they ended, the latest first; those without a date last.
+fn done(index: &PlanIndex) -> Value {
+    let mut done: Vec<_> = tasks(index)
+        .filter(|task| is_done(task.status()))
+        .filter_map(|task| Some((task, task.resolution.as_ref()?)))
+        .collect();
+    done.sort_by(|(_, a), (_, b)| b.date.cmp(&a.date));
+    let shown = done.into_iter().take(DONE_SHOWN_MAX).map(|(task, resolution)| {
+        let mut entry = Map::new();
+        entry.insert("id".into(), json!(task.id().unwrap_or_default()));
+        entry.insert("title".into(), json!(title(task)));
+        for (key, value) in [("date", &resolution.date), ("pr", &resolution.pr)] {
+            if let Some(value) = value {
+                entry.insert(key.into(), json!(value));
+            }
+        }
+        Value::Object(entry)
+    });
+    shown.collect()
+}
+
+/// Specifications that tasks carry out, with those tasks and their pull requests.
+fn rollups(index: &PlanIndex) -> Value {
+    let mut by_spec: HashMap<&str, Vec<&Entity>> = HashMap::new();
+    for task in tasks(index) {
+        for spec in task.list("source") {
+            by_spec.entry(spec).or_default().push(task);
+        }
+    }
+    let specs = index.entities().filter(|entity| entity.kind == EntityType::Spec);
+    specs
+        .filter_map(|spec| {
+            let id = spec.id()?;
+            let linked = by_spec.get(id)?;
+            let mut prs: IndexSet<&str> = IndexSet::new();
+            for task in linked {
+                let said = task.attribute("pr");
+                let said =
+                    said.or_else(|| task.resolution.as_ref().and_then(|resolution| resolution.pr.as_deref()));
+                prs.extend(said.unwrap_or_default().split(',').map(str::trim).filter(|pr| !pr.is_empty()));
+            }
+            let all_done = linked.iter().all(|task| is_done(task.status()));
+            Some(json!({
+                "id": id,
+                "title": title(spec),
+                "status": spec.status(),
+                "implementedBy": linked.iter().map(|task| task.label()).collect::<Vec<_>>(),
+                "prs": prs,
+                "suggestImplemented": spec.status() == "accepted" && all_done,
+            }))
+        })
+        .collect()
+}
+
+fn warnings(index: &PlanIndex) -> Value {
+    let mut warnings = Vec::new();
+    for entity in index.entities() {
+        let label = entity.label();
+        for target in entity.refs.iter().filter(|id| !index.knows(id)) {
+            warnings.push(json!({
+                "type": "broken-ref",
+                "source": label,
+                "target": target,
+                "message": format!("{label} references {target} — not found"),
+            }));
+        }
+        if entity.kind.is_task() && !is_done(entity.status()) && entity.attribute("milestone").is_none() {
+            let message = format!("{label} has no milestone assigned");
+            warnings.push(json!({ "type": "no-milestone", "source": label, "message": message }));
+        }
+    }
+    Value::Array(warnings)
+}

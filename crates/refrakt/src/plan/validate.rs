@@ -1,0 +1,447 @@
+//! What is wrong with a plan: one rule a function, in the order in which they are reported.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::dependencies::Dependencies;
+use super::entity::Entity;
+use super::index::PlanIndex;
+use super::vocabulary::{EntityType, is_done};
+
+/// How bad an issue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The plan says something that cannot be.
+    Error,
+    /// It says something that is probably not meant.
+    Warning,
+    /// It could say more.
+    Info,
+}
+
+impl Severity {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable word for it.
+    pub kind: &'static str,
+    /// The entity that it is about: its id, or its file.
+    pub source: String,
+    /// The file.
+    pub file: String,
+    /// Line and column, where the issue is at one place.
+    pub place: Option<(usize, usize)>,
+    /// The other thing that it is about.
+    pub target: Option<String>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Everything that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validation {
+    /// How many entities were looked at.
+    pub scanned: usize,
+    /// What was found.
+    pub issues: Vec<Issue>,
+}
+
+/// Looks for everything that is wrong. Strictly, a warning is an error.
+pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
+    let mut issues = Issues { index, found: Vec::new() };
+    issues.faults();
+    issues.broken_refs();
+    issues.duplicate_ids();
+    issues.invalid_values();
+    issues.pull_requests_and_releases();
+    issues.supersedes();
+    issues.sources();
+    issues.milestones();
+    issues.cycles();
+    issues.missing_sections();
+    issues.without_milestone();
+    issues.complete_milestones();
+    issues.resolutions();
+    issues.file_names();
+    let mut issues = issues.found;
+    if strict {
+        issues.iter_mut().filter(|issue| issue.severity == Severity::Warning).for_each(|issue| {
+            issue.severity = Severity::Error;
+        });
+    }
+    Validation { scanned: index.entities().count(), issues }
+}
+
+impl Validation {
+    fn count(&self, severity: Severity) -> usize {
+        self.issues.iter().filter(|issue| issue.severity == severity).count()
+    }
+
+    /// What a command that validates ends with: 1 where there is an error.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(self.count(Severity::Error) > 0)
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "scanned": self.scanned,
+            "issues": self.issues.iter().map(Issue::to_json).collect::<Vec<_>>(),
+            "counts": {
+                "errors": self.count(Severity::Error),
+                "warnings": self.count(Severity::Warning),
+                "info": self.count(Severity::Info),
+            },
+            "exitCode": self.exit_code(),
+        })
+    }
+}
+
+impl Issue {
+    fn to_json(&self) -> Value {
+        let mut issue = Map::new();
+        issue.insert("severity".into(), json!(self.severity.as_str()));
+        issue.insert("type".into(), json!(self.kind));
+        issue.insert("source".into(), json!(self.source));
+        issue.insert("file".into(), json!(self.file));
+        if let Some((line, column)) = self.place {
+            issue.insert("line".into(), json!(line));
+            issue.insert("column".into(), json!(column));
+        }
+        if let Some(target) = &self.target {
+            issue.insert("target".into(), json!(target));
+        }
+        issue.insert("message".into(), json!(self.message));
+        Value::Object(issue)
+    }
+}
+
+struct Issues<'a> {
+    index: &'a PlanIndex,
+    found: Vec<Issue>,
+}
+
+impl Issues<'_> {
+    fn add(
+        &mut self,
+        severity: Severity,
+        kind: &'static str,
+        entity: &Entity,
+        target: Option<&str>,
+        message: String,
+    ) {
+        self.found.push(Issue {
+            severity,
+            kind,
+            source: entity.label().to_owned(),
+            file: entity.file.clone(),
+            place: None,
+            target: target.map(str::to_owned),
+            message,
+        });
+    }
+
+    fn error(&mut self, kind: &'static str, entity: &Entity, target: Option<&str>, message: String) {
+        self.add(Severity::Error, kind, entity, target, message);
+    }
+
+    fn warn(&mut self, kind: &'static str, entity: &Entity, target: Option<&str>, message: String) {
+        self.add(Severity::Warning, kind, entity, target, message);
+    }
+
+    /// Tags and files that cannot be read as they were meant.
+    fn faults(&mut self) {
+        for file in self.index.files() {
+            let source = file.scanned.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
+            let label = file.scanned.entity.as_ref().map_or(source.as_str(), Entity::label);
+            for fault in &file.scanned.faults {
+                let unclosed = fault.code == "unclosed-tag";
+                self.found.push(Issue {
+                    severity: if unclosed { Severity::Warning } else { Severity::Error },
+                    kind: fault.code,
+                    source: label.to_owned(),
+                    file: file.entry.path.clone(),
+                    place: Some((fault.line, fault.column)),
+                    target: None,
+                    message: fault.message.clone(),
+                });
+            }
+        }
+    }
+
+    fn broken_refs(&mut self) {
+        for entity in self.index.entities() {
+            for target in entity.refs.iter().filter(|id| !self.index.knows(id)) {
+                let message = format!("{} references {target} — entity not found", entity.label());
+                self.error("broken-ref", entity, Some(target), message);
+            }
+        }
+    }
+
+    fn duplicate_ids(&mut self) {
+        for entity in self.index.entities() {
+            let Some(id) = entity.id() else { continue };
+            let Some(first) = self.index.entity(id).filter(|first| !std::ptr::eq(*first, entity)) else {
+                continue;
+            };
+            let message = format!("{id} duplicate ID — also defined in {}", first.file);
+            self.error("duplicate-id", entity, Some(&first.file), message);
+        }
+    }
+
+    fn invalid_values(&mut self) {
+        let rules = [
+            ("status", "invalid-status"),
+            ("priority", "invalid-priority"),
+            ("severity", "invalid-severity"),
+            ("complexity", "invalid-complexity"),
+        ];
+        for entity in self.index.entities() {
+            for (attribute, kind) in rules {
+                let known = entity.kind.values(attribute);
+                let Some(value) = entity.attribute(attribute).filter(|_| !known.is_empty()) else { continue };
+                if known.iter().any(|word| word == value) {
+                    continue;
+                }
+                let for_type =
+                    if attribute == "status" { format!(" for type {}", entity.kind) } else { String::new() };
+                let message = format!("{} has invalid {attribute} \"{value}\"{for_type}", entity.label());
+                self.error(kind, entity, None, message);
+            }
+        }
+    }
+
+    fn pull_requests_and_releases(&mut self) {
+        for entity in self.index.entities() {
+            let label = entity.label();
+            if entity.kind.is_task() {
+                for pr in entity.list("pr").filter(|pr| !is_pull_request(pr)) {
+                    let message =
+                        format!("{label} has malformed pr \"{pr}\" — expected <org>/<repo>#<number>");
+                    self.error("invalid-pr", entity, Some(pr), message);
+                }
+            }
+            if entity.kind == EntityType::Spec {
+                match entity.attribute("released-in").map(str::trim).filter(|release| !release.is_empty()) {
+                    None if entity.status() == "shipped" => {
+                        let message = format!("{label} is shipped but has no released-in=\"vX.Y.Z\"");
+                        self.error("shipped-without-release", entity, None, message);
+                    }
+                    Some(release) if !is_release(release) => {
+                        let message = format!(
+                            "{label} has malformed released-in \"{release}\" — expected semver (e.g. v0.11.4)"
+                        );
+                        self.error("invalid-released-in", entity, Some(release), message);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn supersedes(&mut self) {
+        for entity in self.index.entities().filter(|entity| entity.kind == EntityType::Work) {
+            let label = entity.label();
+            match entity.attribute("supersedes").map(str::trim).filter(|id| !id.is_empty()) {
+                None if entity.status() == "superseded" => {
+                    let message = format!(
+                        "{label} is superseded but has no supersedes=\"…\" pointing at its replacement"
+                    );
+                    self.warn("superseded-without-target", entity, None, message);
+                }
+                Some(id) if !self.index.knows(id) => {
+                    let message = format!("{label} supersedes \"{id}\" — entity not found");
+                    self.warn("broken-supersedes", entity, Some(id), message);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn sources(&mut self) {
+        for entity in self.index.entities() {
+            for id in entity.list("source").filter(|id| !self.index.knows(id)) {
+                let message = format!("{} has source \"{id}\" — entity not found", entity.label());
+                self.error("broken-source", entity, Some(id), message);
+            }
+        }
+    }
+
+    fn milestones(&mut self) {
+        let milestones = self.index.entities().filter(|entity| entity.kind == EntityType::Milestone);
+        let names: HashSet<&str> = milestones.filter_map(Entity::id).collect();
+        for entity in self.index.entities() {
+            if let Some(name) = entity.attribute("milestone").filter(|name| !names.contains(name)) {
+                let message = format!("{} references milestone \"{name}\" — not found", entity.label());
+                self.warn("unknown-milestone", entity, Some(name), message);
+            }
+        }
+    }
+
+    fn cycles(&mut self) {
+        for cycle in Dependencies::new(self.index).cycles() {
+            let Some(entity) = cycle.first().and_then(|id| self.index.entity(id)) else { continue };
+            let message = format!("Circular dependency: {} → {}", cycle.join(" → "), entity.label());
+            self.error("circular-dependency", entity, None, message);
+        }
+    }
+
+    fn missing_sections(&mut self) {
+        for entity in self.index.entities() {
+            let status = entity.status();
+            for section in entity.kind.required_sections(status) {
+                if !entity.known_sections.contains(section) {
+                    let message = format!("{} (status: {status}) has no {section} section", entity.label());
+                    self.warn("missing-section", entity, None, message);
+                }
+            }
+        }
+    }
+
+    fn without_milestone(&mut self) {
+        for entity in self.index.entities() {
+            if entity.kind.is_task() && !is_done(entity.status()) && entity.attribute("milestone").is_none() {
+                let message = format!("{} has no milestone assigned", entity.label());
+                self.warn("no-milestone", entity, None, message);
+            }
+        }
+    }
+
+    fn complete_milestones(&mut self) {
+        let mut open: HashMap<&str, Vec<&Entity>> = HashMap::new();
+        for task in self.index.entities().filter(|entity| entity.kind.is_task() && !is_done(entity.status()))
+        {
+            if let Some(milestone) = task.attribute("milestone") {
+                open.entry(milestone).or_default().push(task);
+            }
+        }
+        let milestones = self.index.entities().filter(|entity| entity.kind == EntityType::Milestone);
+        for milestone in milestones.filter(|milestone| milestone.status() == "complete") {
+            let name = milestone.id().unwrap_or_default();
+            for task in open.get(name).into_iter().flatten() {
+                let (label, status) = (task.label(), task.status());
+                let message = format!("{name} marked complete but {label} is still {status}");
+                self.warn("complete-milestone-open-item", milestone, Some(label), message);
+            }
+        }
+    }
+
+    fn resolutions(&mut self) {
+        for entity in self.index.entities().filter(|entity| entity.kind.is_task()) {
+            let (label, status) = (entity.label(), entity.status());
+            if is_done(status) && entity.resolution.is_none() {
+                let message = format!("{label} is {status} but has no Resolution section");
+                self.add(Severity::Info, "done-without-resolution", entity, None, message);
+            }
+            if entity.resolution.is_some() && !entity.kind.is_terminal(status) {
+                let message = format!("{label} has a Resolution section but status is \"{status}\"");
+                self.warn("resolution-not-done", entity, None, message);
+            }
+            if entity.resolution_count > 1 {
+                let count = entity.resolution_count;
+                let message = format!("{label} has {count} Resolution sections (expected at most 1)");
+                self.warn("multiple-resolutions", entity, None, message);
+            }
+        }
+    }
+
+    fn file_names(&mut self) {
+        for entity in self.index.entities().filter(|entity| entity.kind != EntityType::Milestone) {
+            let Some(id) = entity.attribute("id") else { continue };
+            let name = entity.file.rsplit('/').next().unwrap_or(&entity.file);
+            if name.strip_prefix(id).is_some_and(|rest| rest.starts_with('-')) {
+                continue;
+            }
+            match id_prefix_of_file(name) {
+                Some(other) => {
+                    let message = format!("{id} filename starts with {other} — rename the file to fix");
+                    self.warn("filename-id-mismatch", entity, None, message);
+                }
+                None => {
+                    let message = format!("{id} filename lacks ID prefix — rename the file to fix");
+                    self.warn("filename-missing-id", entity, None, message);
+                }
+            }
+        }
+    }
+}
+
+/// `WORK-019-types.md` → `WORK-019`; none for a name that begins with no id.
+fn id_prefix_of_file(name: &str) -> Option<&str> {
+    let prefixes = EntityType::ALL.into_iter().filter_map(EntityType::id_prefix);
+    let rest = prefixes.filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('-')).next()?;
+    let digits = rest.find(|sign: char| !sign.is_ascii_digit())?;
+    (digits > 0 && rest[digits..].starts_with('-')).then(|| &name[..name.len() - rest.len() + digits])
+}
+
+/// `<org>/<repo>#<number>`
+fn is_pull_request(text: &str) -> bool {
+    let name = |part: &str| {
+        !part.is_empty() && part.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.".contains(sign))
+    };
+    text.split_once('/').is_some_and(|(org, rest)| {
+        let numbered = rest.split_once('#');
+        name(org) && numbered.is_some_and(|(repo, number)| name(repo) && is_number(number))
+    })
+}
+
+/// `v1.2.3` or `1.2.3`, with what semantic versions may add.
+fn is_release(text: &str) -> bool {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let plain = text.split(['-', '+']).next().unwrap_or_default();
+    let added = &text[plain.len()..];
+    let allowed = |sign: char| sign.is_ascii_alphanumeric() || "-+.".contains(sign);
+    plain.split('.').count() == 3
+        && plain.split('.').all(is_number)
+        && added.chars().all(allowed)
+        && added.len() != 1
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|sign| sign.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pull_requests_and_releases_have_a_form() {
+        for good in ["a/b#1", "refrakt-md/re.frakt_x#142"] {
+            assert!(is_pull_request(good), "{good}");
+        }
+        for bad in ["", "a#1", "a/b", "a/b#", "a/b#x", "/b#1", "a/#1", "a/b/c#1", "not-a-pr"] {
+            assert!(!is_pull_request(bad), "{bad}");
+        }
+        for good in ["v0.11.4", "1.2.3", "v1.0.0-rc.1", "1.0.0+build"] {
+            assert!(is_release(good), "{good}");
+        }
+        for bad in ["", "v", "1.2", "v1.2.3.4", "soon", "1.2.x", "1.2.3-"] {
+            assert!(!is_release(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_file_name_begins_with_an_id_or_not() {
+        let check = |name: &str, expect: Option<&str>| assert_eq!(id_prefix_of_file(name), expect, "{name}");
+        check("WORK-019-types.md", Some("WORK-019"));
+        check("ADR-1-x.md", Some("ADR-1"));
+        check("WORK-019.md", None);
+        check("WORK--x.md", None);
+        check("work-1-x.md", None);
+        check("notes.md", None);
+    }
+}

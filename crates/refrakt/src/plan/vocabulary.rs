@@ -1,0 +1,206 @@
+//! The words of a plan: types of entities, their prefixes, their states and what those mean.
+//!
+//! The states, priorities and known sections are those of the built-in plan package, so that they are written down once.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::catalogue::{ContentModel, Package, Rune, builtin};
+
+/// A type of entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EntityType {
+    /// What is to be built, and why.
+    Spec,
+    /// A piece of work.
+    Work,
+    /// A fault.
+    Bug,
+    /// A choice that was made.
+    Decision,
+    /// A goal.
+    Milestone,
+}
+
+/// The name of the package that the plan's runes come from.
+pub const PLAN_PACKAGE: &str = "@refrakt-md/plan";
+
+impl EntityType {
+    /// All of them.
+    pub const ALL: [EntityType; 5] =
+        [EntityType::Spec, EntityType::Work, EntityType::Bug, EntityType::Decision, EntityType::Milestone];
+
+    /// The name of its tag.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EntityType::Spec => "spec",
+            EntityType::Work => "work",
+            EntityType::Bug => "bug",
+            EntityType::Decision => "decision",
+            EntityType::Milestone => "milestone",
+        }
+    }
+
+    /// The type of a tag; aliases of the runes are other tags.
+    pub fn of_tag(tag: &str) -> Option<EntityType> {
+        EntityType::ALL.into_iter().find(|kind| kind.as_str() == tag)
+    }
+
+    /// What its ids begin with; none for milestones, which have names.
+    pub fn id_prefix(self) -> Option<&'static str> {
+        match self {
+            EntityType::Spec => Some("SPEC"),
+            EntityType::Work => Some("WORK"),
+            EntityType::Bug => Some("BUG"),
+            EntityType::Decision => Some("ADR"),
+            EntityType::Milestone => None,
+        }
+    }
+
+    /// Whether it is something to do: work or a bug.
+    pub fn is_task(self) -> bool {
+        matches!(self, EntityType::Work | EntityType::Bug)
+    }
+
+    /// The values that an attribute of this type may have; none where anything goes.
+    pub fn values(self, attribute: &str) -> &'static [String] {
+        let rune = plan_rune(self);
+        rune.and_then(|rune| rune.attributes.get(attribute)).map_or(&[], |attribute| &attribute.matches)
+    }
+
+    /// The state in which somebody can start.
+    pub fn actionable_status(self) -> Option<&'static str> {
+        match self {
+            EntityType::Work => Some("ready"),
+            EntityType::Bug => Some("confirmed"),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing more will happen to it in this state.
+    pub fn is_terminal(self, status: &str) -> bool {
+        match self {
+            EntityType::Spec => {
+                ["accepted", "implemented", "shipped", "superseded", "deprecated"].contains(&status)
+            }
+            EntityType::Work => ["done", "cancelled", "superseded"].contains(&status),
+            EntityType::Bug => ["fixed", "wontfix", "duplicate"].contains(&status),
+            EntityType::Decision => ["accepted", "rejected", "superseded", "deprecated"].contains(&status),
+            EntityType::Milestone => status == "complete",
+        }
+    }
+
+    /// Whether what waits for it may go on in this state.
+    pub fn is_achieved(self, status: &str) -> bool {
+        match self {
+            EntityType::Spec => ["accepted", "implemented", "shipped"].contains(&status),
+            EntityType::Work | EntityType::Bug => is_done(status),
+            EntityType::Decision => status == "accepted",
+            EntityType::Milestone => status == "complete",
+        }
+    }
+
+    /// The sections that an entity in this state must have.
+    pub fn required_sections(self, status: &str) -> &'static [&'static str] {
+        match self {
+            EntityType::Work if ["ready", "in-progress", "review", "done"].contains(&status) => {
+                &["Acceptance Criteria"]
+            }
+            EntityType::Bug if ["confirmed", "in-progress", "fixed"].contains(&status) => {
+                &["Steps to Reproduce", "Expected", "Actual"]
+            }
+            EntityType::Decision if status == "accepted" => &["Context", "Decision"],
+            _ => &[],
+        }
+    }
+
+    /// The known section that a heading opens, whatever its case.
+    pub fn known_section(self, heading: &str) -> Option<&'static str> {
+        let Some(ContentModel::Sections(sections)) = plan_rune(self).and_then(|rune| rune.content.as_ref())
+        else {
+            return None;
+        };
+        let same = |name: &str| name.to_lowercase() == heading.trim().to_lowercase();
+        let mut known = sections.known_sections.iter();
+        known
+            .find(|(name, known)| same(name) || known.alias.iter().any(|alias| same(alias)))
+            .map(|(name, _)| name.as_str())
+    }
+}
+
+impl std::fmt::Display for EntityType {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// Whether work or a bug in this state is finished. The word counts, whichever type it stands on.
+pub fn is_done(status: &str) -> bool {
+    status == "done" || status == "fixed"
+}
+
+/// Known section whose references must be achieved first.
+pub const BLOCKED_BY: &str = "Blocked by";
+
+/// Known section whose references wait for this entity.
+pub const BLOCKS: &str = "Blocks";
+
+/// What an item has that says no priority.
+pub const PRIORITY_UNSAID: &str = "medium";
+
+/// What an item has that says no complexity.
+pub const COMPLEXITY_UNSAID: &str = "unknown";
+
+/// Place of a priority in the order of work; a word that is none counts as no priority said.
+pub fn priority_rank(priority: &str) -> usize {
+    rank("priority", priority).or_else(|| rank("priority", PRIORITY_UNSAID)).unwrap_or(usize::MAX)
+}
+
+/// Place of a complexity in the order of work: the simple first, the unknown last.
+pub fn complexity_rank(complexity: &str) -> usize {
+    rank("complexity", complexity).or_else(|| rank("complexity", COMPLEXITY_UNSAID)).unwrap_or(usize::MAX)
+}
+
+fn rank(attribute: &str, word: &str) -> Option<usize> {
+    EntityType::Work.values(attribute).iter().position(|known| known == word)
+}
+
+/// The rune of a type, kept for good: the package is built in and never changes.
+fn plan_rune(kind: EntityType) -> Option<&'static Rune> {
+    static PACKAGE: OnceLock<Option<Arc<Package>>> = OnceLock::new();
+    let package = PACKAGE.get_or_init(|| builtin::package(PLAN_PACKAGE)).as_ref()?;
+    package.runes.get(kind.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_knows_the_words() {
+        assert_eq!(EntityType::Milestone.values("status"), ["planning", "active", "complete"]);
+        assert_eq!(EntityType::Work.values("priority"), ["critical", "high", "medium", "low"]);
+        assert!(EntityType::Work.values("assignee").is_empty());
+        assert_eq!(EntityType::Work.known_section("depends ON"), Some(BLOCKED_BY));
+        assert_eq!(EntityType::Bug.known_section("Repro"), Some("Steps to Reproduce"));
+        assert_eq!(EntityType::Spec.known_section("Blocked by"), None);
+    }
+
+    #[test]
+    fn every_state_that_means_something_exists() {
+        for kind in EntityType::ALL {
+            let states = kind.values("status");
+            assert!(states.iter().any(|state| kind.is_terminal(state)), "{kind}");
+            if let Some(actionable) = kind.actionable_status() {
+                assert!(states.iter().any(|state| state == actionable), "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_are_the_order_of_the_catalogue() {
+        assert!(priority_rank("critical") < priority_rank("high"));
+        assert_eq!(priority_rank("strange"), priority_rank("medium"));
+        assert!(complexity_rank("complex") < complexity_rank("unknown"));
+        assert_eq!(complexity_rank("strange"), complexity_rank("unknown"));
+    }
+}

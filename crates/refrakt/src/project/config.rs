@@ -1,0 +1,416 @@
+//! `refrakt.config.json`: three shapes, one meaning.
+//!
+//! Several sites stand under `sites`, one under `site`, and old files have one site's keys at the top. What is wrong is
+//! reported with line and column; what is right keeps working.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::json_place::place;
+use crate::catalogue::{RuneRules, position};
+use crate::limits::{PLUGINS_MAX, SITES_MAX};
+
+/// What a configuration says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// How it was written.
+    pub shape: ConfigShape,
+    /// The sites by name, in the order of the file.
+    pub sites: IndexMap<String, SiteConfig>,
+    /// `plan.dir`, if it was said.
+    pub plan_dir: Option<String>,
+    /// Plugins named at the top.
+    pub plugins: Vec<String>,
+    /// Whether any list of plugins was written, which then is the whole truth.
+    pub lists_plugins: bool,
+    /// What is wrong or old.
+    pub problems: Vec<ConfigProblem>,
+}
+
+/// How a configuration was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConfigShape {
+    /// No site at all.
+    #[default]
+    None,
+    /// `sites`.
+    Plural,
+    /// `site`.
+    Singular,
+    /// One site's keys at the top.
+    Flat,
+}
+
+/// One site, as configured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SiteConfig {
+    /// Packages of runes, in order.
+    pub plugins: Vec<String>,
+    /// Preferences and aliases.
+    pub rules: RuneRules,
+    /// Runes of the project's own that are code: name → module.
+    pub local: Vec<(String, String)>,
+    /// Folder of the pages, relative to the configuration.
+    pub content_dir: Option<String>,
+}
+
+/// Something wrong or old in a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// File that it is in, relative to the project.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column, counted from 1.
+    pub column: usize,
+    /// One sentence.
+    pub message: String,
+    /// Whether something was ignored because of it; otherwise it is advice.
+    pub severe: bool,
+}
+
+/// Keys of a site. Any of these at the top makes a flat configuration; a plan and plugins alone do not.
+const SITE_KEYS: [&str; 12] = [
+    "contentDir",
+    "theme",
+    "target",
+    "runes",
+    "overrides",
+    "routeRules",
+    "highlight",
+    "icons",
+    "backgrounds",
+    "tints",
+    "baseUrl",
+    "siteName",
+];
+
+/// The name of a site that has none.
+pub const ONLY_SITE: &str = "main";
+
+impl Config {
+    /// Reads a configuration. A text that is no JSON object gives an empty configuration with one problem.
+    pub fn parse(file: &str, text: &str) -> Config {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = Reader { file, text, config: Config::default() };
+        match serde_json::from_str::<Value>(text) {
+            Ok(Value::Object(top)) => reader.top(&top),
+            Ok(_) => reader.problem(&[], "the configuration must be a JSON object".into()),
+            Err(error) => {
+                // The reader's own place in words is dropped: line and column are fields of their own.
+                let message = error.to_string();
+                let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+                let (line, column) = (error.line().max(1), error.column().max(1));
+                let problem = ConfigProblem { file: file.into(), line, column, message, severe: true };
+                reader.config.problems.push(problem);
+            }
+        }
+        reader.config
+    }
+
+    /// Whether the text could be used at all.
+    pub fn is_readable(text: &str) -> bool {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        serde_json::from_str::<Map<String, Value>>(text).is_ok()
+    }
+
+    /// Every plugin that is named anywhere, each once: the top's first, then site by site.
+    pub fn all_plugins(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        let named = self.plugins.iter().chain(self.sites.values().flat_map(|site| &site.plugins));
+        for name in named {
+            if !all.contains(&name.as_str()) {
+                all.push(name);
+            }
+        }
+        all
+    }
+
+    /// The plugins that `detect` shows for the project as a whole: those of the only site, or those named at the top.
+    pub fn shown_plugins(&self) -> &[String] {
+        match self.sites.first() {
+            Some((_, site)) if self.sites.len() == 1 => &site.plugins,
+            _ => &self.plugins,
+        }
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    config: Config,
+}
+
+impl Reader<'_> {
+    fn note(&mut self, path: &[&str], message: String, severe: bool) {
+        let (line, column) = if path.is_empty() { position(self.text, 0) } else { place(self.text, path) };
+        let problem = ConfigProblem { file: self.file.into(), line, column, message, severe };
+        self.config.problems.push(problem);
+    }
+
+    fn problem(&mut self, path: &[&str], message: String) {
+        self.note(path, message, true);
+    }
+
+    fn top(&mut self, top: &Map<String, Value>) {
+        self.config.plugins = self.plugins(top, &[]);
+        match top.get("plan") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(plan)) => self.config.plan_dir = self.text_of(plan, &["plan"], "dir"),
+            Some(_) => self.problem(&["plan"], "`plan` must be an object such as {\"dir\": \"plan\"}".into()),
+        }
+        if top.contains_key("site") && top.contains_key("sites") {
+            self.problem(&["site"], "both `site` and `sites` are declared; `site` is ignored".into());
+        }
+        match (top.get("sites"), top.get("site")) {
+            (Some(Value::Object(sites)), _) if !sites.is_empty() => {
+                self.config.shape = ConfigShape::Plural;
+                for (name, site) in sites.iter().take(SITES_MAX) {
+                    self.site(name, site, &["sites", name]);
+                }
+                if sites.len() > SITES_MAX {
+                    self.problem(&["sites"], format!("only the first {SITES_MAX} sites are used"));
+                }
+            }
+            (Some(_), _) => {
+                self.problem(&["sites"], "`sites` must be an object with at least one site".into())
+            }
+            (None, Some(site)) => {
+                self.config.shape = ConfigShape::Singular;
+                self.site(ONLY_SITE, site, &["site"]);
+                self.inherit_plugins();
+            }
+            (None, None) => {
+                let Some(key) = SITE_KEYS.into_iter().find(|key| top.contains_key(*key)) else { return };
+                self.config.shape = ConfigShape::Flat;
+                self.note(
+                    &[key],
+                    "keys of a site at the top are an old form; put them under `site`".into(),
+                    false,
+                );
+                self.site(ONLY_SITE, &Value::Object(top.clone()), &[]);
+            }
+        }
+        if self.config.sites.is_empty() {
+            self.config.shape = ConfigShape::None;
+        }
+    }
+
+    /// The only site also has what is named at the top.
+    fn inherit_plugins(&mut self) {
+        let named = self.config.plugins.clone();
+        if let Some(site) = self.config.sites.get_mut(ONLY_SITE) {
+            let missing: Vec<String> =
+                named.into_iter().filter(|name| !site.plugins.contains(name)).collect();
+            site.plugins.extend(missing);
+        }
+    }
+
+    fn site(&mut self, name: &str, site: &Value, path: &[&str]) {
+        let Some(site) = site.as_object() else {
+            return self.problem(path, format!("site {name} must be an object"));
+        };
+        let plugins = if path.is_empty() { self.config.plugins.clone() } else { self.plugins(site, path) };
+        let content_dir = self.text_of(site, path, "contentDir");
+        let mut config = SiteConfig { plugins, content_dir, ..SiteConfig::default() };
+        let runes_path = [path, &["runes"]].concat();
+        match site.get("runes") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(runes)) => {
+                config.rules.prefer = self.pairs(runes, &runes_path, "prefer");
+                config.rules.aliases = self.pairs(runes, &runes_path, "aliases");
+                config.local = self.pairs(runes, &runes_path, "local");
+            }
+            Some(_) => self.problem(&runes_path, "`runes` must be an object".into()),
+        }
+        self.config.sites.insert(name.to_owned(), config);
+    }
+
+    /// `plugins`, then what the older `packages` adds.
+    fn plugins(&mut self, object: &Map<String, Value>, path: &[&str]) -> Vec<String> {
+        let mut plugins: Vec<String> = Vec::new();
+        for key in ["plugins", "packages"] {
+            let here = [path, &[key]].concat();
+            let Some(value) = object.get(key).filter(|value| !value.is_null()) else { continue };
+            if key == "packages" {
+                self.note(&here, "`packages` is the old name of `plugins`".into(), false);
+            }
+            let Some(names) = value.as_array() else {
+                self.problem(&here, format!("`{key}` must be a list of package names"));
+                continue;
+            };
+            self.config.lists_plugins = true;
+            for name in names {
+                match name.as_str() {
+                    Some(name) if is_package_name(name) => {
+                        if !plugins.iter().any(|known| known == name) {
+                            plugins.push(name.to_owned());
+                        }
+                    }
+                    _ => self.problem(&here, format!("{name} is not the name of a package")),
+                }
+            }
+        }
+        if plugins.len() > PLUGINS_MAX {
+            plugins.truncate(PLUGINS_MAX);
+            self.problem(path, format!("only the first {PLUGINS_MAX} plugins are used"));
+        }
+        plugins
+    }
+
+    fn text_of(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Option<String> {
+        match object.get(key) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
+            Some(_) => {
+                self.problem(&[path, &[key]].concat(), format!("`{key}` must be a text"));
+                None
+            }
+        }
+    }
+
+    fn pairs(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Vec<(String, String)> {
+        let here = [path, &[key]].concat();
+        let map = match object.get(key) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => {
+                self.problem(&here, format!("`runes.{key}` must be an object"));
+                return Vec::new();
+            }
+        };
+        let mut pairs = Vec::new();
+        for (name, value) in map {
+            match value.as_str() {
+                Some(value) => pairs.push((name.clone(), value.to_owned())),
+                None => {
+                    let at = [here.as_slice(), &[name.as_str()]].concat();
+                    self.problem(&at, format!("`runes.{key}.{name}` must be a text"));
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// Whether a name is that of an npm package, and so is safe as a path below `node_modules`.
+pub(crate) fn is_package_name(name: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.~".contains(sign))
+    };
+    name.len() <= 214
+        && match name.strip_prefix('@') {
+            Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| part(scope) && part(name)),
+            None => part(name),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Config {
+        Config::parse("refrakt.config.json", text)
+    }
+
+    fn problems(config: &Config) -> Vec<(usize, usize, &str)> {
+        config
+            .problems
+            .iter()
+            .map(|problem| (problem.line, problem.column, problem.message.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn three_shapes_mean_the_same() {
+        let plural = parse(r#"{"sites": {"main": {"contentDir": "c", "plugins": ["@a/b"]}}}"#);
+        let singular = parse(r#"{"site": {"contentDir": "c", "plugins": ["@a/b"]}}"#);
+        let flat = parse(r#"{"contentDir": "c", "plugins": ["@a/b"]}"#);
+        assert_eq!(plural.sites, singular.sites);
+        assert_eq!(plural.sites, flat.sites);
+        assert_eq!(
+            (plural.shape, singular.shape, flat.shape),
+            (ConfigShape::Plural, ConfigShape::Singular, ConfigShape::Flat)
+        );
+        for config in [&plural, &singular, &flat] {
+            assert_eq!(config.shown_plugins(), ["@a/b"]);
+        }
+        assert!(plural.problems.is_empty() && singular.problems.is_empty());
+        assert_eq!(flat.problems.len(), 1);
+        assert!(!flat.problems[0].severe);
+    }
+
+    #[test]
+    fn a_plan_alone_is_no_site() {
+        let config = parse(r#"{"plan": {"dir": "docs/planning"}, "plugins": ["@refrakt-md/plan"]}"#);
+        assert_eq!((config.sites.len(), config.plan_dir.as_deref()), (0, Some("docs/planning")));
+        assert_eq!(parse("{}"), Config::default());
+    }
+
+    #[test]
+    fn the_old_name_of_plugins_joins_them() {
+        let config = parse(r#"{"contentDir": "c", "packages": ["b", "a"], "plugins": ["a"]}"#);
+        assert_eq!(config.sites["main"].plugins, ["a", "b"]);
+        assert!(config.lists_plugins);
+    }
+
+    #[test]
+    fn several_sites_mirror_nothing() {
+        let config = parse(r#"{"sites": {"main": {"plugins": ["a"]}, "blog": {"plugins": ["b", "a"]}}}"#);
+        assert_eq!(config.shown_plugins(), Vec::<String>::new());
+        assert_eq!(config.all_plugins(), ["a", "b"]);
+    }
+
+    #[test]
+    fn broken_json_is_placed() {
+        let config = parse("{\n  \"site\": {\n    \"a\": ,\n  }\n}");
+        assert_eq!(problems(&config), [(3, 10, "expected value")]);
+        assert!(config.sites.is_empty());
+        assert_eq!(problems(&parse("[]")), [(1, 1, "the configuration must be a JSON object")]);
+        assert_eq!(parse("\u{feff}{}").problems, []);
+    }
+
+    #[test]
+    fn a_wrong_value_is_placed_and_the_rest_works() {
+        let config = parse(
+            "{\n \"plan\": {\"dir\": 7},\n \"sites\": {\n  \"main\": {\"plugins\": [\"a\", \"../b\"], \"runes\": {\"prefer\": \
+             {\"x\": 1, \"y\": \"a\"}}},\n  \"blog\": 3\n }\n}",
+        );
+        assert_eq!(
+            problems(&config),
+            [
+                (2, 11, "`dir` must be a text"),
+                (4, 12, "\"../b\" is not the name of a package"),
+                (4, 59, "`runes.prefer.x` must be a text"),
+                (5, 3, "site blog must be an object"),
+            ]
+        );
+        assert_eq!(config.sites.keys().collect::<Vec<_>>(), ["main"]);
+        assert_eq!(config.sites["main"].plugins, ["a"]);
+        assert_eq!(config.sites["main"].rules.prefer, [("y".to_owned(), "a".to_owned())]);
+    }
+
+    #[test]
+    fn site_and_sites_together_are_a_problem() {
+        let config = parse(r#"{"site": {}, "sites": {"a": {}}}"#);
+        assert_eq!(config.sites.keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(config.problems.len(), 1);
+        assert_eq!(
+            problems(&parse(r#"{"sites": {}}"#)),
+            [(1, 2, "`sites` must be an object with at least one site")]
+        );
+    }
+
+    #[test]
+    fn package_names_stay_below_node_modules() {
+        for good in ["@refrakt-md/plan", "runes", "a.b", "@a/b_c"] {
+            assert!(is_package_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "../a", "@a", "@/b", "@a/../b", "a/b", "@a/b/c", "a b", "/etc", ".hidden"]
+        {
+            assert!(!is_package_name(bad), "{bad}");
+        }
+    }
+}

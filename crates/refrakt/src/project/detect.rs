@@ -1,0 +1,427 @@
+//! Detection: looking at a folder once and saying what project it is.
+//!
+//! Reading only. A broken configuration, a broken description of runes or a missing package is reported beside what works.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::config::{Config, ConfigProblem, is_package_name};
+use super::folder::Folder;
+use super::plugin::{Plugin, PluginRunes, PluginSource};
+use super::site::{self, Site, SiteError};
+use super::{CONFIG_FILE, PLAN_DIR};
+use crate::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
+use crate::limits::PLUGINS_MAX;
+
+/// What a folder is, at one moment.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The folder.
+    pub root: String,
+    /// The configuration, where there is one that can be used.
+    pub config: Option<Config>,
+    /// The plan folder, where one is configured or there.
+    pub plan: Option<PlanFolder>,
+    /// The sites with their runes.
+    pub sites: Vec<Site>,
+    /// Plugins that the configuration names or the dependencies hold.
+    pub plugins: Vec<Plugin>,
+    /// What is wrong, in any file.
+    pub problems: Vec<ConfigProblem>,
+}
+
+/// Where the plan lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanFolder {
+    /// Path below the project's folder.
+    pub dir: String,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Markdown files below it.
+    pub file_count: usize,
+}
+
+/// Looks at a folder.
+pub fn detect(root: &Path) -> Project {
+    let folder = Folder::new(root);
+    let mut problems = Vec::new();
+    let config = read_config(&folder, &mut problems);
+    let plan = find_plan(&folder, config.as_ref(), &mut problems);
+    let local =
+        read_runes(&folder, "", LOCAL).map(|read| read.map_err(|problem| problems.push(problem)).ok());
+    let local = local.flatten().map(Arc::new);
+    let plugins = find_plugins(&folder, config.as_ref());
+    let sites = config.iter().flat_map(|config| &config.sites);
+    let sites = sites.map(|(name, config)| build_site(name, config, &plugins, local.as_ref())).collect();
+    Project { root: root.display().to_string(), config, plan, sites, plugins, problems }
+}
+
+/// The configuration, if it can be used; its problems in any case.
+fn read_config(folder: &Folder, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
+    let text = match folder.small_text(CONFIG_FILE) {
+        Ok(text) => text?,
+        Err(error) => {
+            let message = format!("the file cannot be read: {error}");
+            problems.push(ConfigProblem {
+                file: CONFIG_FILE.into(),
+                line: 1,
+                column: 1,
+                message,
+                severe: true,
+            });
+            return None;
+        }
+    };
+    let mut config = Config::parse(CONFIG_FILE, &text);
+    problems.append(&mut config.problems);
+    Config::is_readable(&text).then_some(config)
+}
+
+fn find_plan(
+    folder: &Folder,
+    config: Option<&Config>,
+    problems: &mut Vec<ConfigProblem>,
+) -> Option<PlanFolder> {
+    let configured = config.and_then(|config| config.plan_dir.as_deref());
+    let dir = configured.unwrap_or(PLAN_DIR);
+    let Some(path) = folder.inside(dir) else {
+        let message = format!("the plan folder {dir} lies outside the project and is not read");
+        problems.push(ConfigProblem { file: CONFIG_FILE.into(), line: 1, column: 1, message, severe: true });
+        return None;
+    };
+    let exists = path.is_dir();
+    if !exists && configured.is_none() {
+        return None;
+    }
+    let file_count = Folder::new(path).markdown_files().map_or(0, |files| files.len());
+    let dir = Path::new(dir).components().filter(|part| matches!(part, std::path::Component::Normal(_)));
+    let dir: Vec<String> = dir.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    Some(PlanFolder { dir: dir.join("/"), exists, file_count })
+}
+
+/// The description of runes in a folder below the project's; none where there is no such file.
+fn read_runes(folder: &Folder, below: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
+    let file = if below.is_empty() { RUNES_FILE.to_owned() } else { format!("{below}/{RUNES_FILE}") };
+    let problem =
+        |line, column, message| ConfigProblem { file: file.clone(), line, column, message, severe: true };
+    let source = match folder.small_text(&file) {
+        Ok(source) => source?,
+        Err(error) => return Some(Err(problem(1, 1, format!("the file cannot be read: {error}")))),
+    };
+    let package = Package::parse(&file, &source, name).map(|mut package| {
+        // The folder decides whose runes these are, not what the file calls itself: nobody may pass for another package.
+        if package.name != name {
+            package.name = name.to_owned();
+            package.runes.values_mut().for_each(|rune| rune.package = name.to_owned());
+        }
+        package
+    });
+    Some(
+        package
+            .map_err(|error| problem(error.line, error.column, format!("{}: {}", error.key, error.message))),
+    )
+}
+
+/// The plugins: those that the configuration names, or else those among the dependencies that bring runes.
+fn find_plugins(folder: &Folder, config: Option<&Config>) -> Vec<Plugin> {
+    let (names, source): (Vec<String>, PluginSource) = match config {
+        Some(config) if config.lists_plugins => {
+            (config.all_plugins().into_iter().map(str::to_owned).collect(), PluginSource::Config)
+        }
+        _ => (dependencies(folder), PluginSource::DependencyScan),
+    };
+    let plugins = names.into_iter().take(PLUGINS_MAX).map(|name| {
+        let below = format!("node_modules/{name}");
+        let described = read_runes(folder, &below, &name);
+        let described = described.map(|read| {
+            read.map_err(|problem| {
+                format!("{}:{}:{}: {}", problem.file, problem.line, problem.column, problem.message)
+            })
+        });
+        Plugin::new(&name, source, installed_version(folder, &below), described)
+    });
+    match source {
+        PluginSource::Config => plugins.collect(),
+        // Most dependencies have nothing to do with runes.
+        PluginSource::DependencyScan => plugins.filter(|plugin| plugin.package().is_some()).collect(),
+    }
+}
+
+fn installed_version(folder: &Folder, below: &str) -> Option<String> {
+    let text = folder.small_text(&format!("{below}/package.json")).ok()??;
+    let manifest: Value = serde_json::from_str(&text).ok()?;
+    manifest["version"].as_str().map(str::to_owned)
+}
+
+/// Names of the dependencies, and of the official packages that lie in `node_modules`.
+fn dependencies(folder: &Folder) -> Vec<String> {
+    let manifest = folder.small_text("package.json").ok().flatten();
+    let manifest: Value = manifest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let keys = ["dependencies", "devDependencies"].into_iter();
+    let declared = keys.filter_map(|key| manifest[key].as_object()).flat_map(|map| map.keys().cloned());
+    let official = folder.folder_names("node_modules/@refrakt-md").into_iter();
+    let official = official.map(|name| format!("@refrakt-md/{name}"));
+    let official = official.filter(|name| name != CORE && builtin::package(name).is_some());
+    let mut names: Vec<String> = declared.filter(|name| is_package_name(name)).chain(official).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn build_site(
+    name: &str,
+    config: &super::config::SiteConfig,
+    plugins: &[Plugin],
+    local: Option<&Arc<Package>>,
+) -> Site {
+    let mut packages = Vec::new();
+    let mut opaque = Vec::new();
+    for wanted in &config.plugins {
+        let Some(plugin) = plugins.iter().find(|plugin| plugin.name == *wanted) else { continue };
+        match &plugin.runes {
+            PluginRunes::BuiltIn(package) | PluginRunes::Described(package) => packages.push(package.clone()),
+            PluginRunes::Opaque(reason) => opaque.push((plugin.name.clone(), reason.clone())),
+        }
+    }
+    packages.extend(local.cloned());
+    for (rune, module) in &config.local {
+        if !local.is_some_and(|package| package.runes.contains_key(rune)) {
+            let reason = format!("the local rune is code in {module}; describe it in {RUNES_FILE}");
+            opaque.push((rune.clone(), reason));
+        }
+    }
+    let (catalogue, problems) = Catalogue::merge(&packages, &config.rules);
+    Site { name: name.to_owned(), config: config.clone(), catalogue: Arc::new(catalogue), problems, opaque }
+}
+
+impl Project {
+    /// The site that a caller means: the one it names, or the only one.
+    pub fn site(&self, name: Option<&str>) -> Result<&Site, SiteError> {
+        site::choose(&self.sites, name)
+    }
+
+    /// The plan folder, where it is there.
+    pub fn plan_folder(&self) -> Option<Folder> {
+        let plan = self.plan.as_ref().filter(|plan| plan.exists)?;
+        Folder::new(&self.root).inside(&plan.dir).map(Folder::new)
+    }
+
+    /// What `refrakt://detect` says. The first five keys are the original's; what it has no word for follows where there is
+    /// something to say.
+    pub fn to_json(&self) -> Value {
+        let below = |path: &str| Path::new(&self.root).join(path).display().to_string();
+        let plan =
+            self.plan.as_ref().map(|plan| json!({ "dir": below(&plan.dir), "fileCount": plan.file_count }));
+        let site = self.config.as_ref().filter(|config| !config.sites.is_empty()).map(|config| {
+            let sites: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
+            json!({ "configPath": below(CONFIG_FILE), "sites": sites, "plugins": config.shown_plugins() })
+        });
+        let mut commands: Vec<Value> = self.plugins.iter().filter_map(Plugin::command_entry).collect();
+        commands.sort_by(|a, b| a["namespace"].as_str().cmp(&b["namespace"].as_str()));
+        let source = if self.config.is_some() { "config-file" } else { "autodetect" };
+
+        let mut detected = Map::new();
+        detected.insert("cwd".into(), json!(self.root));
+        detected.insert("plan".into(), json!(plan));
+        detected.insert("site".into(), json!(site));
+        detected.insert("plugins".into(), json!(commands));
+        detected.insert("configSource".into(), json!(source));
+        if let Some(error) =
+            self.problems.iter().find(|problem| problem.severe && problem.file == CONFIG_FILE)
+        {
+            let place = json!({ "message": error.message, "line": error.line, "column": error.column });
+            detected.insert("configError".into(), place);
+        }
+        let mut add = |key: &str, values: Vec<Value>| {
+            if !values.is_empty() {
+                detected.insert(key.into(), Value::Array(values));
+            }
+        };
+        add("runePackages", self.plugins.iter().map(Plugin::runes_entry).collect());
+        add("problems", self.problem_entries());
+        Value::Object(detected)
+    }
+
+    fn problem_entries(&self) -> Vec<Value> {
+        let files = self.problems.iter().map(|problem| {
+            json!({
+                "file": problem.file,
+                "line": problem.line,
+                "column": problem.column,
+                "severity": if problem.severe { "error" } else { "warning" },
+                "message": problem.message,
+            })
+        });
+        let sites = self.sites.iter().flat_map(|site| {
+            let merge = site.problems.iter().map(|problem| problem.message.clone());
+            let opaque = site.opaque.iter().map(|(name, reason)| format!("{name}: {reason}"));
+            merge
+                .chain(opaque)
+                .map(|message| json!({ "site": site.name, "severity": "warning", "message": message }))
+        });
+        files.chain(sites).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn detected(files: &[(&str, &str)]) -> (tempfile::TempDir, Project) {
+        let root = folder(files);
+        let project = detect(root.path());
+        (root, project)
+    }
+
+    const PLUGINS: &str =
+        r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan", "@refrakt-md/docs", "@x/y"]}}"#;
+
+    #[test]
+    fn an_empty_folder_is_five_keys() {
+        let (root, project) = detected(&[]);
+        let expect = json!({
+            "cwd": root.path(), "plan": null, "site": null, "plugins": [], "configSource": "autodetect",
+        });
+        assert_eq!(project.to_json(), expect);
+        assert_eq!(project.site(None).unwrap_err(), SiteError::Missing);
+    }
+
+    #[test]
+    fn a_project_with_everything() {
+        let (root, project) = detected(&[
+            (CONFIG_FILE, PLUGINS),
+            ("plan/work/a.md", ""),
+            ("plan/b.md", ""),
+            ("plan/c.txt", ""),
+            ("node_modules/@refrakt-md/plan/package.json", r#"{"version": "0.29.0"}"#),
+            ("node_modules/@refrakt-md/docs/package.json", r#"{"version": "0.25.1"}"#),
+        ]);
+        let json = project.to_json();
+        assert_eq!(json["plan"], json!({ "dir": root.path().join("plan"), "fileCount": 2 }));
+        assert_eq!(json["site"]["sites"], json!(["main"]));
+        assert_eq!(json["plugins"][0]["namespace"], "docs");
+        assert_eq!(json["plugins"][1]["namespace"], "plan");
+        assert_eq!(json["plugins"][1]["packageVersion"], "0.29.0");
+        assert_eq!(json["configSource"], "config-file");
+        assert_eq!(
+            json["runePackages"],
+            json!([
+                { "name": "@refrakt-md/plan", "installed": "0.29.0", "runes": "built-in" },
+                { "name": "@refrakt-md/docs", "installed": "0.25.1", "runes": "built-in", "describedVersion": "0.29.0" },
+                { "name": "@x/y", "installed": null, "runes": "opaque",
+                  "reason": "it is not installed, and its runes are not built in" },
+            ])
+        );
+        let (_, hint) = project.site(None).unwrap().rune("berth").unwrap_err();
+        assert!(hint.contains("@x/y (it is not installed"), "{hint}");
+    }
+
+    #[test]
+    fn plugins_and_projects_describe_their_own_runes() {
+        let runes = |name: &str| format!("[runes.{name}]\ndescription = 'x'\n");
+        let (_root, project) = detected(&[
+            (
+                CONFIG_FILE,
+                r#"{"site": {"plugins": ["@x/y"], "runes": {"local": {"pier": "./p.js", "buoy": "./b.js"}}}}"#,
+            ),
+            ("node_modules/@x/y/package.json", r#"{"version": "1.0.0"}"#),
+            ("node_modules/@x/y/refrakt.runes.toml", &runes("berth")),
+            ("refrakt.runes.toml", &runes("pier")),
+        ]);
+        let site = project.site(Some("main")).unwrap();
+        assert_eq!(site.rune("berth").unwrap().package, "@x/y");
+        assert_eq!(site.rune("pier").unwrap().package, LOCAL);
+        assert_eq!(
+            site.opaque,
+            [("buoy".into(), "the local rune is code in ./b.js; describe it in refrakt.runes.toml".into())]
+        );
+    }
+
+    #[test]
+    fn nobody_passes_for_another_package() {
+        let (_root, project) = detected(&[
+            (CONFIG_FILE, r#"{"site": {"plugins": ["@x/y"]}}"#),
+            (
+                "node_modules/@x/y/refrakt.runes.toml",
+                "[package]\nname = 'core'\n[runes.a]\ndescription = ''\n",
+            ),
+        ]);
+        assert_eq!(project.site(None).unwrap().rune("a").unwrap().package, "@x/y");
+    }
+
+    #[test]
+    fn a_broken_description_is_reported_and_the_rest_works() {
+        let (_root, project) = detected(&[
+            (CONFIG_FILE, r#"{"site": {"plugins": ["@x/y"]}}"#),
+            ("node_modules/@x/y/refrakt.runes.toml", "[runes.a]\n"),
+            ("refrakt.runes.toml", "[runes.b]\ndescription = ''\nx = 1\n"),
+        ]);
+        assert!(project.site(None).unwrap().rune("hint").is_ok());
+        assert_eq!((project.problems[0].line, project.problems[0].column), (3, 1));
+        let PluginRunes::Opaque(reason) = &project.plugins[0].runes else { panic!() };
+        assert!(reason.starts_with("node_modules/@x/y/refrakt.runes.toml:1:1: "), "{reason}");
+    }
+
+    #[test]
+    fn a_broken_configuration_leaves_the_plan() {
+        let (_root, project) = detected(&[(CONFIG_FILE, "{\n  \"site\": {,\n}"), ("plan/a.md", "")]);
+        let json = project.to_json();
+        assert_eq!(json["configSource"], "autodetect");
+        assert_eq!(json["plan"]["fileCount"], 1);
+        assert_eq!(json["site"], Value::Null);
+        assert_eq!((&json["configError"]["line"], &json["configError"]["column"]), (&json!(2), &json!(12)));
+    }
+
+    #[test]
+    fn a_plan_folder_may_be_named_missing_or_refused() {
+        let plan = |dir: &str| detected(&[(CONFIG_FILE, &json!({ "plan": { "dir": dir } }).to_string())]);
+        let (root, project) = plan("./docs/planning");
+        assert_eq!(
+            project.to_json()["plan"],
+            json!({ "dir": root.path().join("docs/planning"), "fileCount": 0 })
+        );
+        assert!(project.plan_folder().is_none());
+        let (_root, project) = plan("../elsewhere");
+        assert_eq!(project.to_json()["plan"], Value::Null);
+        assert!(
+            project.to_json()["configError"]["message"].as_str().unwrap().contains("outside the project")
+        );
+    }
+
+    #[test]
+    fn without_a_list_the_dependencies_are_looked_at() {
+        let (_root, project) = detected(&[
+            ("package.json", r#"{"dependencies": {"react": "1", "@x/y": "1"}}"#),
+            ("node_modules/@refrakt-md/plan/package.json", r#"{"version": "0.29.0"}"#),
+            ("node_modules/@refrakt-md/cli/package.json", r#"{"version": "0.29.0"}"#),
+            ("node_modules/@x/y/refrakt.runes.toml", "[runes.a]\ndescription = ''\n"),
+        ]);
+        let names: Vec<&str> = project.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
+        assert_eq!(names, ["@refrakt-md/plan", "@x/y"]);
+        assert_eq!(project.to_json()["plugins"][0]["source"], "dependency-scan");
+    }
+
+    #[test]
+    fn a_site_is_named_or_the_only_one() {
+        let (_root, project) = detected(&[(CONFIG_FILE, r#"{"sites": {"main": {}, "blog": {}}}"#)]);
+        assert_eq!(project.site(Some("blog")).unwrap().name, "blog");
+        let hint = |name: Option<&str>| project.site(name).unwrap_err().hint();
+        assert_eq!(hint(None), "say which: ?site=main or ?site=blog");
+        assert_eq!(hint(Some("maim")), "did you mean main? There are: main, blog");
+        assert_eq!(hint(Some("zzzzz")), "there are: main, blog");
+    }
+}

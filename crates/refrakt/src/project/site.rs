@@ -1,0 +1,106 @@
+//! A site of the project and its runes, and which site a caller means.
+
+use std::fmt;
+use std::sync::Arc;
+
+use quad_address::nearest;
+
+use super::config::SiteConfig;
+use crate::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
+
+/// A site.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Name of the site; `main` where the configuration gives none.
+    pub name: String,
+    /// As configured.
+    pub config: SiteConfig,
+    /// Its runes.
+    pub catalogue: Arc<Catalogue>,
+    /// What its rules or packages get wrong.
+    pub problems: Vec<MergeProblem>,
+    /// Plugins and local runes that are code: name and reason.
+    pub opaque: Vec<(String, String)>,
+}
+
+impl Site {
+    /// The rune of a name or an alias; an unknown one with what to do about it.
+    pub fn rune(&self, name: &str) -> Result<&Rune, (UnknownRune, String)> {
+        self.catalogue.rune(name).map_err(|unknown| {
+            let mut hint = unknown.hint();
+            if unknown.elsewhere.is_none() && !self.opaque.is_empty() {
+                let opaque: Vec<String> =
+                    self.opaque.iter().map(|(name, reason)| format!("{name} ({reason})")).collect();
+                hint = format!("{hint}; it may be one of {}", opaque.join(", "));
+            }
+            (unknown, hint)
+        })
+    }
+}
+
+/// Why no site could be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiteError {
+    /// The project has none.
+    Missing,
+    /// It has several, and the caller named none.
+    Ambiguous {
+        /// Their names.
+        sites: Vec<String>,
+    },
+    /// It has none of that name.
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names there are.
+        sites: Vec<String>,
+        /// The one that was probably meant.
+        nearest: Option<String>,
+    },
+}
+
+impl fmt::Display for SiteError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SiteError::Missing => out.write_str("the project has no site"),
+            SiteError::Ambiguous { sites } => {
+                write!(out, "the project has several sites: {}", sites.join(", "))
+            }
+            SiteError::Unknown { name, .. } => write!(out, "the project has no site called {name}"),
+        }
+    }
+}
+
+impl std::error::Error for SiteError {}
+
+impl SiteError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            SiteError::Missing => "declare a `site` or `sites` in refrakt.config.json".into(),
+            SiteError::Ambiguous { sites } => {
+                let choices: Vec<String> = sites.iter().map(|site| format!("?site={site}")).collect();
+                format!("say which: {}", choices.join(" or "))
+            }
+            SiteError::Unknown { nearest: Some(nearest), sites, .. } => {
+                format!("did you mean {nearest}? There are: {}", sites.join(", "))
+            }
+            SiteError::Unknown { nearest: None, sites, .. } => format!("there are: {}", sites.join(", ")),
+        }
+    }
+}
+
+/// The site that a caller means: the one it names, or the only one.
+pub(crate) fn choose<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&'a Site, SiteError> {
+    let names = || sites.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
+    match (name, sites) {
+        (_, []) => Err(SiteError::Missing),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(SiteError::Ambiguous { sites: names() }),
+        (Some(name), _) => sites.iter().find(|site| site.name == name).ok_or_else(|| SiteError::Unknown {
+            name: name.to_owned(),
+            sites: names(),
+            nearest: nearest(name, sites.iter().map(|site| site.name.as_str())).map(str::to_owned),
+        }),
+    }
+}

@@ -1,0 +1,95 @@
+//! Whatever lies in a project's folder, reading it ends, without a panic.
+
+use proptest::prelude::*;
+use quad_refrakt::catalogue::Package;
+use quad_refrakt::plan::scan::scan;
+use quad_refrakt::plan::validate::validate;
+use quad_refrakt::plan::{IndexFilter, PlanIndex, status};
+use quad_refrakt::project::Config;
+
+/// Pieces that mean something to a reader, in any order, and anything between them.
+fn text_of(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let piece =
+        prop_oneof![4 => proptest::sample::select(pieces).prop_map(str::to_owned), 1 => any::<String>()];
+    proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+const PLAN: &[&str] = &[
+    "{% work id=\"WORK-1\" status=\"ready\" %}\n",
+    "{% /work %}\n",
+    "{% bug id=2 milestone=$m %}\n",
+    "{% milestone name=\"m\" status=\"active\" /%}\n",
+    "{% ref \"WORK-1\" /%}",
+    "\n\n## Blocked by\n\n",
+    "\n\n## Resolution\n\n",
+    "Completed: ",
+    "- [ ] a\n",
+    "```\n",
+    "\r\n",
+    "\u{feff}",
+    "{% ",
+    "é",
+];
+
+const CONFIG: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "\"sites\"",
+    "\"site\"",
+    "\"plugins\"",
+    "\"plan\"",
+    "\"dir\"",
+    "\\",
+    "1",
+    "null",
+    "\n",
+];
+
+const RUNES: &[&str] = &[
+    "[runes.a]\n",
+    "[engine.A]\n",
+    "description = 'x'\n",
+    "content = 'b: any*'\n",
+    "content = { kind = 'when' }\n",
+    "[runes.a.attributes]\n",
+    "b = { default = 1, description = '' }\n",
+    "[",
+    "=",
+    "'''",
+    "\u{0}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_plan_is_read(texts in proptest::collection::vec(text_of(PLAN), 1..4)) {
+        let names = ["a.md", "work/b.md", "work/c/d.md"];
+        let index = PlanIndex::of_texts(names.into_iter().zip(texts.iter().map(String::as_str)));
+        index.to_json(&IndexFilter::default());
+        status::status(&index, None);
+        validate(&index, true).to_json();
+        for fault in scan("a.md", &texts[0]).faults {
+            prop_assert!(fault.line >= 1 && fault.column >= 1);
+        }
+    }
+
+    #[test]
+    fn any_configuration_is_read(text in text_of(CONFIG)) {
+        for problem in Config::parse("refrakt.config.json", &text).problems {
+            prop_assert!(problem.line >= 1 && problem.column >= 1);
+        }
+    }
+
+    #[test]
+    fn any_description_of_runes_is_read(text in text_of(RUNES)) {
+        if let Err(error) = Package::parse("refrakt.runes.toml", &text, "local") {
+            prop_assert!(error.line >= 1 && error.line <= text.matches('\n').count() + 1);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Snapshots of our own: what is computed from the built-in catalogue, kept as files so that a change is seen in review.
+//! `QUAD_TEST_BLESS=1` writes them anew.
+
+use std::path::PathBuf;
+
+pub fn check(name: &str, actual: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("QUAD_TEST_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, actual).unwrap();
+        return;
+    }
+    let expect = std::fs::read_to_string(&path).unwrap_or_default();
+    if let Some((line, (ours, kept))) =
+        actual.lines().zip(expect.lines()).enumerate().find(|(_, (ours, kept))| ours != kept)
+    {
+        panic!("{name}:{}: now `{ours}`, kept `{kept}`; QUAD_TEST_BLESS=1 keeps the new one", line + 1);
+    }
+    assert_eq!(actual.len(), expect.len(), "{name} changed in length; QUAD_TEST_BLESS=1 keeps the new one");
+}
