@@ -31,3 +31,4 @@ mod trail;
 mod transcript;
 mod transcripts;
 mod watching;
+mod ways_in;
