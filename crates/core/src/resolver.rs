@@ -648,7 +648,7 @@ impl Resolver {
     /// Writes a refusal down, once, and hands the error on. If even that cannot be written, the caller learns only that we
     /// failed: an unrecorded refusal would be a hole in the trail.
     pub async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
-        if error.kind() == Kind::Credential || error.is_recorded() {
+        if error.kind() == Kind::Credential || !error.is_owed() {
             return error;
         }
         if error.kind() == Kind::Internal {
@@ -656,7 +656,7 @@ impl Resolver {
         }
         match self.commit(caller, event.failed(&error), Vec::new()).await {
             Ok(_) => error.recorded(),
-            Err(unrecorded) => unrecorded,
+            Err(cause) => cause.unrecordable(),
         }
     }
 }

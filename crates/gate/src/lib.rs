@@ -23,6 +23,8 @@ mod key_home;
 mod keyring;
 mod keys;
 pub mod limits;
+#[cfg(feature = "fuzzing")]
+pub mod probe;
 mod rate;
 mod refusal;
 mod refusals;

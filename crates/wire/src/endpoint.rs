@@ -153,7 +153,7 @@ impl Endpoint {
     /// Writes down that a message of `caller` was refused, unless the resolver has done so already: what is refused before
     /// it gets there must leave its trace, too. `method` is what the message calls it.
     pub(crate) async fn refuse(&self, caller: &Principal, method: &str, fault: Fault) -> Fault {
-        if fault.asks_for_credential() || fault.error.is_recorded() {
+        if fault.asks_for_credential() || !fault.error.is_owed() {
             return fault;
         }
         let Fault { code, status, error } = fault;
