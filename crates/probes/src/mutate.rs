@@ -55,25 +55,21 @@ impl Mutator {
                 0 if at < input.len() => input[at] ^= 1 << self.below(8),
                 1 => drop(input.drain(at..end)),
                 2 => input.insert(at, self.below(256) as u8),
-                3 => self.insert(input, at, WORDS[self.below(WORDS.len())]),
+                3 => insert(input, at, WORDS[self.below(WORDS.len())]),
                 4 => {
-                    let piece = input[at..end].to_vec();
-                    self.insert(input, at, &piece.repeat(1 + self.below(40)));
+                    let piece = input[at..end].repeat(1 + self.below(40));
+                    insert(input, at, &piece);
                 }
                 5 if !others.is_empty() => {
                     let other = &others[self.below(others.len())];
                     let from = self.below(other.len() + 1);
                     let to = (from + self.below(64)).min(other.len());
-                    self.insert(input, at, &other[from..to]);
+                    insert(input, at, &other[from..to]);
                 }
                 _ => input.truncate(at),
             }
         }
         input.truncate(BYTES_MAX);
-    }
-
-    fn insert(&self, input: &mut Vec<u8>, at: usize, piece: &[u8]) {
-        input.splice(at..at, piece.iter().copied());
     }
 
     /// A number from 0 to `end`, without it; 0 if there is none. Xorshift: no secret depends on it.
@@ -83,4 +79,8 @@ impl Mutator {
         self.state ^= self.state << 17;
         (self.state % end.max(1) as u64) as usize
     }
+}
+
+fn insert(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
+    input.splice(at..at, piece.iter().copied());
 }
