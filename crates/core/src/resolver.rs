@@ -11,6 +11,7 @@ use quad_address::Router;
 use serde_json::{Map, Value};
 
 use crate::cache::{Cache, Key};
+use crate::event::shorten;
 use crate::prompt::{Message, Prompt};
 use crate::scheme::{CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
@@ -234,7 +235,7 @@ impl Resolver {
         event: EventDraft,
     ) -> Result<Answer> {
         match self.try_read(caller, view, uri, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => Err(Box::pin(self.refuse(caller, event, error)).await),
             answer => answer,
         }
     }
@@ -694,13 +695,4 @@ fn at(error: Error, uri: &str) -> Error {
 
 fn busy() -> Error {
     Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
-}
-
-/// What a caller sent, cut to what belongs into an audit event.
-pub(crate) fn shorten(text: &str) -> Arc<str> {
-    const LONGEST: usize = 512;
-    match text.char_indices().nth(LONGEST) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
 }
