@@ -22,6 +22,7 @@
 mod acceptance;
 mod adding;
 mod batch;
+mod cited;
 mod completion;
 mod correcting;
 mod decay;
@@ -57,10 +58,14 @@ mod testing;
 mod tools;
 mod walk;
 
+use std::sync::Arc;
+
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
 use quad_core::tool::{Call, Called};
-use quad_core::{Address, Basis, BoxFuture, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool};
+use quad_core::{
+    Address, Basis, BoxFuture, Citations, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool,
+};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
@@ -80,12 +85,23 @@ const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume f
 /// The provider of `amem://`.
 pub struct Amem {
     store: Store,
+    citations: Option<Arc<dyn Citations>>,
 }
 
 impl Amem {
     /// A memory on this store.
     pub fn new(store: Store) -> Amem {
-        Amem { store }
+        Amem { store, citations: None }
+    }
+
+    /// The same, whose neighborhoods show what cites their node and what it cites.
+    pub fn with_citations(self, citations: Arc<dyn Citations>) -> Amem {
+        Amem { citations: Some(citations), ..self }
+    }
+
+    /// What an address gives by itself.
+    async fn reading(&self, caller: &Principal, question: reading::Question) -> Result<Reading> {
+        self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await
     }
 }
 
@@ -114,11 +130,25 @@ impl Scheme for Amem {
     ) -> BoxFuture<'a, Result<Reading>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
-            let read = self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await;
-            read.map_err(|error| match error.kind() {
-                Kind::NotFound => Error::not_found(address.requested()),
-                _ => error,
-            })
+            let read = match question {
+                reading::Question::Neighbourhood { id, depth } => cited::read(self, caller, id, depth).await,
+                question => self.reading(caller, question).await,
+            };
+            read.map_err(|error| absent(error, address))
+        })
+    }
+
+    /// A neighborhood is there if its node is: what is linked to it may be another one, whose links lead back.
+    fn probe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Basis>> {
+        Box::pin(async move {
+            let question = reading::Question::new(routes::noun(route)?, address)?;
+            let read = self.reading(caller, question).await.map_err(|error| absent(error, address))?;
+            Ok(read.basis)
         })
     }
 
@@ -176,6 +206,14 @@ impl Scheme for Amem {
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
         Box::pin(prompt::messages(self, caller, prompt, arguments))
+    }
+}
+
+/// What is missing is missing under the address that was asked for.
+fn absent(error: Error, address: &Address) -> Error {
+    match error.kind() {
+        Kind::NotFound => Error::not_found(address.requested()),
+        _ => error,
     }
 }
 

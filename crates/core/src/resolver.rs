@@ -285,6 +285,22 @@ impl Resolver {
         Ok(Arc::new(reading.basis))
     }
 
+    /// What a URI names, whoever asks and whether or not it is there.
+    pub fn address(&self, uri: &str) -> Result<Address> {
+        let (address, _) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
+        Ok(address)
+    }
+
+    /// Whether the caller could read an address of any scheme now, and what that rests on: the checks and refusals of a read in
+    /// the same order. For schemes that are about other addresses. It discloses nothing by itself and leaves no event; the call
+    /// that asks leaves its own.
+    pub async fn probe(&self, caller: &Principal, uri: &str) -> Result<(Address, Basis)> {
+        let (address, target) = self.locate(caller, View::All, uri)?;
+        let scheme = &self.schemes[target.scheme].scheme;
+        let basis = scheme.probe(caller, target.route, &address).await.map_err(|error| at(error, uri))?;
+        Ok((address, basis))
+    }
+
     /// Finds the address and checks the scope that its shape needs.
     fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<(Address, Target)> {
         let (address, target) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
@@ -538,7 +554,7 @@ impl Resolver {
     fn find_tool(&self, view: View, name: &str) -> Result<(Option<&Mounted>, &Checked)> {
         match self.tools.get(name) {
             Some(Place::Own(index)) => Ok((None, &self.own_tools[*index])),
-            Some(Place::Of { scheme, tool }) if view == View::All || view == View::Only(*scheme) => {
+            Some(Place::Of { scheme, tool }) if self.is_served(view, *scheme) => {
                 let mounted = &self.schemes[*scheme];
                 Ok((Some(mounted), &mounted.tools[*tool]))
             }

@@ -8,12 +8,13 @@ use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_store::{Component, Store, tenant};
-use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
+use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
 
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT];
+const COMPONENTS: &[Component] =
+    &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT, quad_trail::COMPONENT];
 
 /// Everything that a command needs.
 pub struct App {
@@ -47,7 +48,7 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = Arc::new(registry(&store, &gate)?);
+        let resolver = registry(&store, &gate)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
         Ok(App { config, store, gate, resolver, keeper, tenant })
@@ -64,16 +65,21 @@ impl App {
     }
 }
 
-/// The schemes, in the order in which lists show them.
-fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
+/// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
+/// very resolver that they are mounted in.
+fn registry(store: &Store, gate: &Gate) -> Result<Arc<Resolver>> {
     let tokens = Arc::new(Tokens(gate.clone()));
+    let links = Arc::new(Links::new(store.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone())),
+        Arc::new(Amem::new(store.clone()).with_citations(links.clone())),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Audit::new(store.clone())),
+        links.clone(),
     ];
     let store = Arc::new(store.clone());
-    Resolver::new(schemes, store.clone(), store)
+    let resolver = Arc::new(Resolver::new(schemes, store.clone(), store)?);
+    links.attach(&resolver);
+    Ok(resolver)
 }
 
 /// The gate's key, as the audit trail uses it. Neither crate knows the other.

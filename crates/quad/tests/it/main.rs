@@ -18,6 +18,7 @@ mod era;
 mod freshness;
 mod gate;
 mod kill;
+mod links;
 mod oracle;
 mod paging;
 mod pattern;
