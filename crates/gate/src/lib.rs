@@ -23,7 +23,7 @@ mod key_home;
 mod keyring;
 mod keys;
 pub mod limits;
-#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
 pub mod probe;
 mod rate;
 mod refusal;

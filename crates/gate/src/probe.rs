@@ -1,6 +1,6 @@
 //! The gate's decoders by themselves, for fuzzing: what they make of any bytes, under keys that are no secret.
 //!
-//! Only under the feature `fuzzing`, which the binary does not have. Nothing here decides anything.
+//! For `quad-probes` alone. Nothing here decides anything, and nothing else calls it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
