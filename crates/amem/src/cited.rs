@@ -91,13 +91,17 @@ mod tests {
                 serde_json::from_slice::<Value>(answer.sealed.contents[0].bytes()).unwrap()
             };
             let shown = read(&world.caller, "amem://node/0/neighborhood").await;
-            assert_eq!((&shown["links"], &shown["links_cut"]), (&json!([{"to": "amem://node/0"}]), &json!(true)));
+            assert_eq!(
+                (&shown["links"], &shown["links_cut"]),
+                (&json!([{"to": "amem://node/0"}]), &json!(true))
+            );
             let alone = world.read("amem://node/1/neighborhood").await.unwrap();
             assert_eq!(read(&world.caller, "amem://node/1/neighborhood").await, alone);
             let other = Principal { subject: "agent_2".into(), ..world.caller.clone() };
             assert!(read(&other, "amem://node/0/neighborhood").await.get("links").is_none());
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
-            let context = resolver.call(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
+            let context =
+                resolver.call(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
             assert_eq!(context.unwrap().structured.unwrap(), shown);
             // Whether it is there is asked of the graph alone.
             let asked = keeper.0.load(Ordering::Relaxed);

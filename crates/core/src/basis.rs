@@ -106,9 +106,8 @@ impl Basis {
 
     /// Whether a change with these tags makes the answer stale.
     pub fn is_touched_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
-        tags.into_iter().any(|tag| {
-            self.tags.contains(tag) || self.incidental.contains(tag) || self.veiled.contains(tag)
-        })
+        tags.into_iter()
+            .any(|tag| self.tags.contains(tag) || self.incidental.contains(tag) || self.veiled.contains(tag))
     }
 
     /// Whether a change with these tags is worth telling a subscriber.

@@ -106,7 +106,8 @@ impl Links {
         let (links, removals, version) = self.store.read(&caller.tenant, read).await?;
         let resolver = self.resolver()?;
         let mut sight = Sight::new(&resolver, caller);
-        let basis = Basis::at(version).and_veiled(&Basis::default().on(direction.tag(end))).and_veiled(&basis);
+        let basis =
+            Basis::at(version).and_veiled(&Basis::default().on(direction.tag(end))).and_veiled(&basis);
         let mut seen = sight.filter(links, direction, reach, basis).await?;
         let removed = gone::last_seen(&mut sight, &removals).await?;
         let shown: Vec<Value> = seen.links.iter().map(|link| Value::Object(link.show())).collect();
@@ -250,7 +251,8 @@ impl Scheme for Links {
             let seen = self.look(caller, &end, direction, before, basis).await?;
             let mut document = Map::new();
             document.insert("uri".into(), end.uri.as_str().into());
-            document.insert("links".into(), seen.links.iter().map(|link| Value::Object(link.show())).collect());
+            document
+                .insert("links".into(), seen.links.iter().map(|link| Value::Object(link.show())).collect());
             if let (Direction::To, Some(next)) = (direction, &seen.next) {
                 document.insert("nextCursor".into(), cursor::encode(&list, next.as_str()).into());
             }

@@ -9,8 +9,8 @@ use quad_core::resolver::View;
 use quad_core::scheme::{Completion, CompletionQuery, Listing};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Address, Basis, BoxFuture, Content, Error, Grammar, Kind, Need, Principal, PrincipalKind, Reading, Resolver,
-    Result, Route, Scheme, ScopeSet, TenantId,
+    Address, Basis, BoxFuture, Content, Error, Grammar, Kind, Need, Principal, PrincipalKind, Reading,
+    Resolver, Result, Route, Scheme, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
@@ -85,11 +85,7 @@ impl Scheme for Toy {
         Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
     }
 
-    fn complete<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
+    fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { Ok(Completion::default()) })
     }
 }
@@ -161,7 +157,8 @@ impl World {
     }
 
     pub(super) async fn event(&self, sequence: i64) -> Value {
-        let record = self.test.store.read(&self.tenant, move |sql| block::record(sql, sequence)).await.unwrap();
+        let record =
+            self.test.store.read(&self.tenant, move |sql| block::record(sql, sequence)).await.unwrap();
         serde_json::from_str(&record.unwrap()).unwrap()
     }
 
@@ -253,7 +250,9 @@ async fn run(world: &World, tenant: &TenantId, operations: &[Operation]) -> Resu
                 let done = world.call(&callers[by], "link", sent).await;
                 let expected = model.refusal(by, [from, to]);
                 match done {
-                    Err(error) if from == to => prop_assert!(expected.is_some() || error.kind() == Kind::BadInput),
+                    Err(error) if from == to => {
+                        prop_assert!(expected.is_some() || error.kind() == Kind::BadInput)
+                    }
                     Err(error) => prop_assert_eq!(Some(error.kind()), expected),
                     Ok(done) => {
                         prop_assert_eq!(expected, None);
@@ -274,7 +273,10 @@ async fn run(world: &World, tenant: &TenantId, operations: &[Operation]) -> Resu
                     Some(_) if sees => Err(Kind::Conflict),
                     _ => Err(Kind::NotFound),
                 };
-                prop_assert_eq!(done.as_ref().map(|done| done["result"].as_str().unwrap()), expected.as_ref().map(|r| *r));
+                prop_assert_eq!(
+                    done.as_ref().map(|done| done["result"].as_str().unwrap()),
+                    expected.as_ref().map(|r| *r)
+                );
                 if expected.is_ok() {
                     model.links.remove(&(from, to, relation));
                 }
@@ -307,7 +309,10 @@ async fn check(
         let mut seen = Vec::new();
         let mut asked = first.clone();
         loop {
-            let page = world.read(principal, &asked).await.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let page = world
+                .read(principal, &asked)
+                .await
+                .map_err(|error| TestCaseError::fail(error.to_string()))?;
             let links = page["links"].as_array().unwrap();
             if direction == "citing" {
                 prop_assert!(links.len() <= 3, "a page shows at most three");
@@ -341,7 +346,7 @@ fn everybody_sees_exactly_what_a_naive_model_says() {
     let stores = runtime.block_on(stores(&[COMPONENT])).unwrap();
     for test in stores {
         let world = runtime.block_on(async { World::new(Arc::new(test)) });
-        let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+        let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
         let strategy = proptest::collection::vec(operation(), 0..80);
         let outcome = proptest::test_runner::TestRunner::new(config).run(&strategy, |operations| {
             runtime.block_on(async {

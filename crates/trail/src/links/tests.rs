@@ -33,7 +33,8 @@ fn both_templates_are_well_formed() {
 async fn a_link_shows_at_both_ends() {
     for world in worlds().await {
         let agent = caller(&world.tenant, "agent_1", "a:read b:read");
-        let sent = json!({"from": "toy://a/1", "to": "toy://b/2", "relation": "supports", "note": " since so "});
+        let sent =
+            json!({"from": "toy://a/1", "to": "toy://b/2", "relation": "supports", "note": " since so "});
         let made = world.call(&agent, "link", sent).await.unwrap();
         assert_eq!((&made["result"], &made["note"]), (&json!("created"), &json!("since so")));
         let citing = world.read(&agent, "link://citing?uri=toy%3A%2F%2Fb%2F2").await.unwrap();
@@ -53,7 +54,8 @@ async fn a_link_shows_at_both_ends() {
         assert_eq!((&again["result"], &again["id"]), (&json!("unchanged"), &made["id"]));
         assert_eq!(ids(&world.read(&agent, "link://from?uri=toy%3A%2F%2Fa%2F%2531").await.unwrap()).len(), 1);
         // Another relation is another link; the default is named.
-        let other = world.call(&agent, "link", json!({"from": "toy://a/1", "to": "toy://b/2"})).await.unwrap();
+        let other =
+            world.call(&agent, "link", json!({"from": "toy://a/1", "to": "toy://b/2"})).await.unwrap();
         assert_eq!(other["relation"], "cites");
         let both = world.read(&agent, "link://citing?uri=toy://b/2").await.unwrap();
         assert_eq!(both["links"].as_array().unwrap().len(), 2);
@@ -186,7 +188,10 @@ async fn a_link_belongs_to_its_author_and_to_people() {
         let bare = world.call(&author, "link", sent("")).await.unwrap();
         assert!(bare["result"] == "updated" && bare.get("note").is_none());
         assert_eq!(world.call(&person, "link", sent("third")).await.unwrap()["id"], made["id"]);
-        assert_eq!(world.call(&person, "unlink", json!({"id": made["id"]})).await.unwrap()["result"], "removed");
+        assert_eq!(
+            world.call(&person, "unlink", json!({"id": made["id"]})).await.unwrap()["result"],
+            "removed"
+        );
         let gone = world.call(&person, "unlink", plain).await.unwrap_err();
         assert_eq!((gone.code(), gone.kind()), ("NOT_FOUND", Kind::NotFound));
     }
@@ -211,7 +216,10 @@ async fn what_does_not_fit_is_refused_with_what_would() {
         assert_eq!(code("link", link(json!({"to": "nope://x"}))).await, "INVALID_URI");
         assert_eq!(code("link", link(json!({"to": ""}))).await, "INVALID_URI");
         assert_eq!(code("unlink", json!({})).await, "VALIDATION_ERROR");
-        assert_eq!(code("unlink", json!({"id": "x", "from": "toy://a/1", "to": "toy://b/2"})).await, "VALIDATION_ERROR");
+        assert_eq!(
+            code("unlink", json!({"id": "x", "from": "toy://a/1", "to": "toy://b/2"})).await,
+            "VALIDATION_ERROR"
+        );
         assert_eq!(code("unlink", json!({"id": "a b"})).await, "NOT_FOUND");
         let long = format!("toy://text?q={}", "x".repeat(limits::ADDRESS_BYTES));
         assert_eq!(code("link", link(json!({"to": long}))).await, "ADDRESS_TOO_LONG");

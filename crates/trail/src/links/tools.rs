@@ -16,7 +16,8 @@ use crate::limits;
 
 /// Both tools. They ask for no scope: what they reach is checked like a read.
 pub(crate) fn all() -> Vec<Tool> {
-    let known: Vec<String> = relation::KNOWN.iter().map(|(word, reads)| format!("{word} ({reads})")).collect();
+    let known: Vec<String> =
+        relation::KNOWN.iter().map(|(word, reads)| format!("{word} ({reads})")).collect();
     let relation = json!({
         "type": "string",
         "pattern": relation::PATTERN,
@@ -210,7 +211,8 @@ async fn remove(links: &Links, call: Call<'_>) -> Result<Called> {
         tx.output("link", found.id.as_str());
         Ok(found.clone())
     };
-    let (link, receipt) = links.store.write(&Writer::from(call.caller), call.event.succeeded(), write).await?;
+    let (link, receipt) =
+        links.store.write(&Writer::from(call.caller), call.event.succeeded(), write).await?;
     Ok(Called::wrote(output(&link, Outcome::Removed), receipt))
 }
 
