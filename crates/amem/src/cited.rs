@@ -9,12 +9,12 @@ use crate::node::NodeId;
 use crate::walk::Neighbourhood;
 use crate::{Amem, micros};
 
-/// `amem://node/{id}/neighborhood`. With links it depends on what else its reader can read, and on things whose coming back no tag
-/// tells; so it is not kept.
+/// `amem://node/{id}/neighborhood` with its links. It depends on what else its reader can read, and on things whose coming back no
+/// tag tells; so it is not kept.
 pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<Reading> {
     let (document, basis) = around(amem, caller, id, depth, 0).await?;
     let reading = Reading::new(Content::json(&document)?, basis);
-    Ok(Reading { cacheable: amem.citations.is_none(), ..reading })
+    Ok(Reading { cacheable: false, ..reading })
 }
 
 /// A page of what lies around a node. Its links, if the caller sees any, stand on the first.

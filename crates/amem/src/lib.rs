@@ -98,11 +98,6 @@ impl Amem {
     pub fn with_citations(self, citations: Arc<dyn Citations>) -> Amem {
         Amem { citations: Some(citations), ..self }
     }
-
-    /// What an address gives by itself.
-    async fn reading(&self, caller: &Principal, question: reading::Question) -> Result<Reading> {
-        self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await
-    }
 }
 
 impl Scheme for Amem {
@@ -131,14 +126,15 @@ impl Scheme for Amem {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
             let read = match question {
-                reading::Question::Neighbourhood { id, depth } => cited::read(self, caller, id, depth).await,
-                question => self.reading(caller, question).await,
+                reading::Question::Neighbourhood { id, depth } if self.citations.is_some() => {
+                    cited::read(self, caller, id, depth).await
+                }
+                question => self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await,
             };
             read.map_err(|error| absent(error, address))
         })
     }
 
-    /// A neighborhood is there if its node is: what is linked to it may be another one, whose links lead back.
     fn probe<'a>(
         &'a self,
         caller: &'a Principal,
@@ -147,8 +143,8 @@ impl Scheme for Amem {
     ) -> BoxFuture<'a, Result<Basis>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
-            let read = self.reading(caller, question).await.map_err(|error| absent(error, address))?;
-            Ok(read.basis)
+            let probed = self.store.read(&caller.tenant, move |sql| reading::probe(sql, &question)).await;
+            probed.map_err(|error| absent(error, address))
         })
     }
 

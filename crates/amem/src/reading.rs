@@ -117,6 +117,18 @@ pub(crate) fn read(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
     Ok(Reading::new(Content::json(&value)?, basis))
 }
 
+/// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
+/// edges nor its links are looked at; a link of it may lead to another neighborhood, and from there back.
+pub(crate) fn probe(sql: &mut dyn Sql, question: &Question) -> Result<Basis> {
+    match question {
+        Question::Node(id) | Question::Neighbourhood { id, .. } => {
+            node::expect(sql, *id)?;
+            Ok(Basis::at(sql.version()).on(tags::node(*id)).on(tags::bulk()))
+        }
+        question => Ok(read(sql, question)?.basis),
+    }
+}
+
 /// `amem://node/{id}`. Reading it is an access, which it shows already and which is written with the read's audit event.
 fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading> {
     const FIELDS: [Field; 10] = [

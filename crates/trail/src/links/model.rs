@@ -346,7 +346,7 @@ fn everybody_sees_exactly_what_a_naive_model_says() {
     let stores = runtime.block_on(stores(&[COMPONENT])).unwrap();
     for test in stores {
         let world = runtime.block_on(async { World::new(Arc::new(test)) });
-        let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+        let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
         let strategy = proptest::collection::vec(operation(), 0..80);
         let outcome = proptest::test_runner::TestRunner::new(config).run(&strategy, |operations| {
             runtime.block_on(async {
