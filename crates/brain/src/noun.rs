@@ -380,7 +380,7 @@ pub(crate) use noun;
 /// The fields of a line that every noun has, or that say what the line is.
 const COMMON: &[&str] = &[
     "kind", "id", "owner_id", "tenant_id", "source_ids", "evidence_ids", "provenance", "confidence", "created_at",
-    "updated_at", "payment_count", "payment_total",
+    "updated_at", "payment_count", "payment_total", "operation",
 ];
 
 /// Refuses a line with fields that its kind does not have.
