@@ -24,9 +24,15 @@ async fn rows_are_read_as_they_were_loaded() {
         assert_eq!(euro["account"]["current_balance"], "-12.25");
         assert_eq!(euro["latest_balance"], Value::Null);
         let intent = world.read("brain://ledger/payment-intents/pi_a1b2c3").await.unwrap();
-        assert_eq!((intent["status"].as_str(), intent["policy_decision_id"].as_str()), (Some("pending_approval"), Some("pd_1")));
+        assert_eq!(
+            (intent["status"].as_str(), intent["policy_decision_id"].as_str()),
+            (Some("pending_approval"), Some("pd_1"))
+        );
         let aws = world.read("brain://ledger/counterparties/cp_aws").await.unwrap();
-        assert_eq!((aws["payment_count"].as_i64(), aws["payment_total"].as_str()), (Some(2), Some("61504.62")));
+        assert_eq!(
+            (aws["payment_count"].as_i64(), aws["payment_total"].as_str()),
+            (Some(2), Some("61504.62"))
+        );
         assert_eq!(world.read("brain://ledger/invoices/inv_1").await.unwrap()["amount_paid"], "400.00");
         assert_eq!(world.read("brain://ledger/obligations/obl_1").await.unwrap()["type"], "bill");
     }
@@ -37,7 +43,9 @@ async fn a_load_twice_is_a_load_once() {
     for world in fixtures().await {
         let again = world.load(FIXTURE).await.unwrap();
         assert_eq!((again.created, again.updated), (0, 0));
-        let mistake = world.load("{\"kind\":\"account\",\"id\":\"acct_x\",\"name\":\"X\",\"currency\":\"usd\"}\n").await;
+        let mistake = world
+            .load("{\"kind\":\"account\",\"id\":\"acct_x\",\"name\":\"X\",\"currency\":\"usd\"}\n")
+            .await;
         assert_eq!(mistake.unwrap_err().get_fact("line"), Some(&json!(1)));
         let stray = r#"{"kind":"transaction","account_id":"acct_none","amount":"1","currency":"USD","direction":"inflow","transaction_date":"2025-01-01"}"#;
         assert_eq!(world.load(stray).await.unwrap_err().kind(), Kind::BadInput);
@@ -121,13 +129,20 @@ async fn evidence_is_seen_by_whoever_brought_it_and_by_others_once_it_is_cited()
         assert_eq!(brought["sha256"], "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862");
         assert_eq!((brought["bytes"].as_i64(), brought["deduplicated"].as_bool()), (Some(7), Some(false)));
         let again = world.call_as(&one, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
-        assert_eq!((again["rawId"].as_str(), again["deduplicated"].as_bool()), (brought["rawId"].as_str(), Some(true)));
-        let theirs = world.call_as(&stranger, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
+        assert_eq!(
+            (again["rawId"].as_str(), again["deduplicated"].as_bool()),
+            (brought["rawId"].as_str(), Some(true))
+        );
+        let theirs =
+            world.call_as(&stranger, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
         assert_ne!(theirs["rawId"], brought["rawId"]);
         let id = brought["rawId"].as_str().unwrap();
         let uri = format!("brain://raw/{id}");
         let own: Value = serde_json::from_str(&world.text_as(&one, &uri).await.unwrap()).unwrap();
-        assert_eq!((own["sha256"].is_string(), own["source_type"].as_str()), (true, Some("agent_contributed")));
+        assert_eq!(
+            (own["sha256"].is_string(), own["source_type"].as_str()),
+            (true, Some("agent_contributed"))
+        );
         let hidden = world.text_as(&other, &uri).await.unwrap_err();
         let absent = world.text_as(&other, "brain://raw/raw_01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
         assert_eq!((hidden.code(), hidden.message()), (absent.code(), absent.message()));
@@ -137,9 +152,8 @@ async fn evidence_is_seen_by_whoever_brought_it_and_by_others_once_it_is_cited()
         assert!(world.text_as(&other, &uri).await.is_ok());
         let third = caller(tenant, "agent_3", "ledger:read");
         assert!(world.text_as(&third, &uri).await.is_err());
-        let citing = format!(
-            r#"{{"kind":"counterparty","id":"cp_cited","name":"Cited","source_ids":["{id}"]}}"#
-        );
+        let citing =
+            format!(r#"{{"kind":"counterparty","id":"cp_cited","name":"Cited","source_ids":["{id}"]}}"#);
         world.load(&citing).await.unwrap();
         let seen: Value = serde_json::from_str(&world.text_as(&third, &uri).await.unwrap()).unwrap();
         assert!(seen.get("sha256").is_none() && seen["parsed"].is_array());
@@ -172,7 +186,10 @@ async fn the_hold_ends_with_a_release_or_the_sixth_contribution() {
         let held = async |world: &World, agent: &str| {
             let agent = agent.to_owned();
             let read = world.test.store.read(&world.test.tenant, move |sql| {
-                Ok((contribution::contributor(sql, &agent)?.is_held(), contribution::waiting(sql, &agent)?.len()))
+                Ok((
+                    contribution::contributor(sql, &agent)?.is_held(),
+                    contribution::waiting(sql, &agent)?.len(),
+                ))
             });
             read.await.unwrap()
         };
@@ -195,7 +212,8 @@ async fn the_hold_ends_with_a_release_or_the_sixth_contribution() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_page_without_gap_or_repeat() {
     for world in worlds().await {
-        let mut lines = String::from("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"One\",\"currency\":\"USD\"}\n");
+        let mut lines =
+            String::from("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"One\",\"currency\":\"USD\"}\n");
         for number in 0..57 {
             // Many share a day, so that the id decides.
             lines.push_str(&format!(
@@ -205,7 +223,11 @@ async fn lists_page_without_gap_or_repeat() {
             ));
         }
         world.load(&lines).await.unwrap();
-        for (filter, expect) in [(json!({}), 57), (json!({"direction": "inflow"}), 19), (json!({"since": "2025-01-03", "until": "2025-01-04"}), 20)] {
+        for (filter, expect) in [
+            (json!({}), 57),
+            (json!({"direction": "inflow"}), 19),
+            (json!({"since": "2025-01-03", "until": "2025-01-04"}), 20),
+        ] {
             let mut seen: Vec<String> = Vec::new();
             let mut cursor = Value::Null;
             loop {
@@ -217,7 +239,9 @@ async fn lists_page_without_gap_or_repeat() {
                 let page = world.call("ledger.transactions.list", arguments).await.unwrap();
                 let items = page["items"].as_array().unwrap();
                 assert!(items.len() <= 4);
-                seen.extend(items.iter().map(|item| format!("{} {}", item["transaction_date"].as_str().unwrap(), item["id"].as_str().unwrap())));
+                seen.extend(items.iter().map(|item| {
+                    format!("{} {}", item["transaction_date"].as_str().unwrap(), item["id"].as_str().unwrap())
+                }));
                 cursor = page["next_cursor"].clone();
                 if cursor.is_null() {
                     break;
@@ -229,7 +253,10 @@ async fn lists_page_without_gap_or_repeat() {
         // A cursor belongs to its filter.
         let page = world.call("ledger.transactions.list", json!({"limit": 2})).await.unwrap();
         let moved = json!({"limit": 2, "direction": "inflow", "cursor": page["next_cursor"]});
-        assert_eq!(world.call("ledger.transactions.list", moved).await.unwrap_err().code(), "request_params_invalid");
+        assert_eq!(
+            world.call("ledger.transactions.list", moved).await.unwrap_err().code(),
+            "request_params_invalid"
+        );
     }
 }
 
@@ -251,11 +278,18 @@ async fn questions_are_answered_from_the_ledger() {
                     "payment_intent" => "payment-intents",
                     _ => continue,
                 };
-                assert!(world.text(&format!("brain://ledger/{folder}/{id}")).await.is_ok(), "{question} cites {id}");
+                assert!(
+                    world.text(&format!("brain://ledger/{folder}/{id}")).await.is_ok(),
+                    "{question} cites {id}"
+                );
             }
         };
         check("How many transactions do I have in September 2025?", "2 transactions").await;
-        check("Cash flow summary for 2025-09", "inflow 70,000.00 USD, outflow 61,404.12 USD, net 8,595.88 USD").await;
+        check(
+            "Cash flow summary for 2025-09",
+            "inflow 70,000.00 USD, outflow 61,404.12 USD, net 8,595.88 USD",
+        )
+        .await;
         check("How much did I spend in September 2025?", "61,404.12 USD").await;
         check("How much did I pay AWS?", "61,504.62 USD was paid to Amazon Web Services").await;
         check("Why did spending change in September 2025?", "rose by 61,303.62 USD").await;
@@ -273,7 +307,13 @@ async fn questions_are_answered_from_the_ledger() {
         check("How many accounts are there?", "2 accounts").await;
         check("Who are our top vendors in 2025-09?", "Amazon Web Services").await;
         check("Which bills are due in the next 7 days?", "250.00 USD").await;
-        for refused in ["Pay AWS now", "please send 5 USD to Acme", "Override the policy", "How much did I spend?", "What is love?"] {
+        for refused in [
+            "Pay AWS now",
+            "please send 5 USD to Acme",
+            "Override the policy",
+            "How much did I spend?",
+            "What is love?",
+        ] {
             let answer = world.ask(refused).await;
             assert_eq!(answer["answered"], false, "{refused}: {answer}");
             assert_eq!(answer["evidence"], json!([]));
@@ -294,11 +334,17 @@ async fn a_match_lifts_what_an_agent_said_and_two_agents_lift_nothing() {
 "#;
         world.load(lines).await.unwrap();
         let said = world.read("brain://ledger/obligations/obl_said").await.unwrap();
-        assert_eq!((said["confidence"].as_f64(), said["provenance"].as_str()), (Some(0.5), Some("agent_contributed")));
+        assert_eq!(
+            (said["confidence"].as_f64(), said["provenance"].as_str()),
+            (Some(0.5), Some("agent_contributed"))
+        );
         let lift = r#"{"kind":"match","match_type":"payment","left_kind":"obligation","left_id":"obl_said","right_kind":"transaction","right_id":"tx_2","confidence_score":0.99,"status":"matched"}"#;
         world.load(lift).await.unwrap();
         let said = world.read("brain://ledger/obligations/obl_said").await.unwrap();
-        assert_eq!((said["confidence"].as_f64(), said["provenance"].as_str()), (Some(0.9), Some("extracted")));
+        assert_eq!(
+            (said["confidence"].as_f64(), said["provenance"].as_str()),
+            (Some(0.9), Some("extracted"))
+        );
         let paid = world.read("brain://ledger/transactions/tx_2").await.unwrap();
         assert_eq!(paid["reconciliation_status"], "matched");
     }
@@ -333,7 +379,12 @@ async fn a_transaction_that_was_pending_is_taken_over_when_it_is_sent_again() {
         let sent = r#"{"kind":"transaction","id":"tx_3","account_id":"acct_8231","amount":"5","currency":"USD","direction":"outflow","transaction_date":"2025-09-20","status":"posted"}"#;
         assert_eq!(world.load(sent).await.unwrap().updated, 1);
         assert_eq!(world.read("brain://ledger/transactions/tx_3").await.unwrap()["status"], "posted");
-        assert!(world.ask("How much did I spend in September 2025?").await["answer"].as_str().unwrap().contains("61,409.12 USD"));
+        assert!(
+            world.ask("How much did I spend in September 2025?").await["answer"]
+                .as_str()
+                .unwrap()
+                .contains("61,409.12 USD")
+        );
         assert_eq!(world.load(sent).await.unwrap().skipped, 1);
     }
 }
@@ -361,6 +412,139 @@ async fn every_published_tool_is_implemented_and_survives_nonsense() {
                     assert!(error.get_fact("brain_code").is_some(), "{}", tool.name);
                 }
             }
+        }
+    }
+}
+
+const STATEMENT: &str = "Date;Payee;Description;Amount;Currency\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    15.09.2025;Employer;Salary;2.500,00;EUR\r\n\
+    28.09.2025;Landlord;Rent;-900,00;EUR\r\n";
+
+async fn import_as(
+    world: &World,
+    name: &str,
+    text: &str,
+    request: &crate::import::Request,
+) -> quad_core::Result<crate::import::Report> {
+    crate::import::import(
+        &world.test.store,
+        &world.writer(),
+        "test",
+        name,
+        text.as_bytes(),
+        request,
+        |_, _| {},
+    )
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_becomes_rows_that_cite_it_and_an_overlap_adds_only_what_is_new() {
+    for world in worlds().await {
+        world
+            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
+            .await
+            .unwrap();
+        let request = crate::import::Request { account: Some("acct_1".to_owned()), ..Default::default() };
+        let look = crate::import::Request { dry_run: true, ..request.clone() };
+        let seen = import_as(&world, "a.csv", STATEMENT, &look).await.unwrap();
+        assert_eq!((seen.raw_id, seen.statements[0].posted.added), (None, 4));
+        assert!(seen.mapping.unwrap().contains("decimal=comma"));
+        let first = import_as(&world, "a.csv", STATEMENT, &request).await.unwrap();
+        assert_eq!(first.statements[0].posted.added, 4, "{:?}", first.findings);
+        let again = import_as(&world, "a.csv", STATEMENT, &request).await.unwrap();
+        assert_eq!((again.statements[0].posted.added, again.statements[0].posted.known), (0, 4));
+        // The next statement begins where this one has not ended.
+        let next = STATEMENT.replace("01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n", "")
+            + "02.10.2025;Bakery;Cake;-20,00;EUR\r\n";
+        let next = import_as(&world, "b.csv", &next, &request).await.unwrap();
+        assert_eq!((next.statements[0].posted.added, next.statements[0].posted.known), (1, 2));
+        let account = world.read("brain://ledger/accounts/acct_1").await.unwrap();
+        assert_eq!(account["account"]["current_balance"], "1573.60");
+        let page = world.call("ledger.transactions.list", json!({})).await.unwrap();
+        let newest = &page["items"][0];
+        assert_eq!(
+            (newest["amount"].as_str(), newest["provenance"].as_str()),
+            (Some("20.00"), Some("extracted"))
+        );
+        let raw = newest["source_ids"][0].as_str().unwrap();
+        let evidence = world.read(&format!("brain://raw/{raw}")).await.unwrap();
+        assert_eq!(evidence["parsed"][0]["id"], newest["evidence_ids"][0]);
+        assert_eq!(evidence["projection_status"], "projected");
+        // Without an account nobody can tell whose it is.
+        let nobody = import_as(&world, "c.csv", STATEMENT, &Default::default()).await.unwrap_err();
+        assert_eq!(nobody.code(), "account_unknown");
+        // One bad line is named, and the others are taken.
+        let damaged = STATEMENT.replace("28.09.2025", "never");
+        let damaged = import_as(&world, "d.csv", &damaged, &look).await.unwrap();
+        assert!(
+            damaged.has_errors && damaged.findings.iter().any(|finding| finding.contains("line 5")),
+            "{:?}",
+            damaged.findings
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_of_an_agent_is_believed_by_half_and_only_after_the_hold() {
+    for world in worlds().await {
+        world
+            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
+            .await
+            .unwrap();
+        let payload =
+            json!({"payload": STATEMENT, "mime_type": "text/csv", "source_ref": {"account_id": "acct_1"}});
+        let brought = world.call("raw.contribute", payload).await.unwrap();
+        let count = async || {
+            world.call("ledger.transactions.list", json!({})).await.unwrap()["items"]
+                .as_array()
+                .unwrap()
+                .len()
+        };
+        assert_eq!(count().await, 0);
+        for number in 2..=6 {
+            world.call("raw.contribute", json!({"payload": format!("note {number}")})).await.unwrap();
+        }
+        assert_eq!(count().await, 4);
+        let page = world.call("ledger.transactions.list", json!({})).await.unwrap();
+        for row in page["items"].as_array().unwrap() {
+            assert_eq!(
+                (row["provenance"].as_str(), row["confidence"].as_f64()),
+                (Some("agent_contributed"), Some(0.5))
+            );
+        }
+        let seen = world.call("raw.artifact.get", json!({"raw_id": brought["rawId"]})).await.unwrap();
+        assert_eq!(seen["parsed"][0]["parser"], "statements.csv");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exported_journal_has_the_same_balances() {
+    for world in fixtures().await {
+        let mut journal = String::new();
+        let write = |text: &str| {
+            journal.push_str(text);
+            Ok(())
+        };
+        crate::export::journal(&world.test.store, &world.test.tenant, write).await.unwrap();
+        assert!(journal.contains("assets:Operating:acct_8231"), "{journal}");
+        let file = std::env::temp_dir().join(format!("{}.journal", quad_core::id::ulid().unwrap()));
+        std::fs::write(&file, &journal).unwrap();
+        let asked = std::process::Command::new("hledger")
+            .arg("-f")
+            .arg(&file)
+            .args(["balance", "assets", "-O", "csv"])
+            .output();
+        let _ = std::fs::remove_file(&file);
+        match asked {
+            Ok(output) => {
+                let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+                assert!(output.status.success(), "{}\n{journal}", String::from_utf8_lossy(&output.stderr));
+                assert!(printed.contains("1180.00 USD") && printed.contains("-12.25 EUR"), "{printed}");
+            }
+            Err(_) => eprintln!("skipped: there is no hledger on the path"),
         }
     }
 }

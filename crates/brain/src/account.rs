@@ -87,10 +87,22 @@ impl Account {
     }
 
     /// Reads one from a line of a file, with the balance that it claims.
-    pub(crate) fn load(tx: &mut Tx<'_>, line: &Map<String, Value>, standing: Standing, touched: &mut Touched) -> Result<bool> {
+    pub(crate) fn load(
+        tx: &mut Tx<'_>,
+        line: &Map<String, Value>,
+        standing: Standing,
+        touched: &mut Touched,
+    ) -> Result<bool> {
         const KNOWN: &[&str] = &[
-            "name", "account_type", "institution", "external_account_id", "currency", "current_balance",
-            "available_balance", "status", "balance_as_of",
+            "name",
+            "account_type",
+            "institution",
+            "external_account_id",
+            "currency",
+            "current_balance",
+            "available_balance",
+            "status",
+            "balance_as_of",
         ];
         noun::check_keys(line, KNOWN)?;
         let id = match line.get("id").filter(|id| !id.is_null()) {
@@ -100,7 +112,8 @@ impl Account {
         let new = NewAccount {
             id,
             name: noun::field(line, "name")?,
-            account_type: noun::field::<Option<_>>(line, "account_type")?.unwrap_or(AccountType::BankChecking),
+            account_type: noun::field::<Option<_>>(line, "account_type")?
+                .unwrap_or(AccountType::BankChecking),
             institution: noun::field(line, "institution")?,
             external_account_id: noun::field(line, "external_account_id")?,
             currency: noun::field(line, "currency")?,
@@ -221,7 +234,12 @@ pub(crate) fn named(sql: &mut dyn Sql, words: &str) -> Result<Option<Account>> {
 }
 
 /// Adds to what an account holds.
-pub(crate) fn move_by(account: &mut Account, posted: Amount, after_balance: Amount, now: Timestamp) -> Result<()> {
+pub(crate) fn move_by(
+    account: &mut Account,
+    posted: Amount,
+    after_balance: Amount,
+    now: Timestamp,
+) -> Result<()> {
     account.posted = Balance(money::add(account.posted.0, posted)?);
     account.current_balance = Balance(money::add(account.current_balance.0, after_balance)?);
     account.standing.updated_at = now.max(account.standing.updated_at);

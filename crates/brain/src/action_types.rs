@@ -22,7 +22,9 @@ pub(crate) fn catalogue() -> Value {
 fn entry(action: ActionType) -> Value {
     let (currency, more, note): (&str, &[&str], Option<&str>) = match action {
         ActionType::OnchainTransfer => ("USDC", &[], Some("Always needs a person's approval")),
-        ActionType::X402Settle => ("USDC", &["pay_to"], Some("pay_to is an address of 0x and 40 hexadecimal digits")),
+        ActionType::X402Settle => {
+            ("USDC", &["pay_to"], Some("pay_to is an address of 0x and 40 hexadecimal digits"))
+        }
         ActionType::EscrowRelease => (
             "USDC",
             &["escrow_id", "job_terms_hash"],

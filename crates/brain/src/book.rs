@@ -26,8 +26,18 @@ use crate::{raw, refusal};
 
 /// The kinds of lines.
 pub(crate) const KINDS: &[&str] = &[
-    "account", "balance", "transaction", "counterparty", "obligation", "invoice", "category", "transfer", "match",
-    "payment_intent", "policy", "raw",
+    "account",
+    "balance",
+    "transaction",
+    "counterparty",
+    "obligation",
+    "invoice",
+    "category",
+    "transfer",
+    "match",
+    "payment_intent",
+    "policy",
+    "raw",
 ];
 
 /// What lines have become.
@@ -60,9 +70,11 @@ pub(crate) fn book(tx: &mut Tx<'_>, lines: &[Numbered], otherwise: &Standing) ->
     let mut waiting: Vec<Transaction> = Vec::new();
     let mut first_waiting = 0;
     for (number, line) in lines {
-        let kind = line.get("kind").and_then(Value::as_str).ok_or_else(|| at(*number, refusal::missing("kind")))?;
+        let kind =
+            line.get("kind").and_then(Value::as_str).ok_or_else(|| at(*number, refusal::missing("kind")))?;
         if kind == Transaction::KIND && !is_upsert(line) {
-            let row = Standing::from_line(line, otherwise).and_then(|standing| Transaction::load(line, standing));
+            let row =
+                Standing::from_line(line, otherwise).and_then(|standing| Transaction::load(line, standing));
             if waiting.is_empty() {
                 first_waiting = *number;
             }
@@ -77,7 +89,12 @@ pub(crate) fn book(tx: &mut Tx<'_>, lines: &[Numbered], otherwise: &Standing) ->
     Ok(booked)
 }
 
-fn post(tx: &mut Tx<'_>, waiting: &mut Vec<Transaction>, number: usize, touched: &mut Touched) -> Result<Booked> {
+fn post(
+    tx: &mut Tx<'_>,
+    waiting: &mut Vec<Transaction>,
+    number: usize,
+    touched: &mut Touched,
+) -> Result<Booked> {
     if waiting.is_empty() {
         return Ok(Booked::default());
     }
@@ -136,7 +153,11 @@ fn one(
         "policy" => policy::create(tx, &Policy::load(line, standing)?, touched)?,
         other => return Err(refusal::unknown("kind of line", "kind", other, KINDS)),
     };
-    Ok(if created { Booked { created: 1, ..Booked::default() } } else { Booked { skipped: 1, ..Booked::default() } })
+    Ok(if created {
+        Booked { created: 1, ..Booked::default() }
+    } else {
+        Booked { skipped: 1, ..Booked::default() }
+    })
 }
 
 fn plain<N: Noun>(tx: &mut Tx<'_>, row: &N, touched: &mut Touched) -> Result<bool> {

@@ -46,7 +46,8 @@ fn complete(sql: &dyn Sql, values: Vec<String>, prefix: &str, tag: quad_core::Ta
 
 fn ids(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {
     // What follows the prefix sorts before it and the greatest character.
-    let query = format!("SELECT id FROM {table} WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4");
+    let query =
+        format!("SELECT id FROM {table} WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4");
     let cells: [Cell; 4] = [
         sql.tenant().as_str().into(),
         prefix.into(),

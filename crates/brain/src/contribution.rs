@@ -38,7 +38,12 @@ pub(crate) fn contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contributor>
 }
 
 /// Records that an agent has brought an artifact. The same bytes again are no further contribution.
-pub(crate) fn record(tx: &mut Tx<'_>, artifact: &Artifact, agent: &str, said: &Map<String, Value>) -> Result<()> {
+pub(crate) fn record(
+    tx: &mut Tx<'_>,
+    artifact: &Artifact,
+    agent: &str,
+    said: &Map<String, Value>,
+) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
     let known = tx.query_opt(
         "SELECT held FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
@@ -117,7 +122,9 @@ pub(crate) fn own(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> 
 /// Ends the hold on an agent. Once more does no harm. What was held back is extracted by
 /// [`Brain::extract_waiting`](crate::Brain::extract_waiting).
 pub async fn release(store: &Store, writer: &Writer, actor: &str, agent: &str) -> Result<Timestamp> {
-    let event = EventDraft::system("identity", "agent.contribution_hold.released", actor).input("agent_id", agent).succeeded();
+    let event = EventDraft::system("identity", "agent.contribution_hold.released", actor)
+        .input("agent_id", agent)
+        .succeeded();
     let agent = agent.to_owned();
     let work = move |tx: &mut Tx<'_>| {
         if let Some(at) = contributor(tx, &agent)?.hold_cleared_at {

@@ -181,7 +181,8 @@ pub(crate) fn page(
     Range::by("normalized_name", false).page(sql, after, limit, Counterparty::key, |row: &Counterparty| {
         kind.is_none_or(|kind| row.kind == kind)
             && wanted.as_deref().is_none_or(|wanted| {
-                row.normalized_name.contains(wanted) || row.aliases.iter().any(|alias| normalize(alias) == wanted)
+                row.normalized_name.contains(wanted)
+                    || row.aliases.iter().any(|alias| normalize(alias) == wanted)
             })
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::Range;
 use crate::money;
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;
@@ -49,11 +49,6 @@ impl Invoice {
     /// What is still to be paid; nothing where more was paid than billed.
     pub(crate) fn outstanding(&self) -> Result<Amount> {
         Ok(money::subtract(self.amount_due, self.amount_paid)?.max(Amount::ZERO))
-    }
-
-    /// Its place in lists by date of issue.
-    pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Time(self.issue_date.0), id: self.id.as_str().to_owned() }
     }
 
     /// Reads one from a line of a file.

@@ -94,7 +94,12 @@ impl Range {
     }
 
     /// Rows of the range after a key.
-    pub(crate) fn rows<N: Noun>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>> {
+    pub(crate) fn rows<N: Noun>(
+        &self,
+        sql: &mut dyn Sql,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> Result<Vec<N>> {
         let mut cells: Vec<Cell> = vec![sql.tenant().as_str().into()];
         let mut query = format!("SELECT {} FROM {} WHERE tenant_id = $1", N::columns(), N::TABLE);
         for (column, value) in &self.equal {
@@ -140,7 +145,8 @@ impl Range {
         let mut visited = 0;
         loop {
             // One more than there is room for tells whether there are more. Once rows were passed over, more of them follow.
-            let step = if visited == 0 { (limit + 1).min(limits::VISITED_STEP) } else { limits::VISITED_STEP };
+            let step =
+                if visited == 0 { (limit + 1).min(limits::VISITED_STEP) } else { limits::VISITED_STEP };
             let rows: Vec<N> = self.rows(sql, after.as_ref(), step)?;
             let was_last = rows.len() < step;
             for row in rows {

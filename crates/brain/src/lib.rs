@@ -27,7 +27,9 @@ mod civil;
 mod completion;
 pub mod contribution;
 mod counterparty;
+pub mod export;
 mod ids;
+pub mod import;
 mod invoice;
 mod keyset;
 pub mod limits;
@@ -39,6 +41,8 @@ mod noun;
 mod obligation;
 mod payment_intent;
 mod peak;
+#[cfg(test)]
+mod plans;
 mod policy;
 mod posting;
 mod projection;
@@ -138,7 +142,9 @@ impl Brain {
         });
         let mut extracted = 0;
         for (said, raw_id) in waiting.await? {
-            let _ = said;
+            let account = said.get("account_id").and_then(Value::as_str).map(str::to_owned);
+            let made = import::extract(&self.store, writer, agent, &raw_id, account).await?;
+            extracted += usize::from(made.is_some());
             let (name, id) = (agent.to_owned(), raw_id);
             self.store.jot(&writer.tenant, move |tx| contribution::let_go(tx, &name, &id)).await?;
         }
@@ -165,7 +171,11 @@ impl Scheme for Brain {
 
     /// Evidence is shown to whoever brought it, and to others in part or not at all.
     fn facts(&self, caller: &Principal, address: &Address) -> String {
-        if address.canonical().starts_with("brain://raw/") { caller.subject.as_ref().to_owned() } else { String::new() }
+        if address.canonical().starts_with("brain://raw/") {
+            caller.subject.as_ref().to_owned()
+        } else {
+            String::new()
+        }
     }
 
     fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {

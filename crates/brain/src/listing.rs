@@ -68,7 +68,12 @@ impl Part {
 type Keyed = (String, Listed);
 
 /// One part of the list.
-pub(crate) async fn list(brain: &Brain, caller: &Principal, after: Option<&str>, limit: usize) -> Result<Listing> {
+pub(crate) async fn list(
+    brain: &Brain,
+    caller: &Principal,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Listing> {
     let (first, key) = match after.and_then(|after| after.split_once(':')) {
         Some((part, key)) => (part.parse::<usize>().unwrap_or(0), key.to_owned()),
         None => (0, String::new()),
@@ -119,14 +124,22 @@ fn entries_of(
     let keyed = |id: &str, listed: Listed| (id.to_owned(), listed);
     Ok(match part {
         Part::ActionTypes => {
-            let entry = listed(routes::ACTION_TYPES.to_owned(), "Payment action types".to_owned(), "application/json", "The ways in which a payment can be proposed");
+            let entry = listed(
+                routes::ACTION_TYPES.to_owned(),
+                "Payment action types".to_owned(),
+                "application/json",
+                "The ways in which a payment can be proposed",
+            );
             if after.is_empty() { vec![keyed("only", entry)] } else { Vec::new() }
         }
         Part::Accounts => by_id::<Account>(sql, after, limit)?
             .iter()
             .map(|row| {
                 let about = format!("{} in {}, {}", row.account_type, row.currency, row.status);
-                keyed(row.id.as_str(), listed(Account::uri(row.id.as_str()), row.name.clone(), "application/json", &about))
+                keyed(
+                    row.id.as_str(),
+                    listed(Account::uri(row.id.as_str()), row.name.clone(), "application/json", &about),
+                )
             })
             .collect(),
         Part::AccountPages => pages(by_id::<Account>(sql, after, limit)?, |row| {
@@ -145,7 +158,9 @@ fn entries_of(
             let mut subjects: Vec<&str> = agents.iter().map(|agent| agent.subject.as_str()).collect();
             subjects.sort_unstable();
             let later = subjects.into_iter().filter(|subject| *subject > after).take(limit);
-            later.map(|subject| keyed(subject, page_entry(&PageName::Agent(subject.to_owned()), subject))).collect()
+            later
+                .map(|subject| keyed(subject, page_entry(&PageName::Agent(subject.to_owned()), subject)))
+                .collect()
         }
         Part::PolicyPages => pages(by_id::<Policy>(sql, after, limit)?, |row| {
             (PageName::Policy(row.id.as_str().to_owned()), format!("Policy {}", row.id))
@@ -182,14 +197,24 @@ fn entries_of(
             .iter()
             .map(|artifact| {
                 let id = artifact.id.as_str();
-                let about = format!("{} bytes of {}", artifact.bytes, artifact.mime_type.as_deref().unwrap_or("unknown type"));
+                let about = format!(
+                    "{} bytes of {}",
+                    artifact.bytes,
+                    artifact.mime_type.as_deref().unwrap_or("unknown type")
+                );
                 keyed(id, listed(Artifact::uri(id), id.to_owned(), "application/json", &about))
             })
             .collect(),
         Part::OwnIntents => own_intents(sql, subject, after, limit)?
             .iter()
             .map(|row| {
-                let about = format!("{} of {} {}, {}", row.action_type, crate::money::wire(row.amount), row.currency, row.status);
+                let about = format!(
+                    "{} of {} {}, {}",
+                    row.action_type,
+                    crate::money::wire(row.amount),
+                    row.currency,
+                    row.status
+                );
                 let uri = PaymentIntent::uri(row.id.as_str());
                 keyed(row.id.as_str(), listed(uri, row.id.as_str().to_owned(), "application/json", &about))
             })
@@ -238,7 +263,6 @@ fn own_intents(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Res
          ORDER BY id LIMIT $4",
         PaymentIntent::columns()
     );
-    let cells: [Cell; 4] =
-        [sql.tenant().as_str().into(), agent.into(), after.into(), (limit as i64).into()];
+    let cells: [Cell; 4] = [sql.tenant().as_str().into(), agent.into(), after.into(), (limit as i64).into()];
     sql.query(&query, &cells)?.iter().map(PaymentIntent::from_row).collect()
 }

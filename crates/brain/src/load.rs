@@ -65,7 +65,13 @@ fn parse(number: usize, line: &str) -> Result<Map<String, Value>> {
     }
 }
 
-async fn commit(store: &Store, writer: &Writer, actor: &str, source: &str, lines: Vec<Numbered>) -> Result<Booked> {
+async fn commit(
+    store: &Store,
+    writer: &Writer,
+    actor: &str,
+    source: &str,
+    lines: Vec<Numbered>,
+) -> Result<Booked> {
     let event = EventDraft::system("ledger", "ledger.loaded", actor).input("raw_id", source).succeeded();
     let source = source.to_owned();
     let work = move |tx: &mut Tx<'_>| {
@@ -77,7 +83,8 @@ async fn commit(store: &Store, writer: &Writer, actor: &str, source: &str, lines
                 booked += book::book(tx, &plain, &otherwise)?;
                 plain.clear();
                 let created = raw_line(tx, &line.1)?;
-                booked += Booked { created: usize::from(created), updated: 0, skipped: usize::from(!created) };
+                booked +=
+                    Booked { created: usize::from(created), updated: 0, skipped: usize::from(!created) };
             } else {
                 plain.push(line.clone());
             }
@@ -162,7 +169,13 @@ fn source_type(mime_type: &str) -> SourceType {
 }
 
 /// Adds one row that a person typed. What was typed is its evidence, and the person vouches for it.
-pub async fn add(store: &Store, writer: &Writer, actor: &str, kind: &str, fields: Map<String, Value>) -> Result<String> {
+pub async fn add(
+    store: &Store,
+    writer: &Writer,
+    actor: &str,
+    kind: &str,
+    fields: Map<String, Value>,
+) -> Result<String> {
     let mut line = fields;
     line.insert("kind".into(), kind.into());
     line.retain(|_, value| !value.is_null());

@@ -232,6 +232,7 @@ CREATE TABLE brain_counterparty (
     CHECK (source_ids <> '[]' OR evidence_ids <> '[]')
 );
 CREATE UNIQUE INDEX brain_counterparty_by_name ON brain_counterparty (tenant_id, normalized_name, kind);
+CREATE INDEX brain_counterparty_listed ON brain_counterparty (tenant_id, normalized_name, id);
 CREATE TABLE brain_alias (
     tenant_id TEXT NOT NULL,
     alias TEXT NOT NULL,

@@ -87,7 +87,9 @@ impl Field for Amount {
     }
 
     fn read(field: &str, value: &Value) -> Result<Amount> {
-        let text = value.as_str().ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
+        let text = value
+            .as_str()
+            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
         magnitude(field, text)
     }
 }
@@ -116,7 +118,9 @@ impl Field for Balance {
     }
 
     fn read(field: &str, value: &Value) -> Result<Balance> {
-        let text = value.as_str().ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
+        let text = value
+            .as_str()
+            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
         Amount::parse(text).map(Balance).map_err(|error| invalid(field, error))
     }
 }

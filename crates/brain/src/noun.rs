@@ -252,8 +252,17 @@ macro_rules! id_fields {
     )+};
 }
 id_fields!(
-    AccountId, BalanceId, TransactionId, CounterpartyId, ObligationId, InvoiceId, CategoryId, TransferId, MatchId,
-    PaymentIntentId, PolicyId
+    AccountId,
+    BalanceId,
+    TransactionId,
+    CounterpartyId,
+    ObligationId,
+    InvoiceId,
+    CategoryId,
+    TransferId,
+    MatchId,
+    PaymentIntentId,
+    PolicyId
 );
 
 /// A row of the ledger.
@@ -379,8 +388,19 @@ pub(crate) use noun;
 
 /// The fields of a line that every noun has, or that say what the line is.
 const COMMON: &[&str] = &[
-    "kind", "id", "owner_id", "tenant_id", "source_ids", "evidence_ids", "provenance", "confidence", "created_at",
-    "updated_at", "payment_count", "payment_total", "operation",
+    "kind",
+    "id",
+    "owner_id",
+    "tenant_id",
+    "source_ids",
+    "evidence_ids",
+    "provenance",
+    "confidence",
+    "created_at",
+    "updated_at",
+    "payment_count",
+    "payment_total",
+    "operation",
 ];
 
 /// Refuses a line with fields that its kind does not have.

@@ -152,7 +152,12 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// A page of them, by due date.
-    pub(crate) fn page(&self, sql: &mut dyn Sql, after: Option<Key>, limit: usize) -> Result<(Vec<Obligation>, Option<Key>)> {
+    pub(crate) fn page(
+        &self,
+        sql: &mut dyn Sql,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<(Vec<Obligation>, Option<Key>)> {
         let mut range = Range::by("due_date", false).least(self.due_after).most(self.due_before);
         if let Some(counterparty) = &self.counterparty_id {
             range = range.equal("counterparty_id", counterparty.as_str());
@@ -162,7 +167,8 @@ impl Filter {
             range = range.equal("kind", kind.as_str());
         }
         range.page(sql, after, limit, Obligation::key, |row: &Obligation| {
-            self.status.is_none_or(|status| row.status == status) && self.kind.is_none_or(|kind| row.kind == kind)
+            self.status.is_none_or(|status| row.status == status)
+                && self.kind.is_none_or(|kind| row.kind == kind)
         })
     }
 }

@@ -66,7 +66,12 @@ fn keep_largest(peaks: &mut Vec<(Amount, String)>) {
 }
 
 /// The largest movements that are kept, the largest first.
-pub(crate) fn of(sql: &mut dyn Sql, period: &str, currency: Currency, direction: &str) -> Result<Vec<(Amount, String)>> {
+pub(crate) fn of(
+    sql: &mut dyn Sql,
+    period: &str,
+    currency: Currency,
+    direction: &str,
+) -> Result<Vec<(Amount, String)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT units, nanos, transaction_id FROM brain_peak \
@@ -82,7 +87,13 @@ pub(crate) fn of(sql: &mut dyn Sql, period: &str, currency: Currency, direction:
 }
 
 /// A movement that no longer counts is none of the largest. What was sixth stays unknown until something larger comes.
-pub(crate) fn forget(tx: &mut Tx<'_>, period: &str, currency: Currency, direction: &str, id: &str) -> Result<()> {
+pub(crate) fn forget(
+    tx: &mut Tx<'_>,
+    period: &str,
+    currency: Currency,
+    direction: &str,
+    id: &str,
+) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
         "DELETE FROM brain_peak WHERE tenant_id = $1 AND period = $2 AND currency = $3 AND direction = $4 \

@@ -107,8 +107,10 @@ fn signed(row: &Transaction, sign: i64) -> Result<Amount> {
 /// Posts rows. Their accounts must exist; so must their counterparties.
 pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut Touched) -> Result<Posted> {
     let ids: Vec<String> = unique(rows.iter().map(|row| row.account_id.as_str()));
-    let accounts: BTreeMap<String, Account> =
-        noun::find_many::<Account>(tx, &ids)?.into_iter().map(|account| (account.id.as_str().to_owned(), account)).collect();
+    let accounts: BTreeMap<String, Account> = noun::find_many::<Account>(tx, &ids)?
+        .into_iter()
+        .map(|account| (account.id.as_str().to_owned(), account))
+        .collect();
     for row in rows {
         let account = accounts.get(row.account_id.as_str());
         let account = account.ok_or_else(|| refusal::no_row(Account::KIND, row.account_id.as_str()))?;
@@ -140,7 +142,8 @@ pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut Touched)
     }
     if posted.added + posted.updated > 0 {
         let sources = unique(rows.iter().flat_map(|row| row.standing.source_ids.iter().map(String::as_str)));
-        let evidence = unique(rows.iter().flat_map(|row| row.standing.evidence_ids.iter().map(String::as_str)));
+        let evidence =
+            unique(rows.iter().flat_map(|row| row.standing.evidence_ids.iter().map(String::as_str)));
         raw::cite_ids(tx, &sources, &evidence)?;
         effects.write(tx)?;
         // The first posting of a month makes its pages.
@@ -232,8 +235,10 @@ fn replace(
 pub(crate) fn amend(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut Touched) -> Result<()> {
     let old: Transaction = noun::expect(tx, changed.id.as_str())?;
     let ids = unique([old.account_id.as_str(), changed.account_id.as_str()].into_iter());
-    let accounts =
-        noun::find_many::<Account>(tx, &ids)?.into_iter().map(|account| (account.id.as_str().to_owned(), account)).collect();
+    let accounts = noun::find_many::<Account>(tx, &ids)?
+        .into_iter()
+        .map(|account| (account.id.as_str().to_owned(), account))
+        .collect();
     let mut effects =
         Effects { accounts, deltas: Deltas::default(), peaks: Candidates::default(), now: tx.now() };
     replace(tx, &mut effects, &old, changed, touched)?;

@@ -60,12 +60,20 @@ pub(crate) fn of_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection
 }
 
 /// The projection that this parser made, if it has.
-pub(crate) fn by_parser(sql: &mut dyn Sql, raw: &str, parser: &str, version: &str) -> Result<Option<Projection>> {
+pub(crate) fn by_parser(
+    sql: &mut dyn Sql,
+    raw: &str,
+    parser: &str,
+    version: &str,
+) -> Result<Option<Projection>> {
     let query = format!(
         "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 AND parser = $3 AND parser_version = $4"
     );
     let tenant = sql.tenant().as_str().to_owned();
-    sql.query_opt(&query, params![tenant, raw, parser, version])?.as_ref().map(Projection::from_row).transpose()
+    sql.query_opt(&query, params![tenant, raw, parser, version])?
+        .as_ref()
+        .map(Projection::from_row)
+        .transpose()
 }
 
 /// Writes a projection, unless this parser has made one already; says which it is, and whether it is new.

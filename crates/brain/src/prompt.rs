@@ -12,8 +12,11 @@ const PERIOD: PromptArgument = PromptArgument {
     description: "The month, quarter or year, such as 2025-09, 2025-Q3, last month or 2025",
     required: true,
 };
-const DAYS: PromptArgument =
-    PromptArgument { name: "days", description: "How many days ahead to look, 7 unless said", required: false };
+const DAYS: PromptArgument = PromptArgument {
+    name: "days",
+    description: "How many days ahead to look, 7 unless said",
+    required: false,
+};
 const NUMBER: PromptArgument =
     PromptArgument { name: "invoice_number", description: "The number on the invoice", required: true };
 
@@ -57,7 +60,10 @@ pub(crate) static PROMPTS: [Prompt; 5] = [
 ];
 
 /// The messages of a prompt.
-pub(crate) fn messages(prompt: &'static Prompt, arguments: &Map<String, Value>) -> Result<(Vec<Message>, Basis)> {
+pub(crate) fn messages(
+    prompt: &'static Prompt,
+    arguments: &Map<String, Value>,
+) -> Result<(Vec<Message>, Basis)> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim();
     let (question, wish) = match prompt.name {
         "wiki.question.cash_flow_summary" => (

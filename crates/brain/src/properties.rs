@@ -35,7 +35,16 @@ fn day() -> impl Strategy<Value = String> {
 }
 
 fn transaction() -> impl Strategy<Value = Step> {
-    let parts = (0_u8..12, 0_u8..3, amount(), 0_usize..4, 0_usize..6, day(), prop::option::of(0_u8..3), any::<bool>());
+    let parts = (
+        0_u8..12,
+        0_u8..3,
+        amount(),
+        0_usize..4,
+        0_usize..6,
+        day(),
+        prop::option::of(0_u8..3),
+        any::<bool>(),
+    );
     parts.prop_map(|(id, account, amount, direction, status, day, counterparty, upsert)| {
         let mut line = json!({
             "kind": "transaction", "id": format!("tx_{id}"), "account_id": format!("acct_{account}"),
@@ -99,7 +108,12 @@ fn kept(sql: &mut dyn Sql) -> Result<Kept> {
         .into_iter()
         .map(|account| {
             let id = account.id.as_str().to_owned();
-            (id, account.current_balance.0.total_nanos(), account.posted.0.total_nanos(), account.transaction_count)
+            (
+                id,
+                account.current_balance.0.total_nanos(),
+                account.posted.0.total_nanos(),
+                account.transaction_count,
+            )
         })
         .collect();
     let mut totals = BTreeMap::new();

@@ -125,7 +125,12 @@ fn by_column(sql: &mut dyn Sql, column: &str, value: &str) -> Result<Option<Arti
 }
 
 /// What a caller sees of an artifact; `None` for what it may not see and for what does not exist.
-pub(crate) fn visible(sql: &mut dyn Sql, id: &str, subject: &str, with_parsed: bool) -> Result<Option<Value>> {
+pub(crate) fn visible(
+    sql: &mut dyn Sql,
+    id: &str,
+    subject: &str,
+    with_parsed: bool,
+) -> Result<Option<Value>> {
     let Some(artifact) = find(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
     let own = sql.query_opt(

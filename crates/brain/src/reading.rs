@@ -16,9 +16,15 @@ use crate::wiki::{self, PageName, Rendered, Wanted};
 use crate::{AgentSummary, Brain, account, action_types, limits, raw, tags};
 
 /// Reads one address.
-pub(crate) async fn read(brain: &Brain, caller: &Principal, noun: Noun, address: &Address) -> Result<Reading> {
+pub(crate) async fn read(
+    brain: &Brain,
+    caller: &Principal,
+    noun: Noun,
+    address: &Address,
+) -> Result<Reading> {
     let absent = || Error::not_found(address.requested());
-    let variable = || address.variables().iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
+    let variable =
+        || address.variables().iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
     match noun {
         Noun::ActionTypes => {
             let content = Content::json(&action_types::catalogue())?;
@@ -107,7 +113,7 @@ pub(crate) async fn page(brain: &Brain, caller: &Principal, wanted: Wanted) -> R
             Ok(Some((rendered, known)))
         });
         let Some((mut rendered, known)) = made.await? else { return Ok(None) };
-        if let Some(agents) = agents {
+        if let Some(agents) = agents.filter(|agents| agents.version.is_some()) {
             // Both were read, one after the other: what rests on both is as old as the older.
             rendered.basis.version = rendered.basis.version.min(agents.version);
             rendered.basis.tags.extend(agents.tags);
@@ -120,7 +126,8 @@ pub(crate) async fn page(brain: &Brain, caller: &Principal, wanted: Wanted) -> R
             return Ok(Some(Page::Current(rendered, kept)));
         }
     }
-    Err(Error::new(quad_core::Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again"))
+    Err(Error::new(quad_core::Kind::Limit, "BUSY", "It changed faster than it could be read")
+        .hint("Try again"))
 }
 
 /// What the registry says of the agent that a page is about.

@@ -20,8 +20,7 @@ pub(crate) fn invalid(field: &str, message: impl std::fmt::Display) -> Error {
 
 /// Something that must be there and is not.
 pub(crate) fn missing(field: &str) -> Error {
-    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required"))
-        .fact("field", field)
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).fact("field", field)
 }
 
 /// A word of a closed vocabulary that is not in it.

@@ -128,7 +128,15 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(Page, "brain://wiki/{+slug}", "Wiki page", "The same, with its slashes.", "text/markdown", WIKI_READ, false),
+    line!(
+        Page,
+        "brain://wiki/{+slug}",
+        "Wiki page",
+        "The same, with its slashes.",
+        "text/markdown",
+        WIKI_READ,
+        false
+    ),
     line!(
         Page,
         "brain://wiki/pages/{+slug}",

@@ -67,7 +67,13 @@ pub(crate) const COLUMNS: &[&str] =
 
 impl Standing {
     /// The standing of a row that rests on one artifact and what was made of it.
-    pub(crate) fn on(raw: &str, parsed: Option<&str>, provenance: Provenance, confidence: f64, now: Timestamp) -> Standing {
+    pub(crate) fn on(
+        raw: &str,
+        parsed: Option<&str>,
+        provenance: Provenance,
+        confidence: f64,
+        now: Timestamp,
+    ) -> Standing {
         Standing {
             source_ids: vec![raw.to_owned()],
             evidence_ids: parsed.map(str::to_owned).into_iter().collect(),
@@ -102,8 +108,8 @@ impl Standing {
         if let Some(at) = noun::field::<Option<Timestamp>>(line, "created_at")? {
             standing.created_at = at;
         }
-        standing.updated_at =
-            noun::field::<Option<Timestamp>>(line, "updated_at")?.unwrap_or(standing.created_at.max(standing.updated_at));
+        standing.updated_at = noun::field::<Option<Timestamp>>(line, "updated_at")?
+            .unwrap_or(standing.created_at.max(standing.updated_at));
         Ok(standing)
     }
 
@@ -165,7 +171,8 @@ mod tests {
         assert_eq!(standing(Provenance::AgentContributed, 0.9).confidence, 0.5);
         assert_eq!(standing(Provenance::Extracted, 0.9).confidence, 0.9);
         let line = json!({"provenance": "customer_asserted", "confidence": 1});
-        let read = Standing::from_line(line.as_object().unwrap(), &standing(Provenance::Extracted, 1.0)).unwrap();
+        let read =
+            Standing::from_line(line.as_object().unwrap(), &standing(Provenance::Extracted, 1.0)).unwrap();
         assert_eq!(read.confidence, 0.5);
         assert_eq!(read.source_ids, ["raw_1"]);
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, Version,
+    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    Version,
 };
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Writer, tenant};

@@ -144,7 +144,12 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// A page of them, the newest first.
-    pub(crate) fn page(&self, sql: &mut dyn Sql, after: Option<Key>, limit: usize) -> Result<(Vec<Transaction>, Option<Key>)> {
+    pub(crate) fn page(
+        &self,
+        sql: &mut dyn Sql,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<(Vec<Transaction>, Option<Key>)> {
         let mut range = Range::by("transaction_date", true).least(self.since).most(self.until);
         if let Some(account) = &self.account_id {
             range = range.equal("account_id", account.as_str());

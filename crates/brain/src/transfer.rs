@@ -25,8 +25,10 @@ noun!(
 
 /// Records a transfer: from then on its two sides are neither income nor spending.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> Result<bool> {
-    let sides: [Transaction; 2] =
-        [noun::expect(tx, new.from_transaction_id.as_str())?, noun::expect(tx, new.to_transaction_id.as_str())?];
+    let sides: [Transaction; 2] = [
+        noun::expect(tx, new.from_transaction_id.as_str())?,
+        noun::expect(tx, new.to_transaction_id.as_str())?,
+    ];
     let [from, to] = &sides;
     let fits = from.account_id == new.from_account_id
         && to.account_id == new.to_account_id
@@ -39,7 +41,9 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> 
             "transfer_mismatch",
             "The two transactions are not the two sides of that transfer",
         )
-        .hint("One leaves the first account, the other reaches the second, with the same amount and currency"));
+        .hint(
+            "One leaves the first account, the other reaches the second, with the same amount and currency",
+        ));
     }
     if !noun::insert(tx, new)? {
         return Ok(false);

@@ -671,9 +671,10 @@ impl Resolver {
                 Some(Place::Of { scheme, .. }) => Some(*scheme),
                 _ => None,
             },
-            (Asked::Prompt(name), _) => self.schemes.iter().position(|mounted| {
-                mounted.scheme.prompts().iter().any(|prompt| prompt.name == name)
-            }),
+            (Asked::Prompt(name), _) => self
+                .schemes
+                .iter()
+                .position(|mounted| mounted.scheme.prompts().iter().any(|prompt| prompt.name == name)),
             (Asked::Other, _) => None,
         };
         let only = match view {

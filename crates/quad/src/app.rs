@@ -14,7 +14,8 @@ use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT, quad_brain::COMPONENT];
+const COMPONENTS: &[Component] =
+    &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT, quad_brain::COMPONENT];
 
 /// Everything that a command needs.
 pub struct App {

@@ -52,7 +52,8 @@ fn only(sums: &Sums, question: &Question) -> Result<(Currency, i64, Amount), Ans
         }
         (None, 0) => Err(Answer::new("Nothing is known of that.")),
         (None, 1) => {
-            let (currency, (count, amount)) = sums.first_key_value().map_or((Currency::USD, (0, Amount::ZERO)), |(c, s)| (*c, *s));
+            let (currency, (count, amount)) =
+                sums.first_key_value().map_or((Currency::USD, (0, Amount::ZERO)), |(c, s)| (*c, *s));
             Ok((currency, count, amount))
         }
         (None, _) => {
@@ -109,8 +110,7 @@ pub(super) fn count(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
         let sums = sums(sql, (Subject::Everything, ""), period.as_ref(), direction)?;
         counted += sums.values().map(|(count, _)| count).sum::<i64>();
     }
-    let mut answer =
-        Answer::new(format!("{counted} transactions were posted {}.", when(period.as_ref())));
+    let mut answer = Answer::new(format!("{counted} transactions were posted {}.", when(period.as_ref())));
     cite_newest(sql, &mut answer, period.as_ref(), None, None)?;
     Ok(answer)
 }
@@ -192,7 +192,8 @@ fn in_all(sql: &mut dyn Sql, question: &Question, direction: Direction, verb: &s
         Ok(sum) => sum,
         Err(answer) => return Ok(answer),
     };
-    let text = format!("{} {verb} {}, in {count} transactions.", spoken(amount, currency), when(period.as_ref()));
+    let text =
+        format!("{} {verb} {}, in {count} transactions.", spoken(amount, currency), when(period.as_ref()));
     let mut answer = Answer::new(text);
     cite_newest(sql, &mut answer, period.as_ref(), Some(direction), None)?;
     Ok(answer)
@@ -201,7 +202,8 @@ fn in_all(sql: &mut dyn Sql, question: &Question, direction: Direction, verb: &s
 /// What one transaction comes to.
 pub(super) fn average(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
-    let direction = if question.has(&["income", "inflow", "received"]) { Direction::Inflow } else { Direction::Outflow };
+    let direction =
+        if question.has(&["income", "inflow", "received"]) { Direction::Inflow } else { Direction::Outflow };
     let sums = sums(sql, (Subject::Everything, ""), period.as_ref(), direction.as_str())?;
     let (currency, count, amount) = match only(&sums, question) {
         Ok(sum) => sum,
@@ -230,7 +232,8 @@ fn divided(amount: Amount, count: i64) -> Amount {
 pub(super) fn largest(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period().or_else(|| newest_period(sql).ok().flatten());
     let Some(period) = period else { return Ok(Answer::new("There are no transactions.")) };
-    let direction = if question.has(&["income", "inflow", "deposit", "receipt"]) { "inflow" } else { "outflow" };
+    let direction =
+        if question.has(&["income", "inflow", "deposit", "receipt"]) { "inflow" } else { "outflow" };
     let sums = sums(sql, (Subject::Everything, ""), Some(&period), direction)?;
     let (currency, ..) = match only(&sums, question) {
         Ok(sum) => sum,
@@ -243,7 +246,8 @@ pub(super) fn largest(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
     peaks.sort_unstable_by(|one, other| other.cmp(one));
     let Some((_, id)) = peaks.first() else { return Ok(Answer::new("Nothing is known of that.")) };
     let row: Transaction = noun::expect(sql, id)?;
-    let mut answer = Answer::new(format!("The largest {direction} in {} is {}.", period.label, excerpt(&row)));
+    let mut answer =
+        Answer::new(format!("The largest {direction} in {} is {}.", period.label, excerpt(&row)));
     answer.cite(&row, excerpt(&row));
     Ok(answer)
 }
@@ -333,8 +337,7 @@ fn ranked(
 
 /// Who received or paid most.
 pub(super) fn top(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
-    let direction =
-        if question.has(&["customer", "customers"]) { "inflow" } else { "outflow" };
+    let direction = if question.has(&["customer", "customers"]) { "inflow" } else { "outflow" };
     let period = question.period();
     let sums = sums(sql, (Subject::Everything, ""), period.as_ref(), direction)?;
     let (currency, ..) = match only(&sums, question) {
@@ -401,7 +404,8 @@ pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<
             *known = if sign > 0 { money::add(*known, amount)? } else { money::subtract(*known, amount)? };
         }
     }
-    let mut moved: Vec<(String, Amount)> = moved.into_iter().filter(|(_, amount)| !amount.is_zero()).collect();
+    let mut moved: Vec<(String, Amount)> =
+        moved.into_iter().filter(|(_, amount)| !amount.is_zero()).collect();
     moved.sort_by_key(|(id, amount)| (std::cmp::Reverse(amount.checked_abs()), id.clone()));
     let mut movers = Vec::new();
     for (id, amount) in moved.into_iter().take(3) {

@@ -8,8 +8,8 @@ use quad_store::Sql;
 
 use super::{Answer, Question};
 use crate::account::{self, Account, AccountStatus, AccountType};
-use crate::money::{self, spoken};
 use crate::limits;
+use crate::money::{self, spoken};
 
 fn line(account: &Account) -> String {
     format!("{}: {}", account.name, spoken(account.current_balance.0, account.currency))
@@ -60,7 +60,8 @@ pub(super) fn cash(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
     let mut answer = Answer::default();
     for account in active(sql)? {
-        let is_debt = matches!(account.account_type, AccountType::Card | AccountType::Loan | AccountType::LineOfCredit);
+        let is_debt =
+            matches!(account.account_type, AccountType::Card | AccountType::Loan | AccountType::LineOfCredit);
         if is_debt || question.currency().is_some_and(|wanted| wanted != account.currency) {
             continue;
         }

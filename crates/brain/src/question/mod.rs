@@ -20,8 +20,16 @@ use crate::noun::Noun;
 use period::Period;
 
 /// The kinds of rows that an answer may rest on.
-pub(crate) const KINDS: &[&str] =
-    &["account", "transaction", "counterparty", "obligation", "invoice", "payment_intent", "policy", "category"];
+pub(crate) const KINDS: &[&str] = &[
+    "account",
+    "transaction",
+    "counterparty",
+    "obligation",
+    "invoice",
+    "payment_intent",
+    "policy",
+    "category",
+];
 
 /// A question as the intents see it.
 pub(crate) struct Question {
@@ -36,10 +44,17 @@ pub(crate) struct Question {
 impl Question {
     fn new(text: &str, now: Timestamp) -> Question {
         let lower = text.to_lowercase();
-        let kept: String = lower
-            .chars()
-            .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '&' | '.' | '#') { c } else { ' ' })
-            .collect();
+        let kept: String =
+            lower
+                .chars()
+                .map(|c| {
+                    if c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '&' | '.' | '#') {
+                        c
+                    } else {
+                        ' '
+                    }
+                })
+                .collect();
         let words: Vec<&str> =
             kept.split(' ').map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
         Question { words: format!(" {} ", words.join(" ")), original: text.trim().to_owned(), now }
@@ -60,7 +75,9 @@ impl Question {
         // As it was asked: `try` is a word, `TRY` is a currency.
         let codes = self.original.split(|c: char| !c.is_ascii_alphabetic());
         codes
-            .filter(|code| (3..=5).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_uppercase()))
+            .filter(|code| {
+                (3..=5).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_uppercase())
+            })
             .filter(|code| !matches!(*code, "AWS" | "IBM" | "ACH" | "API" | "VAT" | "IRS" | "LLC" | "INV"))
             .find_map(|code| quad_statements::Currency::parse(code).ok())
     }
@@ -110,7 +127,11 @@ macro_rules! intent {
 
 /// Everything that can be answered. The narrow ones stand before the wide ones.
 pub(crate) static INTENTS: [Intent; 35] = [
-    intent!("invoice_status", |q| q.has(&["invoice"]) && plans::invoice_number(q).is_some(), plans::invoice_status),
+    intent!(
+        "invoice_status",
+        |q| q.has(&["invoice"]) && plans::invoice_number(q).is_some(),
+        plans::invoice_status
+    ),
     intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && late(q), plans::overdue_invoices),
     intent!("list_invoices", |q| q.has(&["invoices"]), plans::list_invoices),
     intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), plans::subscriptions),
@@ -119,7 +140,16 @@ pub(crate) static INTENTS: [Intent; 35] = [
     intent!(
         "pending_recommendations",
         |q| q.has(&["pending", "waiting", "awaiting", "open"])
-            && q.has(&["recommendation", "recommendations", "proposal", "proposals", "approval", "approvals", "payment intents", "intents"]),
+            && q.has(&[
+                "recommendation",
+                "recommendations",
+                "proposal",
+                "proposals",
+                "approval",
+                "approvals",
+                "payment intents",
+                "intents"
+            ]),
         plans::pending
     ),
     intent!(
@@ -129,36 +159,140 @@ pub(crate) static INTENTS: [Intent; 35] = [
     ),
     intent!("overdue_receivables", |q| late(q) && receivable(q), owed::overdue_receivables),
     intent!("overdue_payables", late, owed::overdue_payables),
-    intent!("owed_by_party", |q| q.has(&["owe me", "owe us", "owes me", "owes us"]) || (q.has(&["owe", "owes"]) && q.has(&["does"])), owed::owed_by_party),
+    intent!(
+        "owed_by_party",
+        |q| q.has(&["owe me", "owe us", "owes me", "owes us"])
+            || (q.has(&["owe", "owes"]) && q.has(&["does"])),
+        owed::owed_by_party
+    ),
     intent!("ar_total", receivable, owed::receivables),
     intent!("largest_payable", |q| q.has(LARGEST) && q.has(BILLS), owed::largest_payable),
-    intent!("next_payable", |q| q.has(&["next bill", "next payment", "next payable", "next obligation"]), owed::next_payable),
-    intent!("bills_due", |q| q.has(BILLS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]), owed::bills_due),
-    intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]) , owed::owed_to_party),
-    intent!("ap_total", |q| q.has(&["accounts payable", "payable", "payables", "ap", "outstanding bills", "unpaid bills"]), owed::payables),
-    intent!("spending_change", |q| q.has(&["change", "changed", "increase", "increased", "decrease", "decreased", "higher", "lower", "rise", "drop"]) && q.has(SPENDING), flow::spending_change),
-    intent!("spending_by_category", |q| q.has(&["by category", "per category", "each category", "categories"]), flow::by_category),
-    intent!("top_counterparties", |q| q.has(&["top", "biggest", "largest", "most"]) && q.has(&["vendor", "vendors", "supplier", "suppliers", "merchant", "merchants", "customer", "customers", "counterparty", "counterparties", "payees"]), flow::top),
-    intent!("trailing_average", |q| q.has(AVERAGE) && q.has(&["month", "monthly", "months"]), flow::trailing_average),
+    intent!(
+        "next_payable",
+        |q| q.has(&["next bill", "next payment", "next payable", "next obligation"]),
+        owed::next_payable
+    ),
+    intent!(
+        "bills_due",
+        |q| q.has(BILLS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]),
+        owed::bills_due
+    ),
+    intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]), owed::owed_to_party),
+    intent!(
+        "ap_total",
+        |q| q.has(&["accounts payable", "payable", "payables", "ap", "outstanding bills", "unpaid bills"]),
+        owed::payables
+    ),
+    intent!(
+        "spending_change",
+        |q| q.has(&[
+            "change",
+            "changed",
+            "increase",
+            "increased",
+            "decrease",
+            "decreased",
+            "higher",
+            "lower",
+            "rise",
+            "drop"
+        ]) && q.has(SPENDING),
+        flow::spending_change
+    ),
+    intent!(
+        "spending_by_category",
+        |q| q.has(&["by category", "per category", "each category", "categories"]),
+        flow::by_category
+    ),
+    intent!(
+        "top_counterparties",
+        |q| q.has(&["top", "biggest", "largest", "most"])
+            && q.has(&[
+                "vendor",
+                "vendors",
+                "supplier",
+                "suppliers",
+                "merchant",
+                "merchants",
+                "customer",
+                "customers",
+                "counterparty",
+                "counterparties",
+                "payees"
+            ]),
+        flow::top
+    ),
+    intent!(
+        "trailing_average",
+        |q| q.has(AVERAGE) && q.has(&["month", "monthly", "months"]),
+        flow::trailing_average
+    ),
     intent!("average_transaction", |q| q.has(AVERAGE), flow::average),
     intent!("largest_transaction", |q| q.has(LARGEST), flow::largest),
-    intent!("cash_flow_summary", |q| q.has(&["cash flow", "cashflow", "net", "profit", "burn"]), flow::summary),
-    intent!("count_transactions", |q| q.has(&["how many", "number of", "count"]) && q.has(&["transactions", "payments", "transfers"]), flow::count),
-    intent!("count_accounts", |q| q.has(&["how many", "number of", "count"]) && q.has(&["accounts"]), holdings::count),
-    intent!("count_counterparties", |q| q.has(&["how many", "number of", "count"]) && q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]), parties::count),
+    intent!(
+        "cash_flow_summary",
+        |q| q.has(&["cash flow", "cashflow", "net", "profit", "burn"]),
+        flow::summary
+    ),
+    intent!(
+        "count_transactions",
+        |q| q.has(&["how many", "number of", "count"]) && q.has(&["transactions", "payments", "transfers"]),
+        flow::count
+    ),
+    intent!(
+        "count_accounts",
+        |q| q.has(&["how many", "number of", "count"]) && q.has(&["accounts"]),
+        holdings::count
+    ),
+    intent!(
+        "count_counterparties",
+        |q| q.has(&["how many", "number of", "count"])
+            && q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
+        parties::count
+    ),
     intent!("account_balance", |q| q.has(&["balance", "balances"]), holdings::balance),
-    intent!("total_cash", |q| q.has(&["cash", "money", "funds"]) && q.has(&["have", "total", "available", "left", "hold"]), holdings::cash),
+    intent!(
+        "total_cash",
+        |q| q.has(&["cash", "money", "funds"]) && q.has(&["have", "total", "available", "left", "hold"]),
+        holdings::cash
+    ),
     intent!("list_accounts", |q| q.has(&["accounts"]), holdings::list),
-    intent!("received_from_party", |q| q.has(&["receive", "received", "get from", "got from", "earn from", "income from", "paid me", "paid us"]), flow::received),
-    intent!("income_total", |q| q.has(&["income", "revenue", "inflow", "inflows", "earn", "earned", "earnings"]), flow::income),
+    intent!(
+        "received_from_party",
+        |q| q.has(&[
+            "receive",
+            "received",
+            "get from",
+            "got from",
+            "earn from",
+            "income from",
+            "paid me",
+            "paid us"
+        ]),
+        flow::received
+    ),
+    intent!(
+        "income_total",
+        |q| q.has(&["income", "revenue", "inflow", "inflows", "earn", "earned", "earnings"]),
+        flow::income
+    ),
     intent!("spend_with_party", |q| q.has(SPENDING) || q.has(&["pay", "paid"]), flow::spending),
-    intent!("list_transactions", |q| q.has(&["transactions", "payments", "activity", "movements"]), flow::list),
-    intent!("list_counterparties", |q| q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]), parties::list),
+    intent!(
+        "list_transactions",
+        |q| q.has(&["transactions", "payments", "activity", "movements"]),
+        flow::list
+    ),
+    intent!(
+        "list_counterparties",
+        |q| q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
+        parties::list
+    ),
 ];
 
 const LARGEST: &[&str] = &["largest", "biggest", "highest", "greatest"];
 const AVERAGE: &[&str] = &["average", "mean", "avg", "typical"];
-const SPENDING: &[&str] = &["spend", "spent", "spending", "expense", "expenses", "outflow", "outflows", "cost", "costs"];
+const SPENDING: &[&str] =
+    &["spend", "spent", "spending", "expense", "expenses", "outflow", "outflows", "cost", "costs"];
 const BILLS: &[&str] = &["bill", "bills", "obligation", "obligations", "payable", "payables", "dues"];
 
 fn late(question: &Question) -> bool {
@@ -171,12 +305,35 @@ fn receivable(question: &Question) -> bool {
 
 /// Words at the beginning of a question that make it an order.
 const ORDERS: &[&str] = &[
-    "pay", "send", "transfer", "wire", "remit", "settle", "execute", "approve", "authorize", "release", "move", "buy",
-    "withdraw", "deposit", "cancel", "refund",
+    "pay",
+    "send",
+    "transfer",
+    "wire",
+    "remit",
+    "settle",
+    "execute",
+    "approve",
+    "authorize",
+    "release",
+    "move",
+    "buy",
+    "withdraw",
+    "deposit",
+    "cancel",
+    "refund",
 ];
 
 /// Words that ask for the rules to be set aside.
-const OVERRIDES: &[&str] = &["override", "bypass", "ignore the policy", "ignore policy", "ignore all", "skip approval", "without approval", "disable policy"];
+const OVERRIDES: &[&str] = &[
+    "override",
+    "bypass",
+    "ignore the policy",
+    "ignore policy",
+    "ignore all",
+    "skip approval",
+    "without approval",
+    "disable policy",
+];
 
 /// Answers a question.
 pub(crate) fn ask(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
@@ -201,9 +358,14 @@ pub(crate) fn ask(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -
 }
 
 fn route(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
-    let mut words = question.words.split_whitespace().skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
+    let mut words = question
+        .words
+        .split_whitespace()
+        .skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
     if words.next().is_some_and(|first| ORDERS.contains(&first)) {
-        return Ok(Answer::none("That asks for something to be done. Questions are answered here; nothing is paid, sent or approved."));
+        return Ok(Answer::none(
+            "That asks for something to be done. Questions are answered here; nothing is paid, sent or approved.",
+        ));
     }
     if question.has(OVERRIDES) {
         return Ok(Answer::none("The policy is not set aside here."));

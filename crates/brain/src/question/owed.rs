@@ -33,7 +33,11 @@ fn of_direction(rows: Vec<Obligation>, direction: ObligationDirection) -> Vec<Ob
 }
 
 /// Open sums of one direction, each currency by itself.
-fn open_sums(sql: &mut dyn Sql, subject: (Subject, &str), direction: ObligationDirection) -> Result<Vec<(i64, String)>> {
+fn open_sums(
+    sql: &mut dyn Sql,
+    subject: (Subject, &str),
+    direction: ObligationDirection,
+) -> Result<Vec<(i64, String)>> {
     let totals = total::of(sql, subject.0, subject.1, total::OPEN)?;
     let wanted = totals.into_iter().filter(|total| total.direction == direction.as_str());
     Ok(wanted.map(|total| (total.count, spoken(total.amount, total.currency))).collect())
@@ -79,7 +83,12 @@ pub(super) fn owed_by_party(sql: &mut dyn Sql, question: &Question) -> Result<An
     }
 }
 
-fn with_party(sql: &mut dyn Sql, party: &Counterparty, direction: ObligationDirection, verb: &str) -> Result<Answer> {
+fn with_party(
+    sql: &mut dyn Sql,
+    party: &Counterparty,
+    direction: ObligationDirection,
+    verb: &str,
+) -> Result<Answer> {
     let sums = open_sums(sql, (Subject::Counterparty, party.id.as_str()), direction)?;
     let amounts: Vec<&str> = sums.iter().map(|(_, amount)| amount.as_str()).collect();
     let mut answer = Answer::new(if amounts.is_empty() {
@@ -103,11 +112,18 @@ pub(super) fn overdue_receivables(sql: &mut dyn Sql, question: &Question) -> Res
     overdue(sql, question, ObligationDirection::Receivable, "to be received")
 }
 
-fn overdue(sql: &mut dyn Sql, question: &Question, direction: ObligationDirection, verb: &str) -> Result<Answer> {
+fn overdue(
+    sql: &mut dyn Sql,
+    question: &Question,
+    direction: ObligationDirection,
+    verb: &str,
+) -> Result<Answer> {
     let today = civil::day_start(question.now).plus_ms(-1);
     let rows = obligation::open(sql, None, None, Some(today), limits::OBLIGATIONS_SUMMED)?;
     if rows.len() == limits::OBLIGATIONS_SUMMED {
-        return Ok(Answer::none("More is overdue than one answer adds up; list it with ledger.obligations.list."));
+        return Ok(Answer::none(
+            "More is overdue than one answer adds up; list it with ledger.obligations.list.",
+        ));
     }
     let rows = of_direction(rows, direction);
     let mut answer = Answer::new(if rows.is_empty() {
@@ -136,7 +152,9 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     let until = civil::day_start(question.now).plus_ms((days + 1) * civil::DAY_MS - 1);
     let rows = obligation::open(sql, None, None, Some(until), limits::OBLIGATIONS_SUMMED)?;
     if rows.len() == limits::OBLIGATIONS_SUMMED {
-        return Ok(Answer::none("More is due than one answer adds up; list it with ledger.obligations.list."));
+        return Ok(Answer::none(
+            "More is due than one answer adds up; list it with ledger.obligations.list.",
+        ));
     }
     let rows = of_direction(rows, ObligationDirection::Payable);
     if rows.is_empty() {
@@ -155,11 +173,8 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     }
     parts.sort();
     let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    let mut answer = Answer::new(format!(
-        "{} is due in the next {days} days. {}.",
-        summed(&rows)?,
-        parts.join("; ")
-    ));
+    let mut answer =
+        Answer::new(format!("{} is due in the next {days} days. {}.", summed(&rows)?, parts.join("; ")));
     cite_all(sql, &mut answer, &rows)?;
     Ok(answer)
 }
@@ -167,7 +182,8 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
 /// The number before `days`; a week unless said.
 fn days(question: &Question) -> i64 {
     let parts: Vec<&str> = question.words.split_whitespace().collect();
-    let named = parts.windows(2).find(|pair| pair[1].starts_with("day")).and_then(|pair| pair[0].parse().ok());
+    let named =
+        parts.windows(2).find(|pair| pair[1].starts_with("day")).and_then(|pair| pair[0].parse().ok());
     named.filter(|days| (1..=366).contains(days)).unwrap_or(7)
 }
 
@@ -180,7 +196,8 @@ pub(super) fn next_payable(sql: &mut dyn Sql, question: &Question) -> Result<Ans
 /// The largest thing that has to be paid.
 pub(super) fn largest_payable(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     first(sql, None, "The largest is", |rows| {
-        rows.into_iter().max_by(|one, other| one.amount_due.cmp(&other.amount_due).then_with(|| other.id.cmp(&one.id)))
+        rows.into_iter()
+            .max_by(|one, other| one.amount_due.cmp(&other.amount_due).then_with(|| other.id.cmp(&one.id)))
     })
 }
 

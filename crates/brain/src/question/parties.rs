@@ -39,7 +39,10 @@ pub(super) fn count(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let kind = kind(question);
     let (rows, more) = counterparty::page(sql, None, kind, None, limits::ITEMS_MAX)?;
     if more.is_some() {
-        return Ok(Answer::none(format!("There are more than {}; list them with ledger.counterparties.list.", limits::ITEMS_MAX)));
+        return Ok(Answer::none(format!(
+            "There are more than {}; list them with ledger.counterparties.list.",
+            limits::ITEMS_MAX
+        )));
     }
     let mut answer = Answer::new(format!("There are {} of type {}.", rows.len(), named(kind)));
     cite(&mut answer, &rows);

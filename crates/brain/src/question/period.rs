@@ -93,7 +93,9 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
             ("this" | "current", "month") => return Some(Period::month(this)),
             ("last" | "previous" | "prior", "month") => return Some(Period::month(this.plus(-1))),
             ("this" | "current", "quarter") => return Some(Period::quarter(this.quarter())),
-            ("last" | "previous" | "prior", "quarter") => return Some(Period::quarter(this.plus(-3).quarter())),
+            ("last" | "previous" | "prior", "quarter") => {
+                return Some(Period::quarter(this.plus(-3).quarter()));
+            }
             ("this" | "current", "year") => return Some(Period::year(this.year)),
             ("last" | "previous" | "prior", "year") => return Some(Period::year(this.year - 1)),
             ("last" | "past" | "trailing", count) if after.starts_with("month") => {

@@ -19,13 +19,16 @@ use crate::{civil, limits, noun, policy};
 /// The word after `invoice` that looks like a number.
 pub(super) fn invoice_number(question: &Question) -> Option<String> {
     let words: Vec<&str> = question.original.split_whitespace().collect();
-    let at = words.iter().position(|word| word.to_lowercase().trim_matches(|c: char| !c.is_alphanumeric()) == "invoice")?;
+    let at = words
+        .iter()
+        .position(|word| word.to_lowercase().trim_matches(|c: char| !c.is_alphanumeric()) == "invoice")?;
     let trimmed = words.iter().skip(at + 1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     trimmed.into_iter().find(|word| word.bytes().any(|byte| byte.is_ascii_digit())).map(str::to_owned)
 }
 
 fn line(invoice: &Invoice) -> Result<String> {
-    let (due, open) = (spoken(invoice.amount_due, invoice.currency), spoken(invoice.outstanding()?, invoice.currency));
+    let (due, open) =
+        (spoken(invoice.amount_due, invoice.currency), spoken(invoice.outstanding()?, invoice.currency));
     Ok(format!("Invoice {} of {due}: {}, outstanding {open}", invoice.invoice_number, invoice.status))
 }
 
@@ -48,7 +51,8 @@ pub(super) fn invoice_status(sql: &mut dyn Sql, question: &Question) -> Result<A
         let paid = spoken(invoice.amount_paid, invoice.currency);
         answer.text.push_str(&format!("{}. It is {how} ({paid} paid). ", line(invoice)?));
         answer.cite(invoice, line(invoice)?);
-        let few = &invoice.linked_transaction_ids[..invoice.linked_transaction_ids.len().min(limits::CITATIONS)];
+        let few =
+            &invoice.linked_transaction_ids[..invoice.linked_transaction_ids.len().min(limits::CITATIONS)];
         for row in noun::find_many::<Transaction>(sql, few)? {
             answer.cite(&row, excerpt(&row));
         }
@@ -64,7 +68,8 @@ pub(super) fn overdue_invoices(sql: &mut dyn Sql, question: &Question) -> Result
         return Ok(Answer::none("There are more invoices than one answer looks at."));
     }
     let late = |invoice: &Invoice| {
-        let settled = matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
+        let settled =
+            matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
         invoice.status == InvoiceStatus::Overdue
             || (!settled && invoice.due_date.is_some_and(|due| due < civil::day_start(question.now)))
     };
@@ -112,7 +117,8 @@ fn monthly(row: &Obligation) -> Option<Amount> {
 
 /// What recurs, and what it costs a month.
 pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
-    let filter = obligation::Filter { kind: Some(ObligationType::Subscription), ..obligation::Filter::default() };
+    let filter =
+        obligation::Filter { kind: Some(ObligationType::Subscription), ..obligation::Filter::default() };
     let (rows, more) = filter.page(sql, None, limits::OBLIGATIONS_SUMMED)?;
     if more.is_some() {
         return Ok(Answer::none("There are more subscriptions than one answer adds up."));
@@ -160,7 +166,10 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
     let filter = obligation::Filter {
         kind: Some(ObligationType::Payroll),
         due_after: period.as_ref().and_then(|period| period.months.first()).map(|month| month.start()),
-        due_before: period.as_ref().and_then(|period| period.months.last()).map(|month| month.plus(1).start().plus_ms(-1)),
+        due_before: period
+            .as_ref()
+            .and_then(|period| period.months.last())
+            .map(|month| month.plus(1).start().plus_ms(-1)),
         ..obligation::Filter::default()
     };
     let (rows, more) = filter.page(sql, None, limits::OBLIGATIONS_SUMMED)?;
@@ -180,7 +189,8 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
         format!("Payroll {when}: {} in {} obligations.", totals.join(" and "), rows.len())
     });
     for row in &rows {
-        answer.cite(row, format!("{} due {}", spoken(row.amount_due, row.currency), civil::date(row.due_date)));
+        answer
+            .cite(row, format!("{} due {}", spoken(row.amount_due, row.currency), civil::date(row.due_date)));
     }
     Ok(answer)
 }
@@ -189,7 +199,9 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
 pub(super) fn pending(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let mut answer = Answer::default();
     let mut lines = Vec::new();
-    for status in [IntentStatus::Proposed, IntentStatus::PendingApproval, IntentStatus::AwaitingSecondApproval] {
+    for status in
+        [IntentStatus::Proposed, IntentStatus::PendingApproval, IntentStatus::AwaitingSecondApproval]
+    {
         for row in payment_intent::of_status(sql, status, limits::CITATIONS)? {
             let line = format!("{} {} ({status})", spoken(row.amount, row.currency), row.action_type);
             answer.cite(&row, line.as_str());
@@ -209,7 +221,8 @@ pub(super) fn policy(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let Some(active) = policy::active(sql)? else {
         return Ok(Answer::new("No policy is active, so nothing is allowed without a person."));
     };
-    let rules = active.content.get("rules").and_then(|rules| rules.as_array()).map_or(&[] as &[_], Vec::as_slice);
+    let rules =
+        active.content.get("rules").and_then(|rules| rules.as_array()).map_or(&[] as &[_], Vec::as_slice);
     let auto: Vec<&str> = rules
         .iter()
         .filter(|rule| rule["execute"] == "auto")
@@ -218,7 +231,12 @@ pub(super) fn policy(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let text = if auto.is_empty() {
         format!("The policy {} (version {}) allows nothing by itself.", active.id, active.version)
     } else {
-        format!("By the policy {} (version {}), these rules allow by themselves: {}.", active.id, active.version, auto.join(", "))
+        format!(
+            "By the policy {} (version {}), these rules allow by themselves: {}.",
+            active.id,
+            active.version,
+            auto.join(", ")
+        )
     };
     let mut answer = Answer::new(text.clone());
     answer.cite(&active, text);

@@ -31,7 +31,10 @@ pub(super) fn tools() -> Vec<Tool> {
         "Resolve references",
         "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
         input(
-            &[("refs", json!({"type": "array", "minItems": 1, "maxItems": limits::REFERENCES, "items": reference}))],
+            &[(
+                "refs",
+                json!({"type": "array", "minItems": 1, "maxItems": limits::REFERENCES, "items": reference}),
+            )],
             &["refs"],
         ),
         EXECUTION_READ,
@@ -70,7 +73,10 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, basis: &mut Basis) ->
     basis.tags.insert(tags::row(kind, reference));
     let found: Option<(String, String)> = match kind {
         Account::KIND => noun::find::<Account>(sql, reference)?.map(|row| {
-            (format!("{}, {}", row.name, spoken(row.current_balance.0, row.currency)), Account::uri(reference))
+            (
+                format!("{}, {}", row.name, spoken(row.current_balance.0, row.currency)),
+                Account::uri(reference),
+            )
         }),
         Counterparty::KIND => noun::find::<Counterparty>(sql, reference)?
             .map(|row| (format!("{}, {}", row.title(), row.kind), Counterparty::uri(reference))),

@@ -29,7 +29,10 @@ pub(super) fn tools() -> Vec<Tool> {
                     ("payload", string("The document")),
                     ("encoding", word(&["utf-8", "base64"], "How the payload is written; utf-8 unless said")),
                     ("mime_type", string("Its media type; application/json unless said")),
-                    ("source_ref", json!({"type": "object", "description": "Where it comes from; account_id names the account of a statement"})),
+                    (
+                        "source_ref",
+                        json!({"type": "object", "description": "Where it comes from; account_id names the account of a statement"}),
+                    ),
                 ],
                 &["payload"],
             ),
@@ -137,8 +140,11 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
         return Err(invalid("payload", "must not be empty"));
     }
     if bytes.len() > limits::CONTRIBUTION_BYTES {
-        return Err(refusal::limit("raw_artifact_too_large", "The payload is larger than can be contributed")
-            .fact("limit_bytes", limits::CONTRIBUTION_BYTES));
+        return Err(refusal::limit(
+            "raw_artifact_too_large",
+            "The payload is larger than can be contributed",
+        )
+        .fact("limit_bytes", limits::CONTRIBUTION_BYTES));
     }
     Ok(bytes)
 }

@@ -4,7 +4,9 @@ use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
 use super::Draft;
-use super::draft::{Names, Section, account_link, counterparty_link, list_transactions, obligation_line, plain};
+use super::draft::{
+    Names, Section, account_link, counterparty_link, list_transactions, obligation_line, plain,
+};
 use crate::account::{Account, AccountStatus};
 use crate::money::spoken;
 use crate::obligation::Obligation;
@@ -45,11 +47,16 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Optio
             let before = spoken(opening, account.currency);
             draft.say(
                 Section::OpenQuestions,
-                format!("{before} of the balance come from before the first transaction that is known — {me}"),
+                format!(
+                    "{before} of the balance come from before the first transaction that is known — {me}"
+                ),
             );
         }
     } else {
-        draft.say(Section::OpenQuestions, format!("No balance of the bank is known; the balance is the sum of the transactions — {me}"));
+        draft.say(
+            Section::OpenQuestions,
+            format!("No balance of the bank is known; the balance is the sum of the transactions — {me}"),
+        );
     }
     let rows = Filter { account_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, LOOKED_AT)?;
     let listed = &rows[..rows.len().min(LISTED)];
@@ -62,7 +69,10 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Optio
     }
     let names = Names::of(sql, &mut draft, seen.iter().copied())?;
     for counterparty in names.all() {
-        draft.say(Section::LinkedEntities, format!("{} — {}", counterparty.kind, counterparty_link(counterparty)));
+        draft.say(
+            Section::LinkedEntities,
+            format!("{} — {}", counterparty.kind, counterparty_link(counterparty)),
+        );
     }
     if account.unreconciled_count > 0 {
         draft.say(

@@ -20,7 +20,10 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, agent: Option<&AgentSummary>) -
     draft.basis.tags.insert(tags::row("agent", id));
     match agent {
         Some(agent) => {
-            draft.see_figure("registration", format!("{} {} {}", agent.kind, agent.state, agent.scopes.join(" ")));
+            draft.see_figure(
+                "registration",
+                format!("{} {} {}", agent.kind, agent.state, agent.scopes.join(" ")),
+            );
             let day = civil::date(agent.registered_at);
             draft.say(Section::CurrentTruth, format!("{}, {}, registered on {day}", agent.kind, agent.state));
             draft.say(Section::CurrentTruth, format!("Scopes: {}", plain(&agent.scopes.join(", "))));
@@ -33,7 +36,10 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, agent: Option<&AgentSummary>) -
     draft.see_figure("contributions", contributor.count);
     draft.say(Section::CurrentTruth, format!("{} contributions of evidence", contributor.count));
     if contributor.count > 0 && contributor.is_held() {
-        draft.say(Section::RiskNotes, "What it contributes is held back until somebody releases it or it has made more");
+        draft.say(
+            Section::RiskNotes,
+            "What it contributes is held back until somebody releases it or it has made more",
+        );
     }
     for intent in &intents {
         draft.see(intent);

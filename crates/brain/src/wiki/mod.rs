@@ -204,7 +204,8 @@ mod tests {
             Some(Wanted::Page(name)) => assert_eq!(name.slug(), slug, "{text}"),
             other => panic!("{text}: {other:?}"),
         };
-        for text in ["2025-09", "/monthly-summaries/2025-09", "brain://wiki/pages/monthly-summaries/2025-09"] {
+        for text in ["2025-09", "/monthly-summaries/2025-09", "brain://wiki/pages/monthly-summaries/2025-09"]
+        {
             check(text, "monthly-summaries/2025-09");
         }
         check("acct_8231", "accounts/acct_8231");

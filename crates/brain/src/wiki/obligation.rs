@@ -44,7 +44,10 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Optio
         draft.say(Section::RiskNotes, format!("Overdue since {} — {me}", civil::date(row.due_date)));
     }
     if row.standing.provenance.is_assertion() {
-        draft.say(Section::OpenQuestions, format!("Only asserted ({}), not corroborated — {me}", row.standing.provenance));
+        draft.say(
+            Section::OpenQuestions,
+            format!("Only asserted ({}), not corroborated — {me}", row.standing.provenance),
+        );
     }
     Ok(Some(draft))
 }

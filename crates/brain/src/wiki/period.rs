@@ -7,12 +7,12 @@ use quad_statements::{Amount, Currency};
 use quad_store::Sql;
 
 use super::Draft;
-use super::draft::{Names, Section, list_transactions, obligation_line};
 use super::PageName;
+use super::draft::{Names, Section, list_transactions, obligation_line};
 use crate::civil::Month;
 use crate::money::{self, spoken};
-use crate::transaction::{Filter, Transaction};
 use crate::total::{self, Subject, Total};
+use crate::transaction::{Filter, Transaction};
 use crate::{noun, obligation, peak, tags};
 
 const TOP: usize = 5;
@@ -192,7 +192,7 @@ fn say_flows(
         );
         let page = super::draft::link(&other_page.slug(), &other_page.uri());
         draft.say(Section::CurrentTruth, format!("Net: {} — see {page}", spoken(net, *currency)));
-        draft.say(Section::CurrentTruth, format!("{} transactions in {currency}", flow.count));
+        draft.say(Section::CurrentTruth, format!("{} transactions in {currency} — see {page}", flow.count));
         for (direction, top) in top_of {
             for (id, amount) in top {
                 draft.see_figure(format!("{direction}:{currency}:{id}"), amount);

@@ -23,7 +23,10 @@ pub(super) fn active(sql: &mut dyn Sql) -> Result<Draft> {
     Ok(match found {
         Some(policy) => fill(draft, &policy),
         None => {
-            draft.say(Section::CurrentTruth, "No policy is active: nothing is allowed without a person's approval");
+            draft.say(
+                Section::CurrentTruth,
+                "No policy is active: nothing is allowed without a person's approval",
+            );
             draft
         }
     })
@@ -32,7 +35,10 @@ pub(super) fn active(sql: &mut dyn Sql) -> Result<Draft> {
 fn fill(mut draft: Draft, policy: &Policy) -> Draft {
     draft.see(policy);
     draft.say(Section::CurrentTruth, format!("{}, version {}, {}", policy.id, policy.version, policy.state));
-    draft.say(Section::CurrentTruth, format!("Quorum: {} of {} signers", policy.quorum_required, policy.signers.len()));
+    draft.say(
+        Section::CurrentTruth,
+        format!("Quorum: {} of {} signers", policy.quorum_required, policy.signers.len()),
+    );
     draft.say(Section::CurrentTruth, format!("Hash of its content: {}", policy.content_hash));
     for signer in policy.signers.iter().take(10) {
         draft.say(Section::LinkedEntities, format!("Signed by {}", plain(signer)));

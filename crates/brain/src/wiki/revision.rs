@@ -98,7 +98,9 @@ pub(crate) fn keep(tx: &mut Tx<'_>, rendered: &Rendered) -> Result<Option<Revisi
     };
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
-        &format!("INSERT INTO brain_page_revision (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"),
+        &format!(
+            "INSERT INTO brain_page_revision (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+        ),
         params![
             tenant.as_str(),
             made.id.as_str(),

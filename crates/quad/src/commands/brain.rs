@@ -39,10 +39,13 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             bar.set_length(bytes.len() as u64);
             let name = name_of(&file);
             let booked =
-                load::load(&app.store, &writer, ACTOR, &name, &bytes, |done| bar.set_position(done as u64)).await?;
+                load::load(&app.store, &writer, ACTOR, &name, &bytes, |done| bar.set_position(done as u64))
+                    .await?;
             bar.finish_and_clear();
             if as_json {
-                outcome::json(&json!({"created": booked.created, "updated": booked.updated, "skipped": booked.skipped}));
+                outcome::json(
+                    &json!({"created": booked.created, "updated": booked.updated, "skipped": booked.skipped}),
+                );
             } else {
                 outcome::line(format_args!(
                     "{} created, {} updated, {} there already",
@@ -59,7 +62,9 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             if as_json {
                 outcome::json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
             } else {
-                outcome::line(format_args!("{agent} is released; {extracted} contributions were read into the ledger"));
+                outcome::line(format_args!(
+                    "{agent} is released; {extracted} contributions were read into the ledger"
+                ));
             }
             Ok(())
         }
@@ -76,7 +81,8 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
 }
 
 fn bytes_of(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
+    std::fs::read(file)
+        .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
 }
 
 fn name_of(file: &Path) -> String {
@@ -185,7 +191,8 @@ async fn exports(app: &App, file: &Path, as_json: bool) -> Result<()> {
         Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(failed)?))
     };
     let written =
-        export::journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed)).await?;
+        export::journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed))
+            .await?;
     out.flush().map_err(failed)?;
     if as_json && !to_stdout {
         outcome::json(&json!({"transactions": written}));
@@ -206,7 +213,16 @@ fn fields(command: BrainAdd) -> (&'static str, Map<String, Value>) {
         BrainAdd::Counterparty { name, counterparty_type, alias, id } => {
             ("counterparty", json!({"id": id, "name": name, "type": counterparty_type, "aliases": alias}))
         }
-        BrainAdd::Obligation { counterparty, amount, currency, due, obligation_type, direction, recurrence, id } => (
+        BrainAdd::Obligation {
+            counterparty,
+            amount,
+            currency,
+            due,
+            obligation_type,
+            direction,
+            recurrence,
+            id,
+        } => (
             "obligation",
             json!({"id": id, "counterparty_id": counterparty, "amount_due": amount, "currency": currency, "due_date": due,
                 "type": obligation_type, "direction": direction, "recurrence": recurrence}),
