@@ -422,4 +422,20 @@ mod tests {
         assert!(router.find_template("amem://types/{type}").is_none());
         assert_eq!(router.templates().count(), 14);
     }
+
+    #[test]
+    fn a_path_in_one_segment_is_the_path() {
+        let mut router = Router::new();
+        router.add(RouteSpec::parse("w://{slug}").unwrap().with("slug", Grammar::Slug), "one").unwrap();
+        router.add(RouteSpec::parse("w://{+slug}").unwrap(), "many").unwrap();
+        for uri in ["w://a/b", "w:///a/b", "w://a%2Fb", "w://%2Fa%2Fb"] {
+            let (address, route) = router.route(uri).unwrap();
+            assert_eq!((address.canonical(), *route), ("w://a/b", "many"), "{uri}");
+            assert_eq!(address.variable("slug"), Some("a/b"));
+        }
+        assert_eq!(*router.route("w://a").unwrap().1, "one");
+        assert!(router.route("w://a%2F%2Fb").is_err());
+        let framed = RouteSpec::parse("w://v{slug}").unwrap().with("slug", Grammar::Slug);
+        assert!(matches!(router.add(framed, "x"), Err(RouteError::UnsuitableGrammar { .. })));
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::cache::{Cache, Key};
 use crate::event::shorten;
 use crate::prompt::{Message, Prompt};
-use crate::scheme::{CompletionQuery, Listed, Subject};
+use crate::scheme::{Asked, CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
 use crate::{
     Address, Basis, Errand, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt,
@@ -235,7 +235,10 @@ impl Resolver {
         event: EventDraft,
     ) -> Result<Answer> {
         match self.try_read(caller, view, uri, &event).await {
-            Err(error) => Err(Box::pin(self.refuse(caller, event, error)).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Address(uri), error);
+                Err(Box::pin(self.refuse(caller, event, error)).await)
+            }
             answer => answer,
         }
     }
@@ -336,7 +339,10 @@ impl Resolver {
         event: EventDraft,
     ) -> Result<ResourcePage> {
         match self.try_list(caller, view, cursor, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Other, error);
+                Err(self.refuse(caller, event, error).await)
+            }
             page => page,
         }
     }
@@ -497,7 +503,10 @@ impl Resolver {
         match self.try_call(caller, view, name, arguments, &event, progress).await {
             // The resource tools have written their own refusal.
             Err(Failed::Recorded(error)) => Err(error),
-            Err(Failed::Unrecorded(error)) => Err(self.refuse(caller, event, error).await),
+            Err(Failed::Unrecorded(error)) => {
+                let error = self.spelt(caller, view, Asked::Tool(name), error);
+                Err(self.refuse(caller, event, error).await)
+            }
             Ok(output) => Ok(output),
         }
     }
@@ -579,7 +588,10 @@ impl Resolver {
     ) -> Result<(&'static Prompt, Vec<Message>)> {
         let event = EventDraft::call(caller, "prompts/get").input("prompt", shorten(name));
         match self.try_prompt(caller, view, name, arguments, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Prompt(name), error);
+                Err(self.refuse(caller, event, error).await)
+            }
             messages => messages,
         }
     }
@@ -597,7 +609,8 @@ impl Resolver {
         for argument in prompt.arguments.iter().filter(|argument| argument.required) {
             if !arguments.get(argument.name).is_some_and(Value::is_string) {
                 return Err(Error::bad_input(format!("The prompt needs the argument {}", argument.name))
-                    .hint(argument.description));
+                    .hint(argument.description)
+                    .fact("missing", argument.name));
             }
         }
         for _ in 0..limits::READ_ATTEMPTS {
@@ -659,6 +672,35 @@ impl Resolver {
                 "The credential was withdrawn or changed",
             )),
             Err(NotRecorded::Failed(error)) => Err(error),
+        }
+    }
+
+    /// A refusal in the words of the scheme that it is about: the one whose address, tool or prompt was asked for, or the only
+    /// one of the endpoint.
+    fn spelt(&self, caller: &Principal, view: View, asked: Asked<'_>, error: Error) -> Error {
+        if error.kind() == Kind::Credential || !error.is_owed() {
+            return error;
+        }
+        let named = |name: &str| self.schemes.iter().position(|mounted| mounted.scheme.name() == name);
+        let about = match (asked, view) {
+            (Asked::Address(uri), _) => uri.split_once("://").and_then(|(scheme, _)| named(scheme)),
+            (Asked::Tool(name), _) => match self.tools.get(name) {
+                Some(Place::Of { scheme, .. }) => Some(*scheme),
+                _ => None,
+            },
+            (Asked::Prompt(name), _) => self
+                .schemes
+                .iter()
+                .position(|mounted| mounted.scheme.prompts().iter().any(|prompt| prompt.name == name)),
+            (Asked::Other, _) => None,
+        };
+        let only = match view {
+            View::Only(scheme) => Some(scheme),
+            View::All => None,
+        };
+        match about.or(only) {
+            Some(scheme) => self.schemes[scheme].scheme.refused(caller, asked, error),
+            None => error,
         }
     }
 

@@ -124,6 +124,19 @@ pub enum Subject<'a> {
     Prompt(&'a str),
 }
 
+/// What a refused call had asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// An address.
+    Address(&'a str),
+    /// A tool, by name.
+    Tool(&'a str),
+    /// A prompt, by name.
+    Prompt(&'a str),
+    /// A list or a completion.
+    Other,
+}
+
 /// The provider of one address space.
 ///
 /// Everything here is called with a proven caller whose scopes have been checked against the declared [`Need`]. What a
@@ -153,6 +166,13 @@ pub trait Scheme: Send + Sync {
     fn facts(&self, caller: &Principal, address: &Address) -> String {
         let _ = (caller, address);
         String::new()
+    }
+
+    /// A refusal as the clients of this scheme know it: with the codes and fields that its own contract documents. What the
+    /// shared path has found wrong comes through here too. The kind must stay, since it decides statuses and numbers.
+    fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+        let _ = (caller, asked);
+        error
     }
 
     /// Reads one address. `route` is the index into [`Scheme::routes`].

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use quad_amem::Amem;
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
+use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
@@ -13,8 +14,13 @@ use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] =
-    &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT, quad_trail::COMPONENT];
+const COMPONENTS: &[Component] = &[
+    quad_gate::COMPONENT,
+    quad_amem::COMPONENT,
+    quad_bkend::COMPONENT,
+    quad_brain::COMPONENT,
+    quad_trail::COMPONENT,
+];
 
 /// Everything that a command needs.
 pub struct App {
@@ -73,6 +79,7 @@ fn registry(store: &Store, gate: &Gate) -> Result<Arc<Resolver>> {
     let schemes: Vec<Arc<dyn Scheme>> = vec![
         Arc::new(Amem::new(store.clone()).with_citations(links.clone())),
         Arc::new(Bkend::new(store.clone(), tokens)),
+        Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
         Arc::new(Audit::new(store.clone())),
         links.clone(),
     ];
@@ -100,6 +107,25 @@ impl TokenDirectory for Tokens {
         Box::pin(async move {
             let (tokens, basis) = self.0.tokens_and_basis(tenant).await?;
             Ok((tokens.iter().map(summary).collect(), basis))
+        })
+    }
+}
+
+/// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
+pub struct Agents(pub Gate);
+
+impl AgentDirectory for Agents {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
+        Box::pin(async move {
+            let (agents, basis) = self.0.agents_and_basis(tenant).await?;
+            let summary = |agent: &quad_gate::AgentRecord| AgentSummary {
+                subject: agent.subject.clone(),
+                kind: agent.kind.as_str().to_owned(),
+                state: agent.state.as_str().to_owned(),
+                scopes: agent.scopes.iter().map(str::to_owned).collect(),
+                registered_at: agent.created_at,
+            };
+            Ok((agents.iter().map(summary).collect(), basis))
         })
     }
 }

@@ -4,6 +4,7 @@ mod agent;
 mod audit;
 mod backup;
 mod bkend;
+mod brain;
 mod call;
 mod client_config;
 mod completions;
@@ -61,6 +62,7 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
+        Command::Brain { command } => brain::run(&App::open(config).await?, command, json).await,
         Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
         Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,

@@ -79,9 +79,14 @@ impl Place {
         self.run(&["tenant", "add", name]);
     }
 
-    /// Loads a file of JSON lines into a tenant.
+    /// Loads a file of JSON lines into a tenant's backend.
     pub fn load(&self, tenant: &str, file: &Path) {
-        self.run(&["bkend", "load", file.to_str().unwrap(), "--tenant", tenant]);
+        self.load_into("bkend", tenant, file);
+    }
+
+    /// Loads a file of JSON lines into what a scheme holds of a tenant.
+    pub fn load_into(&self, scheme: &str, tenant: &str, file: &Path) {
+        self.run(&[scheme, "load", file.to_str().unwrap(), "--tenant", tenant]);
     }
 
     /// A token of an agent with these scopes.
