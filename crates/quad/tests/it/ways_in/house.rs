@@ -70,7 +70,10 @@ impl Ids {
             true => path.replace("{id}", self.get(MEMORY)),
             false => path.to_owned(),
         };
-        let uri = self.0.iter().fold(path, |uri, (name, id)| uri.replace(&format!("{{{name}}}"), id));
+        let filled = |uri: String, (name, id): (&&str, &String)| {
+            uri.replace(&format!("{{{name}}}"), id).replace(&format!("{{+{name}}}"), id)
+        };
+        let uri = self.0.iter().fold(path, filled);
         assert!(!uri.contains('{'), "{template} has a variable that the house does not know");
         uri
     }
@@ -117,6 +120,7 @@ impl House {
             std::fs::write(&more, (0..BULK).map(bulk).collect::<String>()).unwrap();
             place.load(tenant, &more);
         }
+        place.load_into("brain", VICTIM, &transcripts::folder().join("money.jsonl"));
         let old = place.token(VICTIM, "old", "*:*");
         place.run(&["key", "rotate"]);
         let owner = place.token(VICTIM, "owner", "*:*");
@@ -146,6 +150,14 @@ impl House {
             ("environmentId", "env_dev001".to_owned()),
             ("tableId", "tbl_users".to_owned()),
             ("recordId", "rec_abc123".to_owned()),
+            ("account_id", "acct_8231".to_owned()),
+            ("transaction_id", "tx_4127".to_owned()),
+            ("payment_intent_id", "pi_a1b2c3".to_owned()),
+            ("raw_artifact_id", "raw_cited".to_owned()),
+            ("obligation_id", "obl_1".to_owned()),
+            ("counterparty_id", "cp_aws".to_owned()),
+            ("invoice_id", "inv_1".to_owned()),
+            ("slug", "accounts%2Facct_8231".to_owned()),
             ("accessTokenId", text(&tokens["items"][0]["id"])),
             ("id", text(&events["events"][0]["id"])),
             (MEMORY, REMEMBERED[0].to_owned()),
