@@ -47,6 +47,7 @@ mod reading;
 mod refusal;
 mod resume;
 mod routes;
+pub mod search;
 mod session;
 mod sitting;
 mod stats;

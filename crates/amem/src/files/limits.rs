@@ -4,7 +4,7 @@
 pub const CONTENT_BYTES: usize = 65_536;
 
 /// Numbers in a vector; the graph's one dimension. Vectors of other lengths are left out.
-pub const DIMENSIONS: usize = crate::limits::DIMENSION;
+pub const DIMENSIONS: usize = crate::search::limits::DIMENSIONS;
 
 /// Bytes that are read from one part of a file at a time: large enough that the system call is not the cost.
 pub const WINDOW_BYTES: usize = 256 * 1024;
