@@ -108,3 +108,18 @@ pub const METADATA_BYTES: usize = 4_096;
 
 /// Single nodes that a change names; one that touches more names them all at once.
 pub const TAGGED_NODES: usize = 64;
+
+/// Hits of a search unless the caller says otherwise.
+pub const SEARCH_DEFAULT: usize = 10;
+
+/// Hits of an answer that are also given as links.
+pub const SEARCH_LINKS: usize = 5;
+
+/// Edges that a piece of evidence shows in each direction.
+pub const EVIDENCE_EDGES: usize = 100;
+
+/// Memories among which those are looked for that back a claim.
+pub const GROUND_CANDIDATES: usize = 30;
+
+/// Memories that are shown as backing a claim.
+pub const GROUND_EVIDENCE: usize = 10;

@@ -18,6 +18,8 @@ pub(crate) struct World {
     pub test: Arc<TestStore>,
     pub resolver: Resolver,
     pub caller: Principal,
+    /// Where searches keep what they derive.
+    folder: Arc<tempfile::TempDir>,
 }
 
 /// A caller with these scopes.
@@ -57,8 +59,8 @@ pub(crate) async fn fixtures() -> Vec<World> {
     worlds
 }
 
-fn resolver(store: &Store) -> Resolver {
-    let scheme = Arc::new(Amem::new(store.clone()));
+fn resolver(store: &Store, folder: &std::path::Path) -> Resolver {
+    let scheme = Arc::new(Amem::new(store.clone(), folder));
     let store = Arc::new(store.clone());
     Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap()
 }
@@ -66,13 +68,26 @@ fn resolver(store: &Store) -> Resolver {
 impl World {
     fn on(test: TestStore) -> World {
         let caller = caller(&test.tenant, "agent_1", "*:*");
-        World { resolver: resolver(&test.store), caller, test: Arc::new(test) }
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        World { resolver: resolver(&test.store, folder.path()), caller, test: Arc::new(test), folder }
     }
 
     /// The same data behind another door, as another process has it.
     pub(crate) async fn opened_again(&self) -> World {
         let store = Store::open(self.test.location.clone(), &[COMPONENT]).await.unwrap();
-        World { resolver: resolver(&store), caller: self.caller.clone(), test: self.test.clone() }
+        World {
+            resolver: resolver(&store, self.folder.path()),
+            caller: self.caller.clone(),
+            test: self.test.clone(),
+            folder: self.folder.clone(),
+        }
+    }
+
+    /// Throws away what searches derived.
+    pub(crate) fn lose_indexes(&self) {
+        for entry in std::fs::read_dir(self.folder.path()).unwrap() {
+            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        }
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {

@@ -47,7 +47,7 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = Arc::new(registry(&store, &gate)?);
+        let resolver = Arc::new(registry(&store, &gate, &config)?);
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
         Ok(App { config, store, gate, resolver, keeper, tenant })
@@ -65,10 +65,10 @@ impl App {
 }
 
 /// The schemes, in the order in which lists show them.
-fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
+fn registry(store: &Store, gate: &Gate, config: &Config) -> Result<Resolver> {
     let tokens = Arc::new(Tokens(gate.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone())),
+        Arc::new(Amem::new(store.clone(), config.data_dir.join("search"))),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Audit::new(store.clone())),
     ];

@@ -165,7 +165,8 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
             });
             let new = parts.collect::<Result<Vec<NewNode>>>()?;
             let chain = arguments.truth("chain", true);
-            write(amem, call, move |tx| {
+            let tenant = call.caller.tenant.clone();
+            let called = write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, chain)?;
                 let ids: Vec<i64> = added.ids.iter().map(|id| id.0).collect();
                 tx.output("first_node_id", first(&added, &new).0.0);
@@ -174,7 +175,13 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                     "session_id": added.session.0});
                 Ok(answer(result).link(added.session.uri(), format!("Session {}", added.session)))
             })
-            .await
+            .await?;
+            // A long import is indexed while it runs, not at the next search.
+            let ids = called.output.structured.as_ref().and_then(|made| made["node_ids"].as_array());
+            if let Some(newest) = ids.and_then(|ids| ids.last()).and_then(Value::as_u64) {
+                amem.engine.grown(&tenant, newest);
+            }
+            Ok(called)
         }
         "memory_correct" => {
             let old = arguments.node("old_node_id")?;
