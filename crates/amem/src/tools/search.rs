@@ -5,7 +5,7 @@ use quad_core::{Basis, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{answer, cursor, input, read, share, string, unknown, whole};
+use super::{answer, input, read, share, string, unknown, whole};
 use crate::finding::{self, Search};
 use crate::refusal::{self, invalid};
 use crate::search::{Filter, Probe};
