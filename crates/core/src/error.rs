@@ -60,6 +60,7 @@ struct Inner {
     uri: Option<String>,
     facts: Map<String, Value>,
     cause: Option<Cause>,
+    recorded: bool,
 }
 
 impl Error {
@@ -73,6 +74,7 @@ impl Error {
             uri: None,
             facts: Map::new(),
             cause: None,
+            recorded: false,
         }))
     }
 
@@ -130,6 +132,17 @@ impl Error {
     pub fn with_code(mut self, code: impl Into<Cow<'static, str>>) -> Error {
         self.0.code = code.into();
         self
+    }
+
+    /// Says that the audit has it: whoever answers with it has nothing left to write down.
+    pub(crate) fn recorded(mut self) -> Error {
+        self.0.recorded = true;
+        self
+    }
+
+    /// Whether the refusal that this became is in the audit already.
+    pub fn is_recorded(&self) -> bool {
+        self.0.recorded
     }
 
     /// The kind.

@@ -20,8 +20,10 @@ use crate::{
     resource_tools,
 };
 
-/// The name under which page cursors of `resources/list` are sealed.
-const RESOURCES: &str = "resources";
+/// The list that page cursors of `resources/list` belong to: each tenant has its own.
+fn resources_of(caller: &Principal) -> String {
+    format!("resources of {}", caller.tenant)
+}
 
 /// All schemes behind one door.
 pub struct Resolver {
@@ -138,6 +140,12 @@ impl Resolver {
             journal,
             feed,
         })
+    }
+
+    /// The same with a cache of another size.
+    pub fn with_cache_bytes(mut self, bytes_max: usize) -> Resolver {
+        self.cache = Cache::new(bytes_max);
+        self
     }
 
     /// The view of one scheme, by name.
@@ -326,7 +334,7 @@ impl Resolver {
         let start = match cursor {
             None => None,
             Some(cursor) => {
-                let key = cursor::decode(RESOURCES, cursor)?;
+                let key = cursor::decode(&resources_of(caller), cursor)?;
                 let (name, after) = key.split_once('\n').unwrap_or((&key, ""));
                 Some((name.to_owned(), after.to_owned()))
             }
@@ -366,14 +374,14 @@ impl Resolver {
             let room = limits::LIST_PAGE_ENTRIES - entries.len();
             if room == 0 {
                 // The page is full exactly at the end of the scheme before; the next page begins with this one.
-                let next_cursor = Some(cursor::encode(RESOURCES, &format!("{name}\n")));
+                let next_cursor = Some(cursor::encode(&resources_of(caller), &format!("{name}\n")));
                 return Ok((ResourcePage { entries, next_cursor }, bases));
             }
             let listing = mounted.scheme.list(caller, after, room).await?;
             entries.extend(listing.entries);
             bases.push(Arc::new(listing.basis));
             if let Some(next) = listing.next {
-                let next_cursor = Some(cursor::encode(RESOURCES, &format!("{name}\n{next}")));
+                let next_cursor = Some(cursor::encode(&resources_of(caller), &format!("{name}\n{next}")));
                 return Ok((ResourcePage { entries, next_cursor }, bases));
             }
         }
@@ -637,17 +645,17 @@ impl Resolver {
         }
     }
 
-    /// Writes a refusal down and hands the error on. If even that cannot be written, the caller learns only that we
+    /// Writes a refusal down, once, and hands the error on. If even that cannot be written, the caller learns only that we
     /// failed: an unrecorded refusal would be a hole in the trail.
     pub async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
-        if error.kind() == Kind::Credential {
+        if error.kind() == Kind::Credential || error.is_recorded() {
             return error;
         }
         if error.kind() == Kind::Internal {
             tracing::error!(code = error.code(), cause = error.causes(), "a call failed");
         }
         match self.commit(caller, event.failed(&error), Vec::new()).await {
-            Ok(_) => error,
+            Ok(_) => error.recorded(),
             Err(unrecorded) => unrecorded,
         }
     }
@@ -689,7 +697,7 @@ fn busy() -> Error {
 }
 
 /// What a caller sent, cut to what belongs into an audit event.
-fn shorten(text: &str) -> Arc<str> {
+pub(crate) fn shorten(text: &str) -> Arc<str> {
     const LONGEST: usize = 512;
     match text.char_indices().nth(LONGEST) {
         None => text.into(),

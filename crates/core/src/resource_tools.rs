@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::resolver::{Resolver, View};
+use crate::resolver::{Resolver, View, shorten};
 use crate::scheme::{CompletionQuery, Subject};
 use crate::tool::Effect;
 use crate::{Error, EventDraft, Need, Principal, Result, Tool, ToolOutput};
@@ -82,7 +82,7 @@ pub(crate) async fn call(
         }
         "resource_read" => {
             let uri = text("uri").unwrap_or_default();
-            let answer = resolver.read_as(caller, view, uri, event.input("uri", uri)).await?;
+            let answer = resolver.read_as(caller, view, uri, event.input("uri", shorten(uri))).await?;
             let contents: Value =
                 serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
             Ok(ToolOutput::structured(json!({"contents": contents})))

@@ -73,6 +73,11 @@ impl Gate {
         self.refusals.count_holder(holder, reason, code);
     }
 
+    /// Counts in the audit that somebody was turned away before any credential was looked at: nobody in particular.
+    pub fn note_stranger(&self, reason: &'static str, code: &'static str) {
+        self.refusals.count_stranger(reason, code);
+    }
+
     /// Writes down the refusals that are counted but not yet written, before the process ends.
     pub async fn settle(&self) {
         self.refusals.settle().await;

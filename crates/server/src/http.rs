@@ -184,7 +184,7 @@ async fn check_and_run(server: &Server, request: Request, next: Next) -> Respons
     }
     if let Err(stranger) = checked {
         server.metrics.turned_away();
-        return turn_away(stranger);
+        return turn_away(server, stranger);
     }
     let Some(origin) = request.headers().get(ORIGIN).filter(|_| !is_public).cloned() else {
         return next.run(request).await;
@@ -245,19 +245,22 @@ fn preflight() -> Response {
     response
 }
 
-fn turn_away(stranger: Stranger) -> Response {
-    let (code, message, hint) = match stranger {
+fn turn_away(server: &Server, stranger: Stranger) -> Response {
+    let (reason, code, message, hint) = match stranger {
         Stranger::Host => (
+            "foreign_host",
             "HOST_NOT_ALLOWED",
             "This server does not answer to that host name",
             "Use the address that it is bound to, or start it with that name allowed",
         ),
         Stranger::Origin => (
+            "foreign_origin",
             "ORIGIN_NOT_ALLOWED",
             "Pages of that origin may not call this server",
             "Start the server with that origin's host allowed",
         ),
     };
+    server.door.note_stranger(reason, code);
     problem::refuse(StatusCode::FORBIDDEN, code, message, hint)
 }
 

@@ -14,7 +14,8 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use quad_core::resolver::View;
-use quad_core::{Error, Kind, Principal};
+use quad_core::{Error, EventDraft, Kind, Principal};
+use quad_wire::envelope::UNREAD;
 use quad_wire::limits::BODY_BYTES;
 use quad_wire::post::{self, Outcome, PostBody, PostReply};
 use quad_wire::{Endpoint, Fault, session_stream};
@@ -81,17 +82,9 @@ async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: 
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    if !is_json(headers) {
-        return problem::refuse(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "UNSUPPORTED_MEDIA_TYPE",
-            "The body must be JSON",
-            "Send Content-Type: application/json",
-        );
-    }
     let body = match read_body(server, headers, body).await {
         Ok(body) => body,
-        Err(response) => return *response,
+        Err((status, error)) => return refuse_caller(server, headers, &caller, UNREAD, status, error).await,
     };
     let mut reply = post::answer(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::Reauthenticate) {
@@ -203,6 +196,7 @@ pub(crate) async fn admit(server: &Server, headers: &HeaderMap) -> Result<Princi
 /// Who is asking, or the reply that says how to prove it.
 pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        server.door.note_stranger("several_credentials", "INVALID_REQUEST");
         return Err(Box::new(problem::refuse(
             StatusCode::BAD_REQUEST,
             "INVALID_REQUEST",
@@ -272,14 +266,42 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
 }
 
-/// The body, within its size and time.
-async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Response>> {
+/// Refuses what a proven caller sent, outside the protocol, and writes that down as a call of `method`.
+pub(crate) async fn refuse_caller(
+    server: &Server,
+    headers: &HeaderMap,
+    caller: &Principal,
+    method: &'static str,
+    status: StatusCode,
+    error: Error,
+) -> Response {
+    let error = server.hub.resolver().refuse(caller, EventDraft::call(caller, method), error).await;
+    if error.is_recorded() {
+        problem::refusal(status, &error)
+    } else if error.kind() == Kind::Credential {
+        server.door.forget(authorization(headers));
+        unauthorized(server, headers, true, &no_longer_valid())
+    } else {
+        problem::refusal(problem::status_of(error.kind()), &error)
+    }
+}
+
+/// The body, if it is JSON and within its size and time; else the status and the error.
+async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, (StatusCode, Error)> {
+    let refuse = |status, code, message: &str, hint: &str| {
+        (status, Error::new(Kind::BadInput, code, message).hint(hint))
+    };
+    if !is_json(headers) {
+        return Err(refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            "The body must be JSON",
+            "Send Content-Type: application/json",
+        ));
+    }
     let too_large = || {
-        Box::new(problem::refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large")
-                .fact("limit_bytes", BODY_BYTES),
-        ))
+        let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
+        (StatusCode::PAYLOAD_TOO_LARGE, error.fact("limit_bytes", BODY_BYTES))
     };
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let is_too_large = announced.is_some_and(|length| length > BODY_BYTES);
@@ -298,12 +320,12 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
         let mut rest: Vec<u8> = Vec::new();
         while let Some(frame) = frames.next().await {
             let frame = frame.map_err(|_| {
-                Box::new(problem::refuse(
+                refuse(
                     StatusCode::BAD_REQUEST,
                     "BODY_BROKEN",
                     "The body ended before its time",
                     "Send it again",
-                ))
+                )
             })?;
             if first.len() + rest.len() + frame.len() > BODY_BYTES {
                 drain(&mut frames).await;
@@ -322,12 +344,12 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
     };
     match tokio::time::timeout(server.times.body, read).await {
         Ok(read) => read,
-        Err(_) => Err(Box::new(problem::refuse(
+        Err(_) => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,
             "BODY_TOO_SLOW",
             "The body took too long to arrive",
             "Send it again",
-        ))),
+        )),
     }
 }
 

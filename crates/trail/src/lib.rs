@@ -131,7 +131,7 @@ impl Scheme for Audit {
                     self.store.read(&caller.tenant, move |sql| events::one(sql, &id, &requested)).await
                 }
                 None => {
-                    let question = events::Question::new(address)?;
+                    let question = events::Question::new(&caller.tenant, address)?;
                     self.store.read(&caller.tenant, move |sql| events::page(sql, &question)).await
                 }
             }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::Resolver;
 use quad_core::resolver::View;
+use quad_core::{EventDraft, Principal, Resolver};
 use tokio::sync::{mpsc, watch};
 
 use crate::sessions::Sessions;
 use crate::streams::Streams;
 use crate::watcher::Command;
+use crate::{Era, Fault, limits};
 
 /// What all endpoints of a process share.
 pub struct Hub {
@@ -147,5 +148,17 @@ impl Endpoint {
 
     pub(crate) fn resolver(&self) -> &Resolver {
         &self.hub.resolver
+    }
+
+    /// Writes down that a message of `caller` was refused, unless the resolver has done so already: what is refused before
+    /// it gets there must leave its trace, too. `method` is what the message calls it.
+    pub(crate) async fn refuse(&self, caller: &Principal, method: &str, fault: Fault) -> Fault {
+        if fault.asks_for_credential() || fault.error.is_recorded() {
+            return fault;
+        }
+        let Fault { code, status, error } = fault;
+        let shown: String = method.chars().take(limits::METHOD_CHARS_SHOWN).collect();
+        let error = self.resolver().refuse(caller, EventDraft::call_named(caller, &shown), error).await;
+        if error.is_recorded() { Fault { code, status, error } } else { Fault::of(error, Era::Legacy) }
     }
 }

@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::{Fault, limits};
 
+/// What the audit calls the method of something in which none could be read.
+pub const UNREAD: &str = "unread";
+
 /// One message of a client.
 #[derive(Debug)]
 pub enum Message<'a> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use quad_core::limits::{NOTIFICATION_INTERVAL_MS, NOTIFICATIONS_QUEUED, SUBSCRIPTION_URIS};
 use quad_core::resolver::View;
-use quad_core::{Basis, Change, Kind, Principal, Result, Tag, Timestamp};
+use quad_core::{Basis, Change, EventDraft, Kind, Principal, Result, Tag, Timestamp, Version};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -49,6 +49,10 @@ pub(crate) struct Watcher {
     watched: BTreeMap<String, Watched>,
     list: Option<Pace>,
     expires_at: Option<Instant>,
+    /// The newest change that was taken, or at which the caller's credential was last seen to hold.
+    seen: Option<Version>,
+    /// Changes were missed. The caller's own withdrawal may be among them, so nothing is said before it has been proven.
+    doubtful: bool,
     ended: bool,
 }
 
@@ -104,6 +108,8 @@ impl Watcher {
             watched: BTreeMap::new(),
             list: None,
             expires_at,
+            seen: None,
+            doubtful: false,
             ended: false,
         })
     }
@@ -160,6 +166,9 @@ impl Watcher {
     pub(crate) async fn next(&mut self) -> Option<Notice> {
         loop {
             self.catch_up();
+            if self.doubtful && !self.prove().await {
+                self.ended = true;
+            }
             if self.ended || *self.closing.borrow() {
                 return None;
             }
@@ -258,6 +267,10 @@ impl Watcher {
 
     /// Marks what a change is news for.
     fn take(&mut self, change: &Change) {
+        if self.seen.is_some_and(|seen| change.version.0 > seen.0 + 1) {
+            self.suspect_everything();
+        }
+        self.seen = self.seen.max(Some(change.version));
         let is_newer = |basis: &Basis| basis.version.is_none_or(|version| version < change.version);
         if self
             .caller
@@ -281,13 +294,41 @@ impl Watcher {
         }
     }
 
+    /// Some changes have not been heard of, and nobody knows which.
     fn suspect_everything(&mut self) {
+        self.doubtful = true;
         for watched in self.watched.values_mut() {
             watched.pace.pending = true;
         }
         if let Some(list) = &mut self.list {
             list.pending = true;
         }
+    }
+
+    /// Whether the caller's credential still holds, by way of the commit that would refuse any other call of it.
+    async fn prove(&mut self) -> bool {
+        if self.caller.proof.is_none() {
+            self.doubtful = false;
+            return true;
+        }
+        let event = EventDraft::call(&self.caller, "stream/resume");
+        match self.endpoint.resolver().note(&self.caller, event).await {
+            Ok(receipt) => {
+                // Only now: whoever waits for a notice may stop waiting, and the doubt must outlive that.
+                self.doubtful = false;
+                self.vouch(receipt.version);
+                true
+            }
+            Err(error) => {
+                tracing::debug!(code = error.code(), "a stream could not be resumed");
+                false
+            }
+        }
+    }
+
+    /// The credential was seen to hold at that version; what comes after it is watched from here.
+    pub(crate) fn vouch(&mut self, version: Version) {
+        self.seen = self.seen.max(Some(version));
     }
 
     /// Too many notices at once become one, for a client that asked for that one.

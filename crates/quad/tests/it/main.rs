@@ -31,5 +31,6 @@ mod trail;
 mod transcript;
 mod transcripts;
 mod watching;
+mod ways_in;
 
 use quad_sim::http;
