@@ -4,25 +4,28 @@
 //! at. With every commit it records how far it reaches ([`Reach`]). Whatever is wrong with it, down to a panic of the
 //! library over a damaged file, becomes a [`Damage`], and the answer is then found without it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::MmapDirectory;
+use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::query::{
     Bm25StatisticsProvider, BooleanQuery, ConstScoreQuery, EnableScoring, InvertedIndexRangeQuery, Occur,
     PhraseQuery, Query as _, RangeQuery, TermQuery,
 };
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, TERMINATED, Term};
+use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::best::{Best, Scored};
 use super::bm25::{self, Counts};
 use super::corpus::{Corpus, Doc};
 use super::filter::Filter;
+use super::limits::OPENING_TRIES;
 use super::query::{Clause, Query};
+use super::stamp::Stamp;
 use super::word_stream::WordStreams;
 
 /// Written into every commit. An index with another number is built anew.
@@ -141,8 +144,15 @@ pub(crate) fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// Opens an index for reading or writing, if there is one.
+/// Opens an index for writing, if there is one.
 pub(crate) fn open(folder: &Path) -> Outcome<Option<(Index, Fields, Reach)>> {
+    Ok(load(folder)?.map(|(index, fields, reach, _)| (index, fields, reach)))
+}
+
+/// An index, how far it reaches, and in which segments.
+type Loaded = (Index, Fields, Reach, BTreeSet<SegmentId>);
+
+fn load(folder: &Path) -> Outcome<Option<Loaded>> {
     guarded(|| {
         if !folder.join("meta.json").exists() {
             return Ok(None);
@@ -164,7 +174,8 @@ pub(crate) fn open(folder: &Path) -> Outcome<Option<(Index, Fields, Reach)>> {
         if reach.format != FORMAT {
             return Err(Damage(format!("its format is {}, not {FORMAT}", reach.format)));
         }
-        Ok(Some((index, fields, reach)))
+        let segments = metas.segments.iter().map(SegmentMeta::id).collect();
+        Ok(Some((index, fields, reach, segments)))
     })
 }
 
@@ -181,48 +192,82 @@ pub(crate) fn create(folder: &Path) -> Outcome<(Index, Fields)> {
 
 /// Reads every byte and compares it with the checksums, by mappings of its own, which are gone afterwards.
 pub(crate) fn verify(folder: &Path) -> Outcome<()> {
-    guarded(|| {
-        let Some((index, ..)) = open(folder)? else { return Ok(()) };
-        let mut damaged: Vec<String> =
-            index.validate_checksum()?.iter().map(|path| path.display().to_string()).collect();
-        damaged.sort();
-        if damaged.is_empty() {
-            Ok(())
-        } else {
-            Err(Damage(format!("wrong checksums in {}", damaged.join(", "))))
+    for _ in 0..OPENING_TRIES {
+        let before = Stamp::of(folder);
+        match guarded(|| compare(folder)) {
+            // What is missing may have been removed with the commit that named it.
+            Err(_) if Stamp::of(folder) != before => {}
+            settled => return settled,
         }
-    })
+    }
+    Ok(())
+}
+
+fn compare(folder: &Path) -> Outcome<()> {
+    let Some((index, ..)) = open(folder)? else { return Ok(()) };
+    let mut damaged: Vec<String> =
+        index.validate_checksum()?.iter().map(|path| path.display().to_string()).collect();
+    damaged.sort();
+    if damaged.is_empty() {
+        Ok(())
+    } else {
+        Err(Damage(format!("wrong checksums in {}", damaged.join(", "))))
+    }
 }
 
 /// One commit of the index, open for searching.
 pub(crate) struct Commit {
     searcher: Searcher,
     fields: Fields,
-    /// The first node that is not in it.
-    pub next: u64,
     pub reach: Reach,
     docs: u64,
     words: u64,
 }
 
+/// What is found when a folder is opened.
+pub(crate) enum Opened {
+    /// No index, or one that has no commit yet.
+    Nothing,
+    /// Somebody writes it faster than it can be opened.
+    Restless,
+    /// Its newest commit.
+    Commit(Commit),
+}
+
 impl Commit {
-    /// Opens the newest commit, if there is one.
-    pub fn open(folder: &Path) -> Outcome<Option<Commit>> {
-        guarded(|| {
-            // The reach is read before the segments, so these hold at least what it says.
-            let Some((index, fields, reach)) = open(folder)? else { return Ok(None) };
-            let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-            let searcher = reader.searcher();
-            let (mut docs, mut words, mut next) = (0, 0, reach.next);
-            for segment in searcher.segment_readers() {
-                docs += u64::from(segment.max_doc());
-                words += segment.inverted_index(fields.content)?.total_num_tokens();
-                if segment.max_doc() > 0 {
-                    next = next.max(segment.fast_fields().u64("id")?.max_value().saturating_add(1));
-                }
+    /// Opens the newest commit.
+    ///
+    /// How far it reaches and which segments it has are read by two looks at one file. Between them another process may
+    /// have committed, or have begun to build the index anew, and a reach that promises more than the segments hold would
+    /// hide nodes from every search. So a commit counts only if both looks saw the same segments; these have names that
+    /// are never given twice.
+    pub fn open(folder: &Path) -> Outcome<Opened> {
+        for _ in 0..OPENING_TRIES {
+            let before = Stamp::of(folder);
+            match guarded(|| Commit::look(folder)) {
+                Ok(Opened::Restless) => {}
+                // What is missing may have been removed with the commit that named it.
+                Err(_) if Stamp::of(folder) != before => {}
+                settled => return settled,
             }
-            Ok(Some(Commit { searcher, fields, next, reach, docs, words }))
-        })
+        }
+        Ok(Opened::Restless)
+    }
+
+    fn look(folder: &Path) -> Outcome<Opened> {
+        let Some((index, fields, reach, segments)) = load(folder)? else { return Ok(Opened::Nothing) };
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let searcher = reader.searcher();
+        let opened = searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
+        if segments != opened {
+            return Ok(Opened::Restless);
+        }
+        let (mut docs, mut words) = (0, 0);
+        for segment in searcher.segment_readers() {
+            docs += u64::from(segment.max_doc());
+            words += segment.inverted_index(fields.content)?.total_num_tokens();
+        }
+        Ok(Opened::Commit(Commit { searcher, fields, reach, docs, words }))
     }
 
     /// The index's share of the statistics. Forgotten nodes count until their segment is merged.

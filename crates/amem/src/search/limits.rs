@@ -44,6 +44,9 @@ pub const PROGRESS_DOCS: u64 = 100_000;
 /// in the background.
 pub const CHECKED_AT_ONCE_BYTES: u64 = 16 << 20;
 
+/// How often a text index that changes while it is being opened is tried again; after that, what was open before is used.
+pub const OPENING_TRIES: usize = 8;
+
 /// Bytes of a word that is indexed. Longer runs are encoded data, which nobody types; they keep their place in phrases.
 pub const WORD_BYTES: usize = 128;
 

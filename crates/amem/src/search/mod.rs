@@ -16,8 +16,10 @@ pub mod vector;
 mod best;
 mod bm25;
 mod index;
+mod layers;
 mod matrix;
 mod ranking;
+mod stamp;
 mod tail;
 #[cfg(test)]
 mod testing;

@@ -75,10 +75,10 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Goes on without the index. The next view has none, so this happens at most once a search.
+    /// Goes on without the index: this happens at most once a search.
     fn do_without(&mut self, damage: &Damage) -> Result<()> {
         self.text.abandon(&self.view, damage);
-        self.view = self.text.view(self.corpus)?;
+        self.view = self.text.view_without_index(self.corpus)?;
         Ok(())
     }
 

@@ -83,6 +83,27 @@ impl Tail {
         number
     }
 
+    /// Adds the nodes of another tail, whose ids are above all that are here.
+    pub fn append(&mut self, other: &Tail) {
+        let mut here = vec![NO_WORD; other.vocabulary.len()];
+        for (word, number) in &other.vocabulary {
+            if let Some(place) = here.get_mut(*number as usize) {
+                *place = self.number(word);
+            }
+        }
+        let number = |word: &u32| here.get(*word as usize).copied().unwrap_or(NO_WORD);
+        for doc in &other.docs {
+            let words = doc.words.iter().map(number).collect();
+            self.docs.push(TailDoc { words, ..doc.clone() });
+        }
+        self.words += other.words;
+        self.bytes += other.bytes;
+    }
+
+    pub fn contains(&self, id: u64) -> bool {
+        self.docs.binary_search_by_key(&id, |doc| doc.id).is_ok()
+    }
+
     pub fn remove(&mut self, id: u64) {
         if let Ok(at) = self.docs.binary_search_by_key(&id, |doc| doc.id) {
             let doc = self.docs.remove(at);

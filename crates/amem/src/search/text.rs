@@ -1,11 +1,25 @@
 //! One tenant's full text: the last commit of the index, the tail that it does not have yet, and, if even that is too
 //! long to hold, the rest read page by page. All three are scored by one set of statistics.
+//!
+//! # Why a search misses nothing
+//!
+//! What is held between searches is one immutable value, [`Held`], which is true by itself: **it has every node up to its
+//! `end`, except those that were forgotten by its `mark`.** A search takes the value that is there, adds to a copy of its own what
+//! *its own snapshot* has after that `end` and that `mark`, and works on that copy. So it sees every node of its snapshot, whatever
+//! other searches do meanwhile: nothing that it relies on can be taken from under it.
+//!
+//! Afterwards the copy is offered to those that follow. Any copy is as true as any other, so which one wins is a matter of
+//! speed only: the one that nobody has overtaken, or the one that reaches further. Two things make each copy true:
+//!
+//! - Ids and marks are given in the order of the commits. A snapshot with node 7 has all nodes below it that are not
+//!   forgotten, and one with mark 3 knows of marks 1 and 2.
+//! - A copy is offered only by a snapshot that knows the `mark` of the value it began with. An older one may still have a
+//!   node that was forgotten since; its own answer may show it, but it must not be handed on, for nobody would look at
+//!   that mark again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quad_core::Result;
@@ -15,9 +29,11 @@ use super::best::{Best, Scored};
 use super::bm25::Counts;
 use super::corpus::Corpus;
 use super::filter::Filter;
-use super::index::{self, Commit, Damage};
+use super::index::{self, Commit, Damage, Opened};
+use super::layers::Layers;
 use super::limits::{CHECKED_AT_ONCE_BYTES, PAGE_DOCS, PAGE_ERASED, TAIL_SLACK};
 use super::query::Query;
+use super::stamp::Stamp;
 use super::tail::Tail;
 
 /// How much lies beyond the index before it is written.
@@ -32,28 +48,8 @@ impl TailSize {
         docs >= self.docs || bytes >= self.bytes
     }
 
-    fn is_full(&self, tail: &Tail) -> bool {
+    fn is_full(&self, tail: &Layers) -> bool {
         tail.len() >= self.docs * TAIL_SLACK || tail.bytes() >= self.bytes * TAIL_SLACK
-    }
-}
-
-/// Which commit a folder has: changes with each one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    /// None if there is no index.
-    pub fn of(folder: &Path) -> Option<Stamp> {
-        let metadata: Metadata = std::fs::metadata(folder.join("meta.json")).ok()?;
-        Some(Stamp {
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        })
     }
 }
 
@@ -78,38 +74,106 @@ impl Chore {
 pub(crate) struct Text {
     pub folder: PathBuf,
     pub size: TailSize,
-    state: Mutex<State>,
+    held: Mutex<Arc<Held>>,
+    /// Whether this process has compared the checksums, or has left that to the background.
+    verified: AtomicBool,
     /// The first node that the index does not have, as far as is known; for those who only want to know whether it is due.
     known_next: AtomicU64,
 }
 
-#[derive(Default)]
-struct State {
+/// All nodes up to an end, as the module's page says it. Cloning it is cheap.
+#[derive(Clone)]
+struct Held {
+    /// Which commit `commit` is, or which one was refused.
     stamp: Option<Stamp>,
-    commit: Option<Arc<Commit>>,
-    tail: Arc<Tail>,
-    /// The last node that was read into the tail, or that is in the index.
-    end: Option<u64>,
-    /// Forgotten nodes that may still be in the index or come with an older snapshot, by mark and by id.
-    gone_by_mark: BTreeMap<i64, u64>,
-    gone: Arc<HashSet<u64>>,
-    mark: Option<i64>,
-    /// Whether this process has compared the checksums.
-    verified: bool,
-    /// Whether the index that is there cannot be used.
+    /// Whether that one was refused.
     damaged: bool,
+    commit: Option<Arc<Commit>>,
+    /// The nodes above the commit's reach.
+    tail: Layers,
+    /// The last node of the tail, or, as long as that is empty, the last that the commit reaches.
+    end: Option<u64>,
+    /// Nodes of the commit that were forgotten after it.
+    gone: Arc<HashSet<u64>>,
+    /// Up to which mark forgotten nodes are out of all of this.
+    mark: i64,
+}
+
+impl Held {
+    /// What a commit holds, or what nothing holds.
+    fn of(commit: Option<Commit>, stamp: Option<Stamp>) -> Held {
+        let (next, mark) =
+            commit.as_ref().map_or((0, i64::MIN), |commit| (commit.reach.next, commit.reach.mark));
+        Held {
+            stamp,
+            damaged: false,
+            commit: commit.map(Arc::new),
+            tail: Layers::default(),
+            end: next.checked_sub(1),
+            gone: Arc::default(),
+            mark,
+        }
+    }
+
+    /// The first node that is not in the commit.
+    fn next(&self) -> u64 {
+        self.commit.as_ref().map_or(0, |commit| commit.reach.next)
+    }
+
+    fn reaches_further_than(&self, other: &Held) -> bool {
+        (self.next(), self.end, self.mark) > (other.next(), other.end, other.mark)
+    }
+
+    /// Reads what the snapshot has beyond the end, as long as there is room. Says whether that was all.
+    fn read_added(&mut self, corpus: &mut dyn Corpus, size: TailSize) -> Result<bool> {
+        loop {
+            if size.is_full(&self.tail) {
+                return Ok(false);
+            }
+            let docs = corpus.after(self.end, PAGE_DOCS)?;
+            self.tail.push(&docs);
+            self.end = docs.last().map(|doc| doc.id).or(self.end);
+            if docs.len() < PAGE_DOCS {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Drops what the snapshot knows to be forgotten. Says whether the snapshot knows as much as was known already.
+    fn read_erased(&mut self, corpus: &mut dyn Corpus) -> Result<bool> {
+        let known = self.mark;
+        let mut is_new_enough = known == i64::MIN;
+        // Beginning with the mark that is known: if that is not there, the snapshot is an older one.
+        let mut after = known.saturating_sub(1);
+        loop {
+            let erased = corpus.erased(after, PAGE_ERASED)?;
+            for (mark, id) in &erased {
+                after = *mark;
+                is_new_enough |= *mark == known;
+                if *mark <= known {
+                    continue;
+                }
+                self.mark = *mark;
+                if *id < self.next() {
+                    Arc::make_mut(&mut self.gone).insert(*id);
+                } else {
+                    self.tail.remove(*id);
+                }
+            }
+            if erased.len() < PAGE_ERASED {
+                return Ok(is_new_enough);
+            }
+        }
+    }
 }
 
 /// What one search works on; it does not change under its eyes.
 pub(crate) struct View {
-    commit: Option<Arc<Commit>>,
-    tail: Arc<Tail>,
-    gone: Arc<HashSet<u64>>,
+    held: Held,
     /// After which node the database has to be read page by page, if the tail is too long to hold.
     beyond: Option<Option<u64>>,
     /// What the background should do next.
     pub chore: Chore,
-    stamp: Option<Stamp>,
 }
 
 /// A hit and where its words can be looked up.
@@ -122,11 +186,17 @@ pub(crate) enum Place {
 
 impl Text {
     pub fn new(folder: PathBuf, size: TailSize) -> Text {
-        Text { folder, size, state: Mutex::default(), known_next: AtomicU64::new(0) }
+        Text {
+            folder,
+            size,
+            held: Mutex::new(Arc::new(Held::of(None, None))),
+            verified: AtomicBool::new(false),
+            known_next: AtomicU64::new(0),
+        }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Arc<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the index is worth writing if `newest` is the last node.
@@ -142,151 +212,93 @@ impl Text {
     /// Looks at the index as it is now, reads what was added and forgotten since, and gives what to search in.
     pub fn view(&self, corpus: &mut dyn Corpus) -> Result<View> {
         let mut chore = Chore::default();
-        self.reopen(corpus, &mut chore)?;
-        self.read_added(corpus)?;
-        self.read_erased(corpus)?;
-        let state = self.state();
-        let beyond = self.size.is_full(&state.tail).then_some(state.end);
-        if state.damaged {
-            chore.damaged = state.stamp.clone();
-        }
-        chore.write |= self.size.is_due(state.tail.len().max(state.gone.len()), state.tail.bytes());
-        Ok(View {
-            commit: state.commit.clone(),
-            tail: state.tail.clone(),
-            gone: state.gone.clone(),
-            beyond,
-            chore,
-            stamp: state.stamp.clone(),
-        })
+        let base = self.held().clone();
+        let held = match self.newer_commit(&base, corpus, &mut chore)? {
+            Some(newer) => newer,
+            None => Held::clone(&base),
+        };
+        self.view_from(Some(&base), held, corpus, chore)
     }
 
-    /// Takes up a commit that this or another process made.
-    fn reopen(&self, corpus: &mut dyn Corpus, chore: &mut Chore) -> Result<()> {
-        let stamp = Stamp::of(&self.folder);
-        let (changed, verified) = {
-            let state = self.state();
-            (state.stamp != stamp, state.verified)
-        };
-        if !changed {
-            return Ok(());
+    /// The same without the index, for a search that has just stumbled over it.
+    pub fn view_without_index(&self, corpus: &mut dyn Corpus) -> Result<View> {
+        self.view_from(None, Held::of(None, None), corpus, Chore::default())
+    }
+
+    /// Adds the snapshot's share, and hands the result on if it grew from what all share.
+    fn view_from(
+        &self,
+        base: Option<&Arc<Held>>,
+        mut held: Held,
+        corpus: &mut dyn Corpus,
+        mut chore: Chore,
+    ) -> Result<View> {
+        let all = held.read_added(corpus, self.size)?;
+        let is_new_enough = held.read_erased(corpus)?;
+        let beyond = (!all).then_some(held.end);
+        if held.damaged {
+            chore.damaged = held.stamp.clone();
         }
-        if !verified {
+        chore.write |= self.size.is_due(held.tail.len().max(held.gone.len()), held.tail.bytes());
+        self.reaches(held.next());
+        if let Some(base) = base
+            && is_new_enough
+        {
+            self.offer(base, &held);
+        }
+        Ok(View { held, beyond, chore })
+    }
+
+    /// Hands a value on to the searches that follow, unless it was overtaken.
+    fn offer(&self, base: &Arc<Held>, held: &Held) {
+        let mut current = self.held();
+        if Arc::ptr_eq(&current, base) || held.reaches_further_than(&current) {
+            *current = Arc::new(held.clone());
+        }
+    }
+
+    /// What a commit holds that this or another process made, if it is another one than what is held begins with.
+    fn newer_commit(&self, base: &Held, corpus: &mut dyn Corpus, chore: &mut Chore) -> Result<Option<Held>> {
+        // Before the index is opened: if a commit comes between, the next search opens it again.
+        let stamp = Stamp::of(&self.folder);
+        if base.stamp == stamp {
+            return Ok(None);
+        }
+        if !self.verified.load(Ordering::Relaxed) {
             if folder_bytes(&self.folder) > CHECKED_AT_ONCE_BYTES {
                 chore.verify = true;
             } else if let Err(damage) = index::verify(&self.folder) {
-                self.refuse(&damage, stamp);
-                return Ok(());
+                return Ok(Some(self.refused(&damage, stamp)));
             }
         }
         match Commit::open(&self.folder) {
-            Err(damage) => self.refuse(&damage, stamp),
-            Ok(None) => self.take(None, stamp),
-            Ok(Some(commit)) => {
+            Err(damage) => Ok(Some(self.refused(&damage, stamp))),
+            Ok(Opened::Restless) => Ok(None),
+            Ok(Opened::Nothing) => Ok(Some(Held::of(None, stamp))),
+            Ok(Opened::Commit(commit)) => {
                 if commit.reach.belongs_to(corpus)? {
-                    self.take(Some(commit), stamp);
+                    self.verified.store(true, Ordering::Relaxed);
+                    Ok(Some(Held::of(Some(commit), stamp)))
                 } else {
                     // Either it was built from other nodes, or this snapshot is older than its last commit. The
                     // background finds out which; meanwhile what was open before is still right.
                     chore.verify = true;
+                    Ok(None)
                 }
             }
         }
-        Ok(())
     }
 
-    fn take(&self, commit: Option<Commit>, stamp: Option<Stamp>) {
-        let mut state = self.state();
-        let next = commit.as_ref().map_or(0, |commit| commit.next);
-        let mark = commit.as_ref().map_or(i64::MIN, |commit| commit.reach.mark);
-        state.end = next.checked_sub(1);
-        state.tail = Arc::default();
-        state.gone_by_mark = match mark.checked_add(1) {
-            Some(first) => state.gone_by_mark.split_off(&first),
-            None => BTreeMap::new(),
-        };
-        state.gone = Arc::new(state.gone_by_mark.values().copied().collect());
-        state.mark = state.mark.max(Some(mark));
-        if commit.is_none() {
-            // Without an index there is nothing from which a forgotten node could come back.
-            state.mark = None;
-            state.gone_by_mark.clear();
-            state.gone = Arc::default();
-        }
-        state.verified |= commit.is_some();
-        state.commit = commit.map(Arc::new);
-        state.damaged = false;
-        state.stamp = stamp;
-        drop(state);
-        self.reaches(next);
-    }
-
-    /// Does without a damaged index until the background has built another.
-    fn refuse(&self, damage: &Damage, stamp: Option<Stamp>) {
+    /// Nothing, until the background has built another index.
+    fn refused(&self, damage: &Damage, stamp: Option<Stamp>) -> Held {
         tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be built anew");
-        self.take(None, stamp);
-        self.state().damaged = true;
+        Held { damaged: true, ..Held::of(None, stamp) }
     }
 
-    /// Called when a search stumbles over the index; the next view does without it.
+    /// Called when a search stumbles over the index; those that follow do without it.
     pub fn abandon(&self, view: &View, damage: &Damage) {
-        self.refuse(damage, view.stamp.clone());
-    }
-
-    fn read_added(&self, corpus: &mut dyn Corpus) -> Result<()> {
-        loop {
-            let (end, full) = {
-                let state = self.state();
-                (state.end, self.size.is_full(&state.tail))
-            };
-            if full {
-                return Ok(());
-            }
-            let docs = corpus.after(end, PAGE_DOCS)?;
-            let Some(last) = docs.last() else { return Ok(()) };
-            let mut state = self.state();
-            // Another search may have read the same ones, or taken up another commit.
-            if state.end == end {
-                state.end = Some(last.id);
-                let gone = state.gone.clone();
-                let tail = Arc::make_mut(&mut state.tail);
-                for doc in docs.iter().filter(|doc| !gone.contains(&doc.id)) {
-                    tail.push(doc);
-                }
-                if docs.len() < PAGE_DOCS {
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    fn read_erased(&self, corpus: &mut dyn Corpus) -> Result<()> {
-        loop {
-            let mark = self.state().mark.unwrap_or(i64::MIN);
-            let erased = corpus.erased(mark, PAGE_ERASED)?;
-            if erased.is_empty() {
-                return Ok(());
-            }
-            let mut state = self.state();
-            let next = state.commit.as_ref().map_or(0, |commit| commit.next);
-            let full = self.size.is_full(&state.tail);
-            for (mark, id) in &erased {
-                if state.mark.is_some_and(|seen| *mark <= seen) {
-                    continue;
-                }
-                state.mark = Some(*mark);
-                let ahead = state.end.is_none_or(|end| *id > end);
-                if *id < next || (ahead && !full) {
-                    state.gone_by_mark.insert(*mark, *id);
-                    Arc::make_mut(&mut state.gone).insert(*id);
-                } else if !ahead {
-                    Arc::make_mut(&mut state.tail).remove(*id);
-                }
-            }
-            if erased.len() < PAGE_ERASED {
-                return Ok(());
-            }
-        }
+        let refused = self.refused(damage, view.held.stamp.clone());
+        *self.held() = Arc::new(refused);
     }
 }
 
@@ -298,13 +310,13 @@ impl View {
         terms: &[String],
     ) -> Result<std::result::Result<Counts, Damage>> {
         let mut counts = Counts { having: vec![0; terms.len()], ..Counts::default() };
-        if let Some(commit) = &self.commit {
+        if let Some(commit) = &self.held.commit {
             match commit.counts(terms) {
                 Ok(more) => counts.add(&more),
                 Err(damage) => return Ok(Err(damage)),
             }
         }
-        counts.add(&self.tail.counts(terms));
+        counts.add(&self.held.tail.counts(terms));
         self.for_each_page(corpus, &mut |page| {
             counts.add(&page.counts(terms));
         })?;
@@ -313,11 +325,11 @@ impl View {
 
     /// The same without what is neither in the index nor held: near enough where only weights depend on it.
     pub fn counts_nearly(&self, terms: &[String]) -> std::result::Result<Counts, Damage> {
-        let mut counts = match &self.commit {
+        let mut counts = match &self.held.commit {
             Some(commit) => commit.counts(terms)?,
             None => Counts { having: vec![0; terms.len()], ..Counts::default() },
         };
-        counts.add(&self.tail.counts(terms));
+        counts.add(&self.held.tail.counts(terms));
         Ok(counts)
     }
 
@@ -331,8 +343,8 @@ impl View {
         limit: usize,
     ) -> Result<std::result::Result<Vec<Scored<Place>>, Damage>> {
         let mut best = Best::new(limit);
-        if let Some(commit) = &self.commit {
-            match commit.search(query, counts, filter, &self.gone, limit) {
+        if let Some(commit) = &self.held.commit {
+            match commit.search(query, counts, filter, &self.held.gone, limit) {
                 Ok(hits) => {
                     for hit in hits {
                         best.offer(hit.id, hit.score, Place::Index(hit.place));
@@ -341,7 +353,7 @@ impl View {
                 Err(damage) => return Ok(Err(damage)),
             }
         }
-        self.tail.scan(query, counts, filter, &mut |id, score| best.offer(id, score, Place::Tail));
+        self.held.tail.scan(query, counts, filter, &mut |id, score| best.offer(id, score, Place::Tail));
         self.for_each_page(corpus, &mut |page| {
             page.scan(query, counts, filter, &mut |id, score| best.offer(id, score, Place::Beyond));
         })?;
@@ -368,14 +380,14 @@ impl View {
                 }
             }
         }
-        let indexed = match &self.commit {
+        let indexed = match &self.held.commit {
             Some(commit) if !places.is_empty() => match commit.matched(query, &places) {
                 Ok(matched) => matched,
                 Err(damage) => return Ok(Err(damage)),
             },
             _ => HashMap::new(),
         };
-        let held = self.tail.matched(query, &held);
+        let held = self.held.tail.matched(query, &held);
         let beyond = beyond.matched_in_any_order(query);
         let matched = hits.iter().map(|hit| match hit.place {
             Place::Index(place) => indexed.get(&place).cloned().unwrap_or_default(),

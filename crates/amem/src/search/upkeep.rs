@@ -17,7 +17,8 @@ use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 use super::corpus::{Ask, Extract, Fresh, Source};
 use super::index::{self, Anchor, Damage, Fields, Outcome, Reach, guarded};
 use super::limits::{COMMIT_DOCS, PAGE_DOCS, PAGE_ERASED, PROGRESS_DOCS, UPKEEP_PAUSE, WRITER_BYTES};
-use super::text::{Chore, Stamp, TailSize, Text};
+use super::stamp::Stamp;
+use super::text::{Chore, TailSize, Text};
 
 /// The queue of chores and the thread that does them.
 pub(crate) struct Upkeep {
