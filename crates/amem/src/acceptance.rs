@@ -290,6 +290,47 @@ async fn what_was_added_is_found_at_once_and_everywhere() {
     }
 }
 
+/// The same once there is an index: in the process that writes it, in one that shares its folder, and on another machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_added_is_found_at_once_beside_an_index() {
+    for world in worlds().await {
+        let (neighbour, elsewhere) = (world.opened_again().await, world.opened_elsewhere().await);
+        let processes = [&world, &neighbour, &elsewhere];
+        for call in 0..3 {
+            let nodes: Vec<_> = (0..900)
+                .map(|node| json!({"event_type": "fact", "content": format!("entry {} of the log", call * 900 + node)}))
+                .collect();
+            world.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
+        }
+        // The index is written off the path of any search; each search is right before, during and after.
+        let mut number = 2_700;
+        while number < 2_720 || !processes.iter().all(|process| process.has_index()) {
+            assert!(number < 4_000, "no index was written");
+            let writer = processes[number % 3];
+            assert_eq!(add(writer, &format!("entry {number} of the log")).await, number as i64);
+            for process in processes {
+                let found =
+                    process.call("memory_search", json!({"query": number.to_string(), "mode": "text"})).await;
+                assert_eq!(found.unwrap()["nodes"][0]["id"], number);
+                let count = process
+                    .call("memory_ground", json!({"claim": format!("entry {number} of the log")}))
+                    .await;
+                assert_eq!(count.unwrap()["status"], "verified");
+            }
+            number += 1;
+        }
+        for process in processes {
+            process.call("memory_forget", json!({"node_id": 5, "reason": "a test"})).await.ok();
+            let found = process.call("memory_search", json!({"query": "5", "mode": "text"})).await.unwrap();
+            assert!(found["nodes"].as_array().unwrap().iter().all(|node| node["id"] != 5), "{found}");
+        }
+        world.lose_indexes();
+        let again = world.opened_again().await;
+        let found = again.read("amem://search?q=1234").await.unwrap();
+        assert_eq!(found["nodes"][0]["id"], 1_234);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vector_that_was_given_is_found_by_its_like() {
     for world in worlds().await {

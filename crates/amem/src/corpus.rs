@@ -6,9 +6,9 @@ use quad_core::{Result, TenantId};
 use quad_store::{Sql, Store, Value as Cell, params};
 use tokio::runtime::Handle;
 
-use crate::batch;
 use crate::search::corpus::{Ask, Extract};
 use crate::search::{Corpus, Doc, Source};
+use crate::{batch, conversation};
 
 /// The nodes of one snapshot.
 pub(crate) struct Nodes<'s> {
@@ -38,7 +38,7 @@ impl Corpus for Nodes<'_> {
                     event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
                     session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
                     created_at: row.int(3)?,
-                    content: row.text(4)?.to_owned(),
+                    content: conversation::said(row.text(4)?),
                     vector,
                 })
             })
@@ -73,7 +73,7 @@ impl Corpus for Nodes<'_> {
 }
 
 /// The numbers of a stored vector.
-fn numbers(bytes: &[u8]) -> Vec<f32> {
+pub(crate) fn numbers(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 

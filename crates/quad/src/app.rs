@@ -25,6 +25,8 @@ pub struct App {
     pub gate: Gate,
     /// The schemes.
     pub resolver: Arc<Resolver>,
+    /// The memory, for what has no address: files, and checks of all of it.
+    pub memory: Arc<Amem>,
     /// Who signs checkpoints of the audit chain.
     pub keeper: Keeper,
     /// The tenant that the settings name.
@@ -47,10 +49,11 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = Arc::new(registry(&store, &gate, &config)?);
+        let memory = Arc::new(Amem::new(store.clone(), config.data_dir.join("search")));
+        let resolver = Arc::new(registry(&store, &gate, &memory)?);
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, keeper, tenant })
+        Ok(App { config, store, gate, resolver, memory, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -65,10 +68,10 @@ impl App {
 }
 
 /// The schemes, in the order in which lists show them.
-fn registry(store: &Store, gate: &Gate, config: &Config) -> Result<Resolver> {
+fn registry(store: &Store, gate: &Gate, memory: &Arc<Amem>) -> Result<Resolver> {
     let tokens = Arc::new(Tokens(gate.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone(), config.data_dir.join("search"))),
+        memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Audit::new(store.clone())),
     ];

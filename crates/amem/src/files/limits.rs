@@ -17,3 +17,6 @@ pub const BAD_LINES_TOLD: usize = 100;
 
 /// Bytes of names that an import of entities remembers, to connect them by relations: a graph of some million entities.
 pub const NAMES_BYTES: usize = 256 << 20;
+
+/// Lines in which a file's kind is looked for: some of them may be broken.
+pub const LINES_LOOKED_AT: usize = 64;

@@ -14,9 +14,10 @@ use super::corpus::{Corpus, Source};
 use super::embedder;
 use super::filter::Filter;
 use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextPage};
+use super::index;
 use super::limits::{
-    EVIDENCE_CANDIDATES, FUSION_DEPTH, FUSION_K, HITS_DEEP, PAGE_HITS, PROBE_BYTES, QUERY_CLAUSES,
-    TAIL_BYTES, TAIL_DOCS, TENANTS_HELD, VECTORS_HELD, VECTORS_HELD_ALL,
+    EVIDENCE_CANDIDATES, FUSION_CANDIDATES, FUSION_COMPARED, FUSION_DEPTH, FUSION_K, HITS_DEEP, PAGE_HITS,
+    PROBE_BYTES, QUERY_CLAUSES, TAIL_BYTES, TAIL_DOCS, TENANTS_HELD, VECTORS_HELD, VECTORS_HELD_ALL,
 };
 use super::query::Query;
 use super::ranking::{Ranking, kept};
@@ -40,11 +41,17 @@ pub enum Probe<'a> {
 pub(crate) struct Sizes {
     pub tail: TailSize,
     pub vectors: usize,
+    /// Up to how many nodes a fusion compares all of them.
+    pub compared: usize,
 }
 
 impl Default for Sizes {
     fn default() -> Sizes {
-        Sizes { tail: TailSize { docs: TAIL_DOCS, bytes: TAIL_BYTES }, vectors: VECTORS_HELD }
+        Sizes {
+            tail: TailSize { docs: TAIL_DOCS, bytes: TAIL_BYTES },
+            vectors: VECTORS_HELD,
+            compared: FUSION_COMPARED,
+        }
     }
 }
 
@@ -131,7 +138,7 @@ impl Engine {
     }
 
     /// Both: the text's words and its likeness, by reciprocal rank fusion. A node that is in one list only gets nothing
-    /// for the other.
+    /// for the other. In a large memory likeness ranks the best hits by words, and not every node.
     pub fn hybrid(
         &self,
         tenant: &TenantId,
@@ -145,8 +152,16 @@ impl Engine {
             return Err(too_many(limit));
         }
         let query = Query::parse(text)?;
-        let by_text = self.text(tenant, corpus, &query, filter, Page { offset: 0, limit: depth.max(1) })?;
-        let alike = self.similar(tenant, corpus, Probe::Text(text), filter, depth, UNLIKE)?;
+        let is_small = self.is_at_most(tenant, corpus, self.sizes.compared)?;
+        let candidates = if is_small { depth.max(1) } else { depth.max(FUSION_CANDIDATES) };
+        let mut by_text = self.text(tenant, corpus, &query, filter, Page { offset: 0, limit: candidates })?;
+        let alike = if is_small {
+            self.similar(tenant, corpus, Probe::Text(text), filter, depth, UNLIKE)?
+        } else {
+            let ids: Vec<u64> = by_text.hits.iter().map(|hit| hit.id).collect();
+            self.likeness_of(tenant, corpus, text, &ids, depth)?
+        };
+        by_text.hits.truncate(depth);
         let mut fused: HashMap<u64, FusedHit> = HashMap::new();
         for (rank, hit) in by_text.hits.into_iter().enumerate() {
             let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
@@ -163,6 +178,38 @@ impl Engine {
         fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
         fused.truncate(limit);
         Ok(fused)
+    }
+
+    /// Those of some nodes that are like a text, the most alike first.
+    fn likeness_of(
+        &self,
+        tenant: &TenantId,
+        corpus: &mut dyn Corpus,
+        text: &str,
+        ids: &[u64],
+        limit: usize,
+    ) -> Result<Vec<SimilarHit>> {
+        let probe = self.embedded(tenant, corpus, text)?;
+        let mut alike = Vec::new();
+        for id in ids {
+            let found = corpus.after(id.checked_sub(1), 1)?;
+            let Some(doc) = found.first().filter(|doc| doc.id == *id) else { continue };
+            let similarity = embedder::embed(&doc.content).map_or(0.0, |vector| probe.dot(&vector));
+            if similarity >= UNLIKE {
+                alike.push(SimilarHit { id: *id, similarity: similarity.clamp(-1.0, 1.0) });
+            }
+        }
+        alike.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
+        alike.truncate(limit);
+        Ok(alike)
+    }
+
+    /// Whether there are no more than so many nodes.
+    fn is_at_most(&self, tenant: &TenantId, corpus: &mut dyn Corpus, nodes: usize) -> Result<bool> {
+        let text = self.text_of(tenant);
+        let view = text.view(corpus)?;
+        self.upkeep.ask(tenant, &text, view.chore.clone());
+        Ok(view.docs().is_some_and(|docs| docs <= nodes as u64))
     }
 
     /// The nodes that say most of what a claim says, the one that covers most first.
@@ -222,6 +269,22 @@ impl Engine {
     /// Waits until the background has nothing left to do: for commands that end, and for tests.
     pub fn settle(&self) {
         self.upkeep.settle();
+    }
+
+    /// Where a tenant's index lies.
+    pub fn folder_of(&self, tenant: &TenantId) -> PathBuf {
+        self.folder.join(folder_name(tenant))
+    }
+
+    /// Compares a tenant's text index with the nodes, given by ascending id. Says what is wrong with it; nothing is if there
+    /// is none.
+    pub(crate) fn check(
+        &self,
+        tenant: &TenantId,
+        corpus: &mut dyn Corpus,
+        nodes: &[i64],
+    ) -> Result<Vec<String>> {
+        index::check(&self.folder_of(tenant), corpus, nodes)
     }
 
     fn ranking<'a>(

@@ -270,6 +270,25 @@ impl Commit {
         Ok(Opened::Commit(Commit { searcher, fields, reach, docs, words }))
     }
 
+    /// How many nodes are in it.
+    pub fn docs(&self) -> u64 {
+        self.docs
+    }
+
+    /// The ids of the nodes in it, ascending.
+    fn ids(&self) -> Outcome<Vec<i64>> {
+        guarded(|| {
+            let mut all = Vec::new();
+            for segment in self.searcher.segment_readers() {
+                let ids = segment.fast_fields().u64("id")?;
+                let alive = segment.doc_ids_alive().filter_map(|doc| ids.first(doc));
+                all.extend(alive.map(|id| i64::try_from(id).unwrap_or(i64::MAX)));
+            }
+            all.sort_unstable();
+            Ok(all)
+        })
+    }
+
     /// The index's share of the statistics. Forgotten nodes count until their segment is merged.
     pub fn counts(&self, terms: &[String]) -> Outcome<Counts> {
         guarded(|| {
@@ -401,6 +420,54 @@ impl Commit {
             }
         }
     }
+}
+
+/// Compares the newest commit with the nodes, given by ascending id: every node that it reaches must be in it once, and nothing
+/// else but what was forgotten since. Says what is wrong.
+pub(crate) fn check(folder: &Path, corpus: &mut dyn Corpus, nodes: &[i64]) -> quad_core::Result<Vec<String>> {
+    if let Err(damage) = verify(folder) {
+        return Ok(vec![damage.to_string()]);
+    }
+    let commit = match Commit::open(folder) {
+        Ok(Opened::Commit(commit)) => commit,
+        Ok(Opened::Nothing | Opened::Restless) => return Ok(Vec::new()),
+        Err(damage) => return Ok(vec![damage.to_string()]),
+    };
+    if !commit.reach.belongs_to(corpus)? {
+        // A commit that is newer than this snapshot has nodes that are not here yet; its writer knows them.
+        let is_newer = nodes.last().is_none_or(|last| commit.reach.next > last.unsigned_abs() + 1);
+        let wrong = "it was built from other nodes than the database has".to_owned();
+        return Ok(if is_newer { Vec::new() } else { vec![wrong] });
+    }
+    let ids = match commit.ids() {
+        Ok(ids) => ids,
+        Err(damage) => return Ok(vec![damage.to_string()]),
+    };
+    let mut faults = Vec::new();
+    let reached = nodes.iter().take_while(|id| id.unsigned_abs() < commit.reach.next);
+    let missing: Vec<&i64> = reached.filter(|id| ids.binary_search(id).is_err()).collect();
+    if let Some(first) = missing.first() {
+        faults.push(format!("{} nodes are not in it, the first is {first}", missing.len()));
+    }
+    let twice = ids.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    if twice > 0 {
+        faults.push(format!("{twice} nodes are in it twice"));
+    }
+    let mut forgotten = BTreeSet::new();
+    let mut mark = commit.reach.mark;
+    loop {
+        let erased = corpus.erased(mark, super::limits::PAGE_ERASED)?;
+        let Some((newest, _)) = erased.last() else { break };
+        mark = *newest;
+        forgotten.extend(erased.iter().map(|(_, id)| i64::try_from(*id).unwrap_or(i64::MAX)));
+    }
+    let last = nodes.last().copied().unwrap_or(-1);
+    let stray = |id: &&i64| **id <= last && nodes.binary_search(id).is_err() && !forgotten.contains(*id);
+    let strays: Vec<&i64> = ids.iter().filter(stray).collect();
+    if let Some(first) = strays.first() {
+        faults.push(format!("{} nodes are in it that do not exist, the first is {first}", strays.len()));
+    }
+    Ok(faults)
 }
 
 /// All nodes' statistics, index and tail together, for the library's scorers.

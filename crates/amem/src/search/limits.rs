@@ -78,6 +78,13 @@ pub const FUSION_K: f64 = 60.0;
 /// How many times the wanted hits each list contributes to a fusion.
 pub const FUSION_DEPTH: usize = 3;
 
+/// Nodes up to which a fusion compares all of them with the query. Their vectors take 10 MiB and a quarter of a second to make, once
+/// in a process; beyond, likeness ranks what the words have found.
+pub const FUSION_COMPARED: usize = 20_000;
+
+/// Hits by words whose likeness a fusion looks at in a larger memory.
+pub const FUSION_CANDIDATES: usize = 200;
+
 /// Candidates of a claim, by BM25, among which the one that covers most of it is looked for.
 pub const EVIDENCE_CANDIDATES: usize = 64;
 

@@ -128,11 +128,14 @@ impl<'a> Ranking<'a> {
         Ok(hits.map(|(hit, has)| TextHit { id: hit.id, score: hit.score, matched: spelled(has) }).collect())
     }
 
-    /// How much each clause tells.
+    /// How much each clause tells: half of it is being asked for, and half its rarity. By rarity alone a word that no node
+    /// has would outweigh all that a node does say, most of all in a small memory.
     pub fn clause_weights(&self) -> Vec<f32> {
+        let most = self.counts.idf_most();
+        let of_term = |term: &usize| 0.5 + 0.5 * self.counts.idf(*term) / most;
         let weight = |clause: &Clause| match clause {
-            Clause::Word(term) => self.counts.idf(*term),
-            Clause::Phrase(terms) => terms.iter().map(|term| self.counts.idf(*term)).sum(),
+            Clause::Word(term) => of_term(term),
+            Clause::Phrase(terms) => terms.iter().map(of_term).sum(),
             Clause::Prefix(_) => 1.0,
         };
         self.query.clauses().iter().map(weight).collect()

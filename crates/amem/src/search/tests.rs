@@ -19,7 +19,8 @@ fn tenant() -> TenantId {
 
 /// An engine that writes its index after every few nodes.
 fn engine(folder: &Path, nodes: &Shared, tail_docs: usize) -> Engine {
-    let sizes = Sizes { tail: TailSize { docs: tail_docs, bytes: 1 << 20 }, vectors: 50 };
+    let tail = TailSize { docs: tail_docs, bytes: 1 << 20 };
+    let sizes = Sizes { tail, vectors: 50, compared: 1_000 };
     Engine::with_sizes(folder, Arc::new(nodes.clone()), sizes)
 }
 
@@ -447,6 +448,37 @@ fn both_lists_are_fused_by_rank() {
     // Found by likeness alone: no word is the same.
     let alike: Vec<u64> = found.iter().filter(|hit| hit.text_score.is_none()).map(|hit| hit.id).collect();
     assert!(!alike.is_empty() && !alike.contains(&1), "{found:?}");
+}
+
+#[test]
+fn in_a_large_memory_likeness_ranks_what_the_words_have_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = Shared::default();
+    for n in 0..60 {
+        nodes.change(|nodes| {
+            nodes.add(&format!(
+                "database of kind {n} with very many other words around it, so that they differ"
+            ))
+        });
+    }
+    for text in ["databases: nightly", "postgres database", "postgresql database"] {
+        nodes.change(|nodes| nodes.add(text));
+    }
+    let tail = TailSize { docs: 10, bytes: 1 << 20 };
+    let fused = |compared: usize| {
+        let sizes = Sizes { tail, vectors: 50, compared };
+        let engine = Engine::with_sizes(folder.path(), Arc::new(nodes.clone()), sizes);
+        search(&engine, &nodes, "database");
+        engine.settle();
+        engine.hybrid(&tenant(), &mut nodes.now(), "postgresql database", &Filter::default(), 5).unwrap()
+    };
+    let (all, few) = (fused(1_000), fused(10));
+    for found in [&all, &few] {
+        assert_eq!((found[0].id, found[1].id), (62, 61), "{found:?}");
+        assert!(found[0].similarity.is_some_and(|similarity| similarity > 0.9));
+    }
+    // Only a comparison with all finds what has no word in common.
+    assert!(all.iter().any(|hit| hit.id == 60) && !few.iter().any(|hit| hit.id == 60), "{all:?} {few:?}");
 }
 
 #[test]

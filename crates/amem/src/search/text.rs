@@ -303,6 +303,12 @@ impl Text {
 }
 
 impl View {
+    /// How many nodes there are, the forgotten ones included that the index still has; unknown if they were not all read.
+    pub fn docs(&self) -> Option<u64> {
+        let indexed = self.held.commit.as_ref().map_or(0, |commit| commit.docs());
+        self.beyond.is_none().then_some(indexed + self.held.tail.len() as u64)
+    }
+
     /// The statistics of all nodes for these terms.
     pub fn counts(
         &self,

@@ -2,7 +2,7 @@
 
 use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Result, Tool};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::{answer, input, node_id, share, string, unknown, write};
@@ -11,7 +11,7 @@ use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::linking::{self, Linked};
 use crate::refusal::invalid;
-use crate::{Amem, correcting, forgetting, limits, routes};
+use crate::{Amem, conversation, correcting, forgetting, limits, routes};
 
 /// How sure a memory is unless the caller says otherwise.
 const CONFIDENCE: f64 = 0.9;
@@ -315,24 +315,13 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     }
 }
 
-/// A turn of a conversation as a node: a word that marks it, then JSON.
+/// A turn of a conversation as a node.
 fn conversation(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
         return Err(invalid("user_message", "this or agent_response is needed"));
     }
-    let mut meta = Map::new();
-    let mut put = |name: &str, value: Option<&str>| {
-        if let Some(value) = value {
-            meta.insert(name.to_owned(), value.into());
-        }
-    };
-    put("agent_response", agent);
-    put("channel", Some("conversation"));
-    put("topic", arguments.text("topic"));
-    put("user_message", user);
-    meta.insert("version".into(), 1.into());
-    let content = format!("[conversation_meta] {}", Value::Object(meta));
+    let content = conversation::content(user, agent, arguments.text("topic"));
     adding::check_content("conversation", &content)?;
     Ok(NewNode::new(EventType::Inference, content, CONVERSATION_CONFIDENCE))
 }

@@ -18,6 +18,7 @@ mod era;
 mod freshness;
 mod gate;
 mod kill;
+mod memory_files;
 mod oracle;
 mod paging;
 mod pattern;
