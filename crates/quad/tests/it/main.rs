@@ -19,6 +19,7 @@ mod freshness;
 mod gate;
 mod kill;
 mod memory_files;
+mod memory_kill;
 mod oracle;
 mod paging;
 mod pattern;
