@@ -81,7 +81,9 @@ mod tests {
         for world in fixtures().await {
             let keeper = Arc::new(Keeper::default());
             let store = Arc::new(world.test.store.clone());
-            let amem = Arc::new(Amem::new(world.test.store.clone()).with_citations(keeper.clone()));
+            let folder = tempfile::tempdir().unwrap();
+            let amem = Amem::new(world.test.store.clone(), folder.path()).with_citations(keeper.clone());
+            let amem = Arc::new(amem);
             let resolver = Resolver::new(vec![amem as Arc<dyn Scheme>], store.clone(), store).unwrap();
             let read = async |caller: &Principal, uri: &str| {
                 let answer = resolver.read(caller, View::All, uri).await.unwrap();

@@ -32,6 +32,8 @@ pub struct App {
     pub gate: Gate,
     /// The schemes.
     pub resolver: Arc<Resolver>,
+    /// The memory, for what has no address: files, and checks of all of it.
+    pub memory: Arc<Amem>,
     /// Who signs checkpoints of the audit chain.
     pub keeper: Keeper,
     /// The tenant that the settings name.
@@ -54,10 +56,13 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = registry(&store, &gate)?;
+        let links = Arc::new(Links::new(store.clone()));
+        let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_citations(links.clone());
+        let memory = Arc::new(memory);
+        let resolver = registry(&store, &gate, &memory, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, keeper, tenant })
+        Ok(App { config, store, gate, resolver, memory, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -73,11 +78,10 @@ impl App {
 
 /// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
 /// very resolver that they are mounted in.
-fn registry(store: &Store, gate: &Gate) -> Result<Arc<Resolver>> {
+fn registry(store: &Store, gate: &Gate, memory: &Arc<Amem>, links: Arc<Links>) -> Result<Arc<Resolver>> {
     let tokens = Arc::new(Tokens(gate.clone()));
-    let links = Arc::new(Links::new(store.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone()).with_citations(links.clone())),
+        memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
         Arc::new(Audit::new(store.clone())),

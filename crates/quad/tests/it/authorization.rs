@@ -149,6 +149,8 @@ fn expand(template: &str, owner: &mut Client) -> String {
     if uri.starts_with("amem://") {
         // The first node, in the first session.
         uri = uri.replace("node/{id}", "node/0").replace("session/{id}", "session/1");
+        // A search without words is refused.
+        uri = uri.replace("amem://search", "amem://search?q=mine");
     }
     if uri.starts_with("audit://") && uri.contains("{id}") {
         let events = owner.request("resources/read", Some(json!({"uri": "audit://events"}))).outcome.unwrap();

@@ -19,6 +19,8 @@ mod freshness;
 mod gate;
 mod kill;
 mod links;
+mod memory_files;
+mod memory_kill;
 mod oracle;
 mod paging;
 mod pattern;
