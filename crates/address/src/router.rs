@@ -403,7 +403,7 @@ mod tests {
         );
         let unsuitable =
             |template: &str| format!("the grammar of `x` does not suit its place in `{template}`");
-        check(&["a://{x}"], &[("x", Grammar::Slug)], &unsuitable("a://{x}"));
+        check(&["a://v{x}"], &[("x", Grammar::Slug)], &unsuitable("a://v{x}"));
         check(&["a://{+x}"], &[("x", Grammar::Id)], &unsuitable("a://{+x}"));
         check(&["a://{x}"], &[("x", Grammar::OneOfAnyCase(&["Fact"]))], &unsuitable("a://{x}"));
     }

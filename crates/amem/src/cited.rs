@@ -52,7 +52,7 @@ mod tests {
 
     use quad_core::resolver::View;
     use quad_core::tool::NoProgress;
-    use quad_core::{BoxFuture, Citations, Cited, Resolver, Scheme, Tag, Version};
+    use quad_core::{BoxFuture, Citations, Cited, Resolver, Scheme, Tag};
     use serde_json::json;
 
     use super::*;
@@ -67,7 +67,7 @@ mod tests {
             self.0.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move {
                 let is_seen = uri == "amem://node/0" && &*caller.subject == "agent_1";
-                let veiled = Basis::at(Version(0)).on(Tag::new("link:to:x"));
+                let veiled = Basis::default().on(Tag::new("link:to:x"));
                 let mut basis = Basis::default().and_veiled(&veiled);
                 basis.shows = Some("these".into());
                 let links = if is_seen { vec![json!({"to": uri})] } else { Vec::new() };

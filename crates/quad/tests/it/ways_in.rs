@@ -311,6 +311,7 @@ fn ways() -> Vec<Way> {
         }),
         way("cross-tenant", "every template, over stdio", "stdio NOT_FOUND", In(INTRUDER), try_::over_stdio),
         way("cross-tenant", "every tool that takes an id", "200 NOT_FOUND", In(INTRUDER), try_::every_tool),
+        way("cross-tenant", "every tool that looks for an id", "200 ok", AsAllowed, try_::every_tool_that_looks),
         way("cross-tenant", "their project below our organization", "200 NOT_FOUND", In(INTRUDER), |house| {
             house.twice(|ids| {
                 let uri = format!("bkend://orgs/org_other/projects/{}", ids.get("projectId"));

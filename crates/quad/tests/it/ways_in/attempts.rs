@@ -18,12 +18,24 @@ pub fn every_template(house: &House, ask: impl Fn(&str) -> Answer) -> Tried {
 
 /// Every tool that takes an id.
 pub fn every_tool(house: &House) -> Tried {
+    tools(house, |name| !LOOKING.contains(&name))
+}
+
+/// Every tool that says of an id only whether something is there.
+pub fn every_tool_that_looks(house: &House) -> Tried {
+    tools(house, |name| LOOKING.contains(&name))
+}
+
+/// Tools by which the money's own contract lets one ask: the answer to what is not there is that it is not.
+const LOOKING: [&str; 2] = ["ledger.account.get", "ledger.transactions.list"];
+
+fn tools(house: &House, is_meant: impl Fn(&str) -> bool) -> Tried {
     let of_victim = house.tools(&house.existing);
     let of_nobody = house.tools(&house.absent);
     let ask = |(name, arguments): (String, Value), ids: &Ids| {
         house.send(&house.tool(&house.intruder, &name, arguments)).hiding(ids)
     };
-    let pairs = of_victim.into_iter().zip(of_nobody);
+    let pairs = of_victim.into_iter().zip(of_nobody).filter(|((name, _), _)| is_meant(name));
     Tried(pairs.map(|(one, other)| vec![ask(one, &house.existing), ask(other, &house.absent)]).collect())
 }
 
