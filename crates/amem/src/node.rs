@@ -1,6 +1,6 @@
 //! Nodes: one memory each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::Result;
 use quad_store::{Row, Sql, Tx, Value as Cell, params};
@@ -146,14 +146,30 @@ pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<No
     Ok(found)
 }
 
-/// The first of these ids that does not exist.
-pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<NodeId>> {
-    let mut found = std::collections::BTreeSet::new();
+/// Which of these ids exist.
+pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
+    let mut found = BTreeSet::new();
     for_ids(sql, ids, "id", |row| {
         found.insert(NodeId(row.int(0)?));
         Ok(())
     })?;
+    Ok(found)
+}
+
+/// The first of these ids that does not exist.
+pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<NodeId>> {
+    let found = existing(sql, ids)?;
     Ok(ids.iter().copied().find(|id| !found.contains(id)))
+}
+
+/// The session of a node, if that exists.
+pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<SessionId>> {
+    let mut found = None;
+    for_ids(sql, &[id], "session_id", |row| {
+        found = Some(SessionId::stored(row.int(0)?)?);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn for_ids(

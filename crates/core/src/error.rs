@@ -60,7 +60,15 @@ struct Inner {
     uri: Option<String>,
     facts: Map<String, Value>,
     cause: Option<Cause>,
-    recorded: bool,
+    trace: Trace,
+}
+
+/// What has become of the audit event that a refusal must leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Owed,
+    Written,
+    Impossible,
 }
 
 impl Error {
@@ -74,7 +82,7 @@ impl Error {
             uri: None,
             facts: Map::new(),
             cause: None,
-            recorded: false,
+            trace: Trace::Owed,
         }))
     }
 
@@ -136,13 +144,24 @@ impl Error {
 
     /// Says that the audit has it: whoever answers with it has nothing left to write down.
     pub(crate) fn recorded(mut self) -> Error {
-        self.0.recorded = true;
+        self.0.trace = Trace::Written;
+        self
+    }
+
+    /// Says that the audit could not be written, which is what this error is about: nobody is to try again.
+    pub(crate) fn unrecordable(mut self) -> Error {
+        self.0.trace = Trace::Impossible;
         self
     }
 
     /// Whether the refusal that this became is in the audit already.
     pub fn is_recorded(&self) -> bool {
-        self.0.recorded
+        self.0.trace == Trace::Written
+    }
+
+    /// Whether the refusal that this becomes has still to be written down.
+    pub fn is_owed(&self) -> bool {
+        self.0.trace == Trace::Owed
     }
 
     /// The kind.

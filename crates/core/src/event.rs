@@ -92,3 +92,12 @@ impl EventDraft {
         self
     }
 }
+
+/// What a caller sent, cut to what belongs into an audit event.
+pub fn shorten(text: &str) -> Arc<str> {
+    const LONGEST: usize = 512;
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+    }
+}

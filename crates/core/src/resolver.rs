@@ -11,6 +11,7 @@ use quad_address::Router;
 use serde_json::{Map, Value};
 
 use crate::cache::{Cache, Key};
+use crate::event::shorten;
 use crate::prompt::{Message, Prompt};
 use crate::scheme::{Asked, CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
@@ -236,7 +237,7 @@ impl Resolver {
         match self.try_read(caller, view, uri, &event).await {
             Err(error) => {
                 let error = self.spelt(caller, view, Asked::Address(uri), error);
-                Err(self.refuse(caller, event, error).await)
+                Err(Box::pin(self.refuse(caller, event, error)).await)
             }
             answer => answer,
         }
@@ -285,6 +286,22 @@ impl Resolver {
         let (address, target) = self.locate(caller, view, uri)?;
         let reading = self.schemes[target.scheme].scheme.read(caller, target.route, &address).await?;
         Ok(Arc::new(reading.basis))
+    }
+
+    /// What a URI names, whoever asks and whether or not it is there.
+    pub fn address(&self, uri: &str) -> Result<Address> {
+        let (address, _) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
+        Ok(address)
+    }
+
+    /// Whether the caller could read an address of any scheme now, and what that rests on: the checks and refusals of a read in
+    /// the same order. For schemes that are about other addresses. It discloses nothing by itself and leaves no event; the call
+    /// that asks leaves its own.
+    pub async fn probe(&self, caller: &Principal, uri: &str) -> Result<(Address, Basis)> {
+        let (address, target) = self.locate(caller, View::All, uri)?;
+        let scheme = &self.schemes[target.scheme].scheme;
+        let basis = scheme.probe(caller, target.route, &address).await.map_err(|error| at(error, uri))?;
+        Ok((address, basis))
     }
 
     /// Finds the address and checks the scope that its shape needs.
@@ -546,7 +563,7 @@ impl Resolver {
     fn find_tool(&self, view: View, name: &str) -> Result<(Option<&Mounted>, &Checked)> {
         match self.tools.get(name) {
             Some(Place::Own(index)) => Ok((None, &self.own_tools[*index])),
-            Some(Place::Of { scheme, tool }) if view == View::All || view == View::Only(*scheme) => {
+            Some(Place::Of { scheme, tool }) if self.is_served(view, *scheme) => {
                 let mounted = &self.schemes[*scheme];
                 Ok((Some(mounted), &mounted.tools[*tool]))
             }
@@ -661,7 +678,7 @@ impl Resolver {
     /// A refusal in the words of the scheme that it is about: the one whose address, tool or prompt was asked for, or the only
     /// one of the endpoint.
     fn spelt(&self, caller: &Principal, view: View, asked: Asked<'_>, error: Error) -> Error {
-        if error.kind() == Kind::Credential || error.is_recorded() {
+        if error.kind() == Kind::Credential || !error.is_owed() {
             return error;
         }
         let named = |name: &str| self.schemes.iter().position(|mounted| mounted.scheme.name() == name);
@@ -690,7 +707,7 @@ impl Resolver {
     /// Writes a refusal down, once, and hands the error on. If even that cannot be written, the caller learns only that we
     /// failed: an unrecorded refusal would be a hole in the trail.
     pub async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
-        if error.kind() == Kind::Credential || error.is_recorded() {
+        if error.kind() == Kind::Credential || !error.is_owed() {
             return error;
         }
         if error.kind() == Kind::Internal {
@@ -698,7 +715,7 @@ impl Resolver {
         }
         match self.commit(caller, event.failed(&error), Vec::new()).await {
             Ok(_) => error.recorded(),
-            Err(unrecorded) => unrecorded,
+            Err(cause) => cause.unrecordable(),
         }
     }
 }
@@ -736,13 +753,4 @@ fn at(error: Error, uri: &str) -> Error {
 
 fn busy() -> Error {
     Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
-}
-
-/// What a caller sent, cut to what belongs into an audit event.
-pub(crate) fn shorten(text: &str) -> Arc<str> {
-    const LONGEST: usize = 512;
-    match text.char_indices().nth(LONGEST) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::resolver::{Resolver, View, shorten};
+use crate::event::shorten;
+use crate::resolver::{Resolver, View};
 use crate::scheme::{CompletionQuery, Subject};
 use crate::tool::Effect;
 use crate::{Error, EventDraft, Need, Principal, Result, Tool, ToolOutput};

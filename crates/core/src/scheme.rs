@@ -146,8 +146,8 @@ pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
 
-    /// Whether its addresses can be read at every endpoint, also at one that shows another scheme only. It is listed and
-    /// advertised where all schemes are. For what is about the others: what happened, what cites what.
+    /// Whether its addresses can be read and its tools called at every endpoint, also at one that shows another scheme only. It
+    /// is listed and advertised where all schemes are. For what is about the others: what happened, what cites what.
     fn is_everywhere(&self) -> bool {
         false
     }
@@ -182,6 +182,18 @@ pub trait Scheme: Send + Sync {
         route: usize,
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>>;
+
+    /// Whether `read` would answer, and what that rests on; its refusals are those of `read`. Nothing is shown. A scheme whose
+    /// readings look at other addresses says here what holds without looking at them, or two that look at each other would never
+    /// end.
+    fn probe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Basis>> {
+        Box::pin(async move { Ok(self.read(caller, route, address).await?.basis) })
+    }
 
     /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
     fn list<'a>(

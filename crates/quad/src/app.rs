@@ -9,13 +9,18 @@ use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_store::{Component, Store, tenant};
-use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
+use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
 
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] =
-    &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT, quad_brain::COMPONENT];
+const COMPONENTS: &[Component] = &[
+    quad_gate::COMPONENT,
+    quad_amem::COMPONENT,
+    quad_bkend::COMPONENT,
+    quad_brain::COMPONENT,
+    quad_trail::COMPONENT,
+];
 
 /// Everything that a command needs.
 pub struct App {
@@ -27,6 +32,8 @@ pub struct App {
     pub gate: Gate,
     /// The schemes.
     pub resolver: Arc<Resolver>,
+    /// The memory, for what has no address: files, and checks of all of it.
+    pub memory: Arc<Amem>,
     /// Who signs checkpoints of the audit chain.
     pub keeper: Keeper,
     /// The tenant that the settings name.
@@ -49,10 +56,13 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = Arc::new(registry(&store, &gate)?);
+        let links = Arc::new(Links::new(store.clone()));
+        let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_citations(links.clone());
+        let memory = Arc::new(memory);
+        let resolver = registry(&store, &gate, &memory, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, keeper, tenant })
+        Ok(App { config, store, gate, resolver, memory, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -66,17 +76,21 @@ impl App {
     }
 }
 
-/// The schemes, in the order in which lists show them.
-fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
+/// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
+/// very resolver that they are mounted in.
+fn registry(store: &Store, gate: &Gate, memory: &Arc<Amem>, links: Arc<Links>) -> Result<Arc<Resolver>> {
     let tokens = Arc::new(Tokens(gate.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone())),
+        memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
         Arc::new(Audit::new(store.clone())),
+        links.clone(),
     ];
     let store = Arc::new(store.clone());
-    Resolver::new(schemes, store.clone(), store)
+    let resolver = Arc::new(Resolver::new(schemes, store.clone(), store)?);
+    links.attach(&resolver);
+    Ok(resolver)
 }
 
 /// The gate's key, as the audit trail uses it. Neither crate knows the other.

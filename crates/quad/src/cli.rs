@@ -74,7 +74,11 @@ pub enum Command {
         uri: String,
     },
     /// Check that everything is in order, and say what is not
-    Doctor,
+    Doctor {
+        /// Read all of every tenant's memory: counters, lists, edges and search indexes must agree
+        #[arg(long)]
+        deep: bool,
+    },
     /// Print the configuration snippet of an MCP client
     ClientConfig {
         /// The client
@@ -102,6 +106,11 @@ pub enum Command {
     Brain {
         #[command(subcommand)]
         command: BrainCommand,
+    },
+    /// The memory scheme, amem://
+    Memory {
+        #[command(subcommand)]
+        command: MemoryCommand,
     },
     /// Tokens: who may come in
     Token {
@@ -392,6 +401,39 @@ pub enum BrainAdd {
         #[arg(long)]
         id: Option<String>,
     },
+}
+
+/// `quad memory …`
+#[derive(Debug, Subcommand)]
+pub enum MemoryCommand {
+    /// Take the memories of a file into the graph; those that are there already are not taken twice
+    ///
+    /// The file's kind is seen from what is in it: the .amem of agentic-memory, the JSONL of
+    /// @modelcontextprotocol/server-memory, or what `quad memory export` wrote. An import that was interrupted is
+    /// simply run again. Lines that cannot be used are reported and left out; the exit code is then 2.
+    Import {
+        /// The file
+        file: PathBuf,
+    },
+    /// Write the graph into a file, as of now
+    Export {
+        /// The file; it must not exist ("-" writes to standard output)
+        file: PathBuf,
+        /// What sort of file
+        #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+        format: MemoryFormat,
+    },
+}
+
+/// The kinds of files that memories are written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MemoryFormat {
+    /// Our own, which loses nothing
+    Jsonl,
+    /// That of agentic-memory
+    Amem,
+    /// That of @modelcontextprotocol/server-memory
+    ServerMemory,
 }
 
 /// `quad token …`

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -13,6 +12,8 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http_body_util::BodyDataStream;
+use hyper::body::Incoming;
 use quad_core::resolver::View;
 use quad_core::{Error, EventDraft, Kind, Principal};
 use quad_wire::envelope::UNREAD;
@@ -22,16 +23,24 @@ use quad_wire::{Endpoint, Fault, session_stream};
 
 use crate::door::Denial;
 use crate::http::{Server, view_of};
-use crate::{limits, metadata, problem, sse};
+use crate::{clock, limits, metadata, problem, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The code of a request beyond its tenant's rate.
 const RATE_LIMITED: &str = "rate_limited";
 
+/// The body of a request, as it comes from the connection or by the router.
+pub(crate) trait Sent: http_body::Body<Data = Bytes> + Unpin + Send {}
+
+impl<B: http_body::Body<Data = Bytes> + Unpin + Send> Sent for B {}
+
+/// Where every scheme is.
+pub(crate) const PATH: &str = "/mcp";
+
 /// Every scheme.
-pub(crate) async fn all(State(server): State<Arc<Server>>, request: Request) -> Response {
-    answer(&server, View::All, request).await
+pub(crate) async fn all(server: &Server, request: http::Request<Incoming>) -> Response {
+    answer(server, View::All, request).await
 }
 
 /// One scheme.
@@ -51,7 +60,7 @@ pub(crate) async fn agents(state: State<Arc<Server>>, request: Request) -> Respo
     one(state, Path("brain".to_owned()), request).await
 }
 
-async fn answer(server: &Server, view: View, request: Request) -> Response {
+async fn answer<B: Sent>(server: &Server, view: View, request: http::Request<B>) -> Response {
     let all_tools = server.all_tools
         || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
     let endpoint = Endpoint::new(server.hub.clone(), view, all_tools);
@@ -59,8 +68,8 @@ async fn answer(server: &Server, view: View, request: Request) -> Response {
     let has_sessions = session_stream::are_served(&endpoint, &parts.headers);
     match parts.method {
         Method::POST => answer_post(server, &endpoint, &parts, body).await,
-        Method::GET if has_sessions => open_stream(server, &endpoint, &parts.headers).await,
-        Method::DELETE if has_sessions => end_session(server, &endpoint, &parts.headers).await,
+        Method::GET if has_sessions => Box::pin(open_stream(server, &endpoint, &parts.headers)).await,
+        Method::DELETE if has_sessions => Box::pin(end_session(server, &endpoint, &parts.headers)).await,
         _ => {
             let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
             let mut response = problem::refuse(
@@ -75,7 +84,7 @@ async fn answer(server: &Server, view: View, request: Request) -> Response {
     }
 }
 
-async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: Body) -> Response {
+async fn answer_post<B: Sent>(server: &Server, endpoint: &Endpoint, parts: &Parts, body: B) -> Response {
     let started = Instant::now();
     let headers = &parts.headers;
     let mut caller = match admit(server, headers).await {
@@ -84,15 +93,17 @@ async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: 
     };
     let body = match read_body(server, headers, body).await {
         Ok(body) => body,
-        Err((status, error)) => return refuse_caller(server, headers, &caller, UNREAD, status, error).await,
+        Err((status, error)) => {
+            return Box::pin(refuse_caller(server, headers, &caller, UNREAD, status, error)).await;
+        }
     };
     let mut reply = post::answer(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::Reauthenticate) {
-        caller = match authenticate_again(server, headers).await {
+        caller = match Box::pin(authenticate_again(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        reply = post::answer(endpoint, &caller, headers, &body).await;
+        reply = Box::pin(post::answer(endpoint, &caller, headers, &body)).await;
     }
     server.metrics.answered(reply.method, reply.outcome, started.elapsed());
     respond(server, headers, reply)
@@ -287,7 +298,11 @@ pub(crate) async fn refuse_caller(
 }
 
 /// The body, if it is JSON and within its size and time; else the status and the error.
-async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, (StatusCode, Error)> {
+async fn read_body<B: Sent>(
+    server: &Server,
+    headers: &HeaderMap,
+    body: B,
+) -> Result<Bytes, (StatusCode, Error)> {
     let refuse = |status, code, message: &str, hint: &str| {
         (status, Error::new(Kind::BadInput, code, message).hint(hint))
     };
@@ -309,7 +324,7 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
     if is_too_large && headers.contains_key(EXPECT) {
         return Err(too_large());
     }
-    let mut frames = body.into_data_stream();
+    let mut frames = BodyDataStream::new(body);
     let read = async {
         if is_too_large {
             drain(&mut frames).await;
@@ -342,9 +357,9 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match tokio::time::timeout(server.times.body, read).await {
-        Ok(read) => read,
-        Err(_) => Err(refuse(
+    match clock::until(Instant::now() + server.times.body, read).await {
+        Some(read) => read,
+        None => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,
             "BODY_TOO_SLOW",
             "The body took too long to arrive",
@@ -355,7 +370,7 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
 
 /// Takes in the rest of a body that is too large and drops it: a client that is still sending when the connection closes
 /// sees a broken connection instead of the reason.
-async fn drain(frames: &mut BodyDataStream) {
+async fn drain<B: Sent>(frames: &mut BodyDataStream<B>) {
     let mut drained = 0;
     while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_SILENCE, frames.next()).await {
         drained += frame.len();

@@ -5,12 +5,14 @@ use crate::Kind;
 /// The first word of a text that names a kind.
 pub(crate) fn of_words(text: &str) -> Option<Kind> {
     let mut word = String::new();
+    let mut before = String::new();
     let mut found = None;
     for part in text.split(|c: char| !c.is_alphanumeric()) {
         // The shortest of these words has three letters, the longest some thirty.
         if !(3..=40).contains(&part.len()) {
             continue;
         }
+        std::mem::swap(&mut before, &mut word);
         word.clear();
         if part.is_ascii() {
             word.push_str(part);
@@ -18,13 +20,23 @@ pub(crate) fn of_words(text: &str) -> Option<Kind> {
         } else {
             word.extend(part.chars().flat_map(char::to_lowercase));
         }
-        match of_word(&word) {
+        match of_pair(&before, &word).or_else(|| of_word(&word)) {
             // `Refund of card payment` is a refund: money back outranks the means.
             Some(Kind::Refund) => return Some(Kind::Refund),
             kind => found = found.or(kind),
         }
     }
     found
+}
+
+fn of_pair(first: &str, second: &str) -> Option<Kind> {
+    Some(match (first, second) {
+        ("direct", "debit") => Kind::DirectDebit,
+        ("direct", "deposit") => Kind::Salary,
+        ("standing", "order") => Kind::StandingOrder,
+        ("bank" | "incoming" | "outgoing", "credit" | "payment") => Kind::Payment,
+        _ => return None,
+    })
 }
 
 fn of_word(word: &str) -> Option<Kind> {
@@ -59,9 +71,7 @@ fn of_word(word: &str) -> Option<Kind> {
             Kind::Card
         }
         "check" | "cheque" | "chèque" | "scheck" | "scheckeinreichung" => Kind::Check,
-        "dauerauftrag" | "dauerauftragsbuchung" | "standing" | "permanent" | "repeatpmt" => {
-            Kind::StandingOrder
-        }
+        "dauerauftrag" | "dauerauftragsbuchung" | "permanent" | "repeatpmt" => Kind::StandingOrder,
         "lastschrift" | "folgelastschrift" | "erstlastschrift" | "basislastschrift" | "prélèvement"
         | "prelevement" | "incasso" | "recibo" | "directdebit" | "domiciliación" | "einzug" | "addebito" => {
             Kind::DirectDebit
@@ -106,6 +116,7 @@ mod tests {
         assert_eq!(of_words("FOLGELASTSCHRIFT"), Some(Kind::DirectDebit));
         assert_eq!(of_words("Card payment refund"), Some(Kind::Refund));
         assert_eq!(of_words("Monthly account fee"), Some(Kind::Fee));
+        assert_eq!(of_words("DIRECT DEBIT"), Some(Kind::DirectDebit));
         assert_eq!(of_words("Groceries"), None);
         assert_eq!(of_words(""), None);
     }

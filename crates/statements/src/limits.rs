@@ -44,3 +44,12 @@ pub const SPLITS: usize = 50_000;
 
 /// Bytes of one line of a journal.
 pub const JOURNAL_LINE_BYTES: usize = 64 << 10;
+
+/// Aliases of a journal that hold at once. Each is tried on every posting.
+pub const JOURNAL_ALIASES: usize = 100;
+
+/// Bytes of an account's name in a journal, aliases and prefixes included: some hundred letters are usual.
+pub const JOURNAL_ACCOUNT_BYTES: usize = 1 << 10;
+
+/// Levels of an account in a journal. A sum is kept for each level if an assertion asks for subaccounts.
+pub const JOURNAL_ACCOUNT_DEPTH: usize = 30;

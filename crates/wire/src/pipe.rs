@@ -192,13 +192,13 @@ impl Pipe {
         let key = key(&job.id);
         if self.shared.in_flight().contains_key(&key) {
             let fault = Fault::invalid_request("A request with this id is still running");
-            return self.shared.refuse(&job.method, Some(&job.id), fault).await;
+            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
         }
         if job.method == Method::Subscribe.as_str()
             && let Err(error) = self.hear(None).await
         {
             let fault = Fault::of(error, Era::Legacy);
-            return self.shared.refuse(&job.method, Some(&job.id), fault).await;
+            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
         }
         // A stream stays open as long as its client likes; it is counted elsewhere.
         let is_stream = job.method == Method::Listen.as_str();
@@ -283,13 +283,19 @@ impl Shared {
     async fn run(&self, job: &Job) -> Vec<u8> {
         match self.answer(job).await {
             Ok(reply) => reply,
-            Err(fault) => self.refusal(&job.method, Some(&job.id), fault).await,
+            Err(fault) => self.refusal_of(job, fault).await,
         }
     }
 
     /// The reply to what was refused, which is written down.
     async fn refusal(&self, method: &str, id: Option<&RawValue>, fault: Fault) -> Vec<u8> {
         self.endpoint.refuse(&self.caller, method, fault).await.message(id)
+    }
+
+    /// The same for a request.
+    async fn refusal_of(&self, job: &Job, fault: Fault) -> Vec<u8> {
+        let params = job.params.as_deref();
+        self.endpoint.refuse_call(&self.caller, &job.method, params, fault).await.message(Some(&job.id))
     }
 
     async fn refuse(&self, method: &str, id: Option<&RawValue>, fault: Fault) {

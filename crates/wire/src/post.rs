@@ -88,11 +88,12 @@ pub async fn answer(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap
             let fault = endpoint.refuse(caller, UNREAD, unreadable.fault).await;
             refused(None, unreadable.id.as_deref(), fault)
         }
-        Ok(Incoming::Batch(messages)) => batch(endpoint, caller, headers, &messages).await,
+        // Seldom, and large: in a box, as all that is so below.
+        Ok(Incoming::Batch(messages)) => Box::pin(batch(endpoint, caller, headers, &messages)).await,
         Ok(Incoming::One(Message::Response)) => accepted(),
         Ok(Incoming::One(Message::Notification { method, .. })) => {
             // No notification of a client means anything to us here, but an ended session is worth telling.
-            match session_stream::named(endpoint, caller, headers).await {
+            match Box::pin(session_stream::named(endpoint, caller, headers)).await {
                 Err(fault) if !headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) => {
                     refused(None, None, endpoint.refuse(caller, &method, fault).await)
                 }
@@ -110,7 +111,9 @@ pub async fn answer(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap
                     session: None,
                     body: PostBody::Stream(stream),
                 },
-                Err(fault) => refused(known, Some(id), endpoint.refuse(caller, &method, fault).await),
+                Err(fault) => {
+                    refused(known, Some(id), endpoint.refuse_call(caller, &method, params, fault).await)
+                }
             }
         }
     }
@@ -174,26 +177,28 @@ async fn request(
         *known = Some(Method::Initialize);
         return open(&exchange(initialize::negotiate(&params)), headers);
     }
-    let (revision, session) = legacy_revision(endpoint, caller, headers).await?;
+    let (revision, session) = Box::pin(legacy_revision(endpoint, caller, headers)).await?;
     let method = Method::parse(name, Era::Legacy).ok_or_else(|| Fault::unknown_method(name, Era::Legacy))?;
     *known = Some(method);
     if method == Method::ToolsCall {
-        return tool_call(&exchange(revision)).await;
+        return Box::pin(tool_call(&exchange(revision))).await;
     }
     legacy(&exchange(revision), method, session.as_deref()).await.map(Answered::Message)
 }
 
 async fn modern(exchange: &Exchange<'_>, method: Method) -> Result<Answered, Fault> {
     match method {
-        Method::Listen => listen::open(exchange).await.map(Answered::Stream),
-        Method::ToolsCall => tool_call(exchange).await,
+        Method::Listen => Box::pin(listen::open(exchange)).await.map(Answered::Stream),
+        Method::ToolsCall => Box::pin(tool_call(exchange)).await,
         _ => exchange.answer(method).await.map(Answered::Message),
     }
 }
 
 async fn legacy(exchange: &Exchange<'_>, method: Method, session: Option<&str>) -> Result<Vec<u8>, Fault> {
     match method {
-        Method::Subscribe | Method::Unsubscribe => session_stream::alter(exchange, method, session).await,
+        Method::Subscribe | Method::Unsubscribe => {
+            Box::pin(session_stream::alter(exchange, method, session)).await
+        }
         _ => exchange.answer(method).await,
     }
 }
@@ -327,17 +332,17 @@ async fn batch(
     };
     let mut replies: Vec<Vec<u8>> = Vec::new();
     for raw in messages {
-        let (id, name, answered) = match envelope::read_one(raw.get()) {
-            Err(unreadable) => (unreadable.id, UNREAD.into(), Err(unreadable.fault)),
+        let (id, name, params, answered) = match envelope::read_one(raw.get()) {
+            Err(unreadable) => (unreadable.id, UNREAD.into(), None, Err(unreadable.fault)),
             Ok(Message::Request { id, method, params }) => {
                 let answered =
                     batch_request(endpoint, caller, revision, session.as_deref(), id, &method, params).await;
-                (Some(id.to_owned()), method, answered)
+                (Some(id.to_owned()), method, params, answered)
             }
             Ok(_) => continue,
         };
         let answered = match answered {
-            Err(fault) => Err(endpoint.refuse(caller, &name, fault).await),
+            Err(fault) => Err(endpoint.refuse_call(caller, &name, params, fault).await),
             answered => answered,
         };
         match answered {

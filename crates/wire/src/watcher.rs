@@ -59,6 +59,14 @@ pub(crate) struct Watcher {
 struct Watched {
     basis: Arc<Basis>,
     pace: Pace,
+    /// Whether what is pending is told even if the address shows what it showed before.
+    is_certain: bool,
+}
+
+impl Watched {
+    fn new(basis: Arc<Basis>) -> Watched {
+        Watched { basis, pace: Pace::new(), is_certain: false }
+    }
 }
 
 /// At once, then at most one in an interval, and the last one never lost.
@@ -122,7 +130,7 @@ impl Watcher {
     /// Watches an address that rests on `basis`.
     pub(crate) fn watch(&mut self, uri: String, basis: Arc<Basis>) {
         if self.watched.len() < SUBSCRIPTION_URIS || self.watched.contains_key(&uri) {
-            self.watched.insert(uri, Watched { basis, pace: Pace::new() });
+            self.watched.insert(uri, Watched::new(basis));
         }
     }
 
@@ -156,6 +164,7 @@ impl Watcher {
                 self.watch(uri.clone(), basis);
                 if let Some(watched) = self.watched.get_mut(&uri) {
                     watched.pace = Pace::later();
+                    watched.is_certain = true;
                 }
             }
         }
@@ -288,7 +297,13 @@ impl Watcher {
             list.pending = true;
         }
         for watched in self.watched.values_mut() {
-            if is_newer(&watched.basis) && watched.basis.is_announced_by(&change.tags) {
+            if !is_newer(&watched.basis) {
+                continue;
+            }
+            if watched.basis.is_announced_by(&change.tags) {
+                watched.pace.pending = true;
+                watched.is_certain = true;
+            } else if watched.basis.is_perhaps_announced_by(&change.tags) {
                 watched.pace.pending = true;
             }
         }
@@ -299,6 +314,7 @@ impl Watcher {
         self.doubtful = true;
         for watched in self.watched.values_mut() {
             watched.pace.pending = true;
+            watched.is_certain = true;
         }
         if let Some(list) = &mut self.list {
             list.pending = true;
@@ -344,18 +360,24 @@ impl Watcher {
     }
 
     /// Computes anew what an address rests on, before its reader is told: so the reader's next read and the next
-    /// notice both start from here. False when the caller may no longer read it.
+    /// notice both start from here. False when the caller may no longer read it, or when what may have changed is hidden from it:
+    /// then that it changed is hidden, too.
     async fn renew(&mut self, uri: &str) -> bool {
         let renewed = self.basis_of(uri).await;
         let Some(watched) = self.watched.get_mut(uri) else { return false };
         watched.pace.sent();
         match renewed {
             Ok(basis) => {
+                let is_news = watched.is_certain || basis.shows != watched.basis.shows;
                 watched.basis = basis;
-                true
+                watched.is_certain = false;
+                is_news
             }
-            // What vanished may come back under the same tags.
-            Err(error) => error.kind() != Kind::Scope,
+            // What vanished may come back under the same tags, and as it was.
+            Err(error) => {
+                watched.is_certain = true;
+                error.kind() != Kind::Scope
+            }
         }
     }
 

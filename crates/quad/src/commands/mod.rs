@@ -11,6 +11,8 @@ mod completions;
 mod doctor;
 mod key;
 mod ls;
+mod memory;
+mod progress;
 mod read;
 mod serve;
 mod stdio;
@@ -46,7 +48,7 @@ pub async fn run(cli: Cli) -> Result<()> {
     }
     let config = Config::load(&cli.common)?;
     match cli.command {
-        Command::Doctor => doctor::run(config, json).await,
+        Command::Doctor { deep } => doctor::run(config, deep, json).await,
         Command::Serve(flags) => serve::run(App::open(config).await?, &flags, json).await,
         Command::Stdio(flags) => stdio::run(App::open(config).await?, &flags).await,
         Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
@@ -63,6 +65,7 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
         Command::Brain { command } => brain::run(&App::open(config).await?, command, json).await,
+        Command::Memory { command } => memory::run(&App::open(config).await?, command, json).await,
         Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
         Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,

@@ -149,11 +149,17 @@ fn expand(template: &str, owner: &mut Client) -> String {
     if uri.starts_with("amem://") {
         // The first node, in the first session.
         uri = uri.replace("node/{id}", "node/0").replace("session/{id}", "session/1");
+        // A search without words is refused.
+        uri = uri.replace("amem://search", "amem://search?q=mine");
     }
     if uri.starts_with("audit://") && uri.contains("{id}") {
         let events = owner.request("resources/read", Some(json!({"uri": "audit://events"}))).outcome.unwrap();
         let events: Value = serde_json::from_str(events["contents"][0]["text"].as_str().unwrap()).unwrap();
         uri = uri.replace("{id}", events["events"][0]["id"].as_str().unwrap());
+    }
+    if uri.starts_with("link://") {
+        // About an address that the owner can read; the row shows what opens that one.
+        uri.push_str("?uri=bkend%3A%2F%2Forgs%2Forg_abc123");
     }
     assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");
     uri

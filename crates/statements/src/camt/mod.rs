@@ -123,7 +123,8 @@ fn step(
                 }
                 ("Id", Some(sheet)) => {
                     let node = tree::read(reader, &start)?;
-                    sheet.statement.id = text::some_line(&node.text);
+                    // The first is the statement's own; other things within it have ids too.
+                    sheet.statement.id = sheet.statement.id.take().or_else(|| text::some_line(&node.text));
                 }
                 ("FrToDt", Some(sheet)) => {
                     let node = tree::read(reader, &start)?;

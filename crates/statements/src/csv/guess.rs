@@ -6,11 +6,12 @@ use crate::csv::Role;
 use crate::csv::mapping::{Header, Mapping, Overrides};
 use crate::csv::records::{Next, Record, Records};
 use crate::csv::role::Contents;
+use crate::csv::rows::is_booked;
 use crate::csv::table::{Table, currency_of_column};
 use crate::date::{self, DateOrder, Ground};
 use crate::finding::{Findings, quoted};
 use crate::number::{self, DecimalMark};
-use crate::{Amount, Currency, Refusal, limits};
+use crate::{Amount, Currency, Refusal, limits, text};
 
 /// No column: a record answers such a place with an empty text.
 pub(crate) const NONE: usize = usize::MAX;
@@ -163,6 +164,7 @@ pub(crate) fn layout(
     });
     if guessed {
         by_contents(&mut layout.places, header, &sample);
+        whose_account(&mut layout.places, table, &sample);
     }
     apply(&mut layout.places, header, overrides)?;
     if guessed {
@@ -214,7 +216,7 @@ fn by_name(header: &Header, sample: &Sample, findings: &mut Findings) -> BTreeMa
         let column = sample.columns.get(place).copied().unwrap_or_default();
         let mut doubted = None;
         let before = candidates.len();
-        for (role, rank) in Role::suggested_by(name) {
+        for &(role, rank) in Role::suggested_by(name) {
             if sample.rows.is_empty() || column.holds(role.contents()) {
                 candidates.push((rank, place, role));
             } else {
@@ -277,6 +279,27 @@ fn by_contents(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sample:
     let last = free.iter().rfind(|(place, column)| *place != amount && column.with_decimals > 0);
     if let Some((place, _)) = last.filter(|_| !header.named) {
         places.insert(Role::Balance, vec![*place]);
+    }
+}
+
+/// A column that is just called `IBAN` may be the own account or the other side's. It is the other side's if the lines
+/// before the header name another account, or if it changes from row to row beside a name.
+fn whose_account(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<'_>, sample: &Sample) {
+    if places.contains_key(&Role::CounterpartyAccount) {
+        return;
+    }
+    let Some(place) = places.get(&Role::Account).and_then(|filled| filled.first()).copied() else { return };
+    let mut cells: Vec<&str> =
+        sample.rows.iter().filter_map(|row| row.get(place)).map(String::as_str).collect();
+    cells.sort();
+    cells.dedup();
+    let own = table.preamble.account.iban.as_deref();
+    let not_own = own.is_some_and(|own| !cells.iter().any(|cell| text::iban(cell).as_deref() == Some(own)));
+    let named = [Role::Counterparty, Role::Payer, Role::Payee].iter().any(|role| places.contains_key(role));
+    let changes = cells.len() * 4 > sample.rows.len() && cells.len() > 2;
+    if not_own || (named && changes) {
+        places.remove(&Role::Account);
+        places.insert(Role::CounterpartyAccount, vec![place]);
     }
 }
 
@@ -385,7 +408,7 @@ fn decide_spelling(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides
     let mut rows = table.rows.clone();
     let mut record = Record::default();
     let (mut dates, mut amounts) = (date::Evidence::default(), number::Evidence::default());
-    let day = layout.one(Role::Date);
+    let days = layout.all(Role::Date);
     let roles = [Role::Amount, Role::Debit, Role::Credit, Role::Balance];
     let sums: Vec<usize> = roles.iter().flat_map(|role| layout.all(*role)).copied().collect();
     loop {
@@ -394,7 +417,7 @@ fn decide_spelling(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides
             Next::Malformed(_) => continue,
             Next::Record => {}
         }
-        dates.see(record.get(day));
+        dates.see(record.first(days).0);
         sums.iter().for_each(|place| amounts.see(record.get(*place)));
     }
     let (order, ground) = dates.decide();
@@ -446,6 +469,15 @@ fn check_balances(layout: &mut Layout, sample: &Sample, overrides: &Overrides, f
         let cell = row.get(place).map(String::as_str).unwrap_or_default();
         number::read(cell, layout.mark).map(|reading| reading.amount)
     };
+    // Each currency has its own balance, and what is not booked has none.
+    let (currency, status) = (layout.one(Role::Currency), layout.one(Role::Status));
+    let cell = |row: &'_ Vec<String>, place: usize| row.get(place).cloned().unwrap_or_default();
+    let first = sample.rows.first().map(|row| cell(row, currency));
+    let comparable: Vec<&Vec<String>> = sample
+        .rows
+        .iter()
+        .filter(|row| Some(cell(row, currency)) == first && is_booked(&cell(row, status)))
+        .collect();
     let chain = |inverted: bool, fees: bool| -> Vec<(Amount, Amount)> {
         let step = |row: &Vec<String>| {
             let mut moved = read(row, amount)?;
@@ -457,7 +489,7 @@ fn check_balances(layout: &mut Layout, sample: &Sample, overrides: &Overrides, f
             }
             Some((moved, read(row, balance)?))
         };
-        sample.rows.iter().filter_map(step).collect()
+        comparable.iter().copied().filter_map(step).collect()
     };
     let hits = |inverted, fees| {
         let (forwards, backwards) = confirmed(&chain(inverted, fees));

@@ -38,6 +38,12 @@ impl Record<'_> {
         cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
     }
 
+    /// The first of several fields that is not empty, and its place; the first one if all are.
+    pub fn first(&self, places: &[usize]) -> (&str, usize) {
+        let filled = places.iter().find(|place| !self.get(**place).is_empty()).or(places.first());
+        filled.map_or(("", usize::MAX), |place| (self.get(*place), *place))
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.fields.len()).map(|place| self.get(place))
     }

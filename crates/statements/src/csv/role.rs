@@ -3,6 +3,9 @@
 //! Names are compared without case, accents, punctuation and currency codes. The first name of a list is the best one:
 //! where two columns could fill a role, the one whose name stands earlier wins.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Currency;
@@ -168,9 +171,9 @@ impl Role {
         }
     }
 
-    /// Whether several columns may fill it, one after the other.
+    /// Whether several columns may fill it: descriptions follow each other, and the first date that is there counts.
     pub(crate) fn takes_several(self) -> bool {
-        self == Role::Description
+        matches!(self, Role::Description | Role::Date)
     }
 
     /// The names that banks give it, the best first, with spaces between.
@@ -324,14 +327,20 @@ impl Role {
         }
     }
 
-    /// The role that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
+    /// The roles that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
     /// currency in one language and a day in another; what the cells hold decides.
-    pub(crate) fn suggested_by(name: &str) -> impl Iterator<Item = (Role, usize)> {
-        let plain = plain_name(name);
-        Role::ALL.into_iter().filter_map(move |role| {
-            let place = role.names().split(' ').position(|known| known == plain)?;
-            Some((role, place))
-        })
+    pub(crate) fn suggested_by(name: &str) -> &'static [(Role, usize)] {
+        static KNOWN: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| {
+            let mut known: HashMap<&'static str, Vec<(Role, usize)>> = HashMap::new();
+            for role in Role::ALL {
+                for (place, name) in role.names().split(' ').enumerate() {
+                    known.entry(name).or_default().push((role, place));
+                }
+            }
+            known
+        });
+        known.get(plain_name(name).as_str()).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
@@ -396,7 +405,7 @@ mod tests {
     use super::*;
 
     fn best(name: &str) -> Option<Role> {
-        Role::suggested_by(name).min_by_key(|(_, place)| *place).map(|(role, _)| role)
+        Role::suggested_by(name).iter().min_by_key(|(_, place)| *place).map(|(role, _)| *role)
     }
 
     #[test]

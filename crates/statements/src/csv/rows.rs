@@ -17,25 +17,13 @@ use crate::{
 /// Reads rows; knows the places of all roles.
 struct Rows<'t> {
     layout: &'t Layout,
-    date: usize,
-    value_date: usize,
-    time: usize,
-    amount: usize,
-    debit: usize,
-    credit: usize,
-    side: usize,
-    fee: usize,
-    balance: usize,
-    currency: usize,
-    original_amount: usize,
-    original_currency: usize,
-    account: usize,
-    account_name: usize,
-    kind: usize,
-    status: usize,
+    /// The first column of each role, in the order of [`Role::ALL`].
+    places: [usize; Role::ALL.len()],
     /// Whether times without a zone are universal time, by the name of the date's column.
     utc: bool,
     fallback: Option<Currency>,
+    /// Whether a row was left out for want of a currency.
+    without_currency: bool,
     /// The kinds of the texts of the kind's column: few texts, many rows.
     kinds: HashMap<Box<str>, Option<Kind>>,
 }
@@ -50,6 +38,10 @@ struct Problem {
 impl Problem {
     fn error(column: usize, message: String) -> Problem {
         Problem { column, severity: Severity::Error, message }
+    }
+
+    fn too_short(record: &Record<'_>, width: usize) -> Problem {
+        Problem::error(NONE, format!("the row has {} of {width} fields", record.len()))
     }
 }
 
@@ -82,28 +74,13 @@ pub(crate) fn read(
     fallback: Option<Currency>,
     findings: &mut Findings,
 ) -> Result<Vec<Statement>, Refusal> {
-    let at = |role| layout.one(role);
-    let utc = table.header.names.get(at(Role::Date)).is_some_and(|name| name.to_uppercase().contains("UTC"));
+    let day = table.header.names.get(layout.one(Role::Date));
     let mut rows = Rows {
         layout,
-        date: at(Role::Date),
-        value_date: at(Role::ValueDate),
-        time: at(Role::Time),
-        amount: at(Role::Amount),
-        debit: at(Role::Debit),
-        credit: at(Role::Credit),
-        side: at(Role::Side),
-        fee: at(Role::Fee),
-        balance: at(Role::Balance),
-        currency: at(Role::Currency),
-        original_amount: at(Role::OriginalAmount),
-        original_currency: at(Role::OriginalCurrency),
-        account: at(Role::Account),
-        account_name: at(Role::AccountName),
-        kind: at(Role::Kind),
-        status: at(Role::Status),
-        utc,
+        places: Role::ALL.map(|role| layout.one(role)),
+        utc: day.is_some_and(|name| name.to_uppercase().contains("UTC")),
         fallback: layout.currency.or(table.preamble.currency).or(fallback),
+        without_currency: false,
         kinds: HashMap::new(),
     };
     let mut books = Books::default();
@@ -139,77 +116,99 @@ pub(crate) fn read(
             }
         }
     }
-    if count > 0 && rows.fallback.is_none() && books.statements.is_empty() {
+    if rows.without_currency && books.statements.is_empty() {
         return Err(Refusal::CurrencyUnknown);
     }
     Ok(books.close(table, layout, findings))
 }
 
+/// Whether a status says that money moved.
+pub(crate) fn is_booked(status: &str) -> bool {
+    matches!(standing(status), Standing::Booked)
+}
+
 impl Rows<'_> {
+    fn at(&self, role: Role) -> usize {
+        self.places.get(role as usize).copied().unwrap_or(NONE)
+    }
+
+    fn cell<'r>(&self, record: &'r Record<'_>, role: Role) -> &'r str {
+        record.get(self.at(role))
+    }
+
     fn entry(&mut self, record: &Record<'_>, width: usize) -> Result<Option<Entry>, Problem> {
-        let cell = record.get(self.date);
+        let (cell, column) = record.first(self.layout.all(Role::Date));
         let Some((booked, rest)) = date::read(cell, self.layout.order) else {
-            return Err(self.no_date(record, cell, width));
+            return Err(self.no_date(record, cell, column, width));
         };
         let Some((amount, beside)) = self.amount(record)? else {
+            if record.len() + 1 < width {
+                return Err(Problem::too_short(record, width));
+            }
             let message = "the row has no amount: left out".into();
             return Err(Problem { column: NONE, severity: Severity::Warning, message });
         };
-        let status = match standing(record.get(self.status)) {
+        let status = match standing(self.cell(record, Role::Status)) {
             Standing::Void => return Ok(None),
             Standing::Pending => Status::Pending,
             Standing::Booked => Status::Booked,
         };
-        let cell = record.get(self.currency);
+        let cell = self.cell(record, Role::Currency);
         let currency = match Currency::recognise(cell).or(beside) {
             Some(currency) => currency,
             None if !cell.is_empty() => {
-                return Err(Problem::error(self.currency, format!("{} is not a currency", quoted(cell))));
+                return Err(Problem::error(
+                    self.at(Role::Currency),
+                    format!("{} is not a currency", quoted(cell)),
+                ));
             }
-            // Without any currency nothing can be posted; the file is refused once it is clear that no row has one.
-            None => self.fallback.ok_or_else(|| {
-                Problem::error(NONE, "the row does not say in which currency its amount is".into())
-            })?,
+            None => match self.fallback {
+                Some(currency) => currency,
+                // Without any currency nothing can be posted; the file is refused if no row has one.
+                None => {
+                    self.without_currency = true;
+                    let message = "the row does not say in which currency its amount is";
+                    return Err(Problem::error(NONE, message.into()));
+                }
+            },
         };
         let mut entry = Entry::new(record.line, booked, amount, currency);
         entry.status = status;
-        entry.value_date = date::read(record.get(self.value_date), self.layout.order)
+        entry.value_date = date::read(self.cell(record, Role::ValueDate), self.layout.order)
             .map(|(day, _)| day)
             .filter(|day| *day != booked);
-        let time = if rest.is_empty() { record.get(self.time) } else { rest };
+        let time = if rest.is_empty() { self.cell(record, Role::Time) } else { rest };
         if !time.is_empty() {
             entry.moment = date::moment(booked, time)
                 .or_else(|| self.utc.then(|| date::moment(booked, &format!("{time}Z")))?);
         }
         entry.balance =
-            number::read(record.get(self.balance), self.layout.mark).map(|reading| reading.amount);
+            number::read(self.cell(record, Role::Balance), self.layout.mark).map(|reading| reading.amount);
         entry.original = self.original(record, currency);
         entry.counterparty = self.counterparty(record, amount);
         entry.description = self.description(record);
         entry.references = self.references(record);
-        entry.category = text::some_line(record.get(self.layout.one(Role::Category)));
-        entry.kind = self.kind(record, &entry.description);
+        entry.category = text::some_line(self.cell(record, Role::Category));
+        entry.kind = self.kind(record, amount, &entry.description);
         Ok(Some(entry))
     }
 
     /// A row without a date: a total, a remark, or one that is broken.
-    fn no_date(&self, record: &Record<'_>, cell: &str, width: usize) -> Problem {
+    fn no_date(&self, record: &Record<'_>, cell: &str, column: usize, width: usize) -> Problem {
+        const TOTALS: [&str; 6] = ["saldo", "total", "summe", "balance", "kontostand", "solde"];
         let first = record.iter().find(|cell| !cell.is_empty()).unwrap_or_default();
         let label = plain_name(first);
-        let total = ["saldo", "total", "summe", "balance", "kontostand", "solde", "ende", "end"];
-        if cell.is_empty() || (record.len() < width && self.amount(record).ok().flatten().is_none()) {
-            if total.iter().any(|word| label.contains(word)) {
-                let message = format!("{} is no entry: left out", quoted(first));
-                return Problem { column: NONE, severity: Severity::Notice, message };
-            }
-            if record.len() < width {
-                return Problem::error(NONE, format!("the row has {} of {width} fields", record.len()));
-            }
+        if TOTALS.iter().any(|word| label.contains(word)) {
+            let message = format!("{} is no entry: left out", quoted(first));
+            return Problem { column: NONE, severity: Severity::Notice, message };
+        }
+        if record.len() + 1 < width {
+            return Problem::too_short(record, width);
         }
         if cell.is_empty() {
-            return Problem::error(self.date, "the row has no date".into());
+            return Problem::error(column, "the row has no date".into());
         }
-        Problem::error(self.date, format!("{} is not a date", quoted(cell)))
+        Problem::error(column, format!("{} is not a date", quoted(cell)))
     }
 
     /// The amount from the account's view, and the currency beside it; nothing if all its cells are empty.
@@ -224,10 +223,12 @@ impl Rows<'_> {
                 },
             }
         };
-        let too_large = || Problem::error(self.amount, "the amount is too large".into());
-        let (amount, currency) = if self.amount != NONE {
-            let Some(Reading { amount, currency, .. }) = read(self.amount)? else { return Ok(None) };
-            let amount = match self.side {
+        let too_large = || Problem::error(self.at(Role::Amount), "the amount is too large".into());
+        let (amount, currency) = if self.at(Role::Amount) != NONE {
+            let Some(Reading { amount, currency, .. }) = read(self.at(Role::Amount))? else {
+                return Ok(None);
+            };
+            let amount = match self.at(Role::Side) {
                 NONE => amount,
                 place => match side(record.get(place)) {
                     Some(out) => {
@@ -243,7 +244,7 @@ impl Rows<'_> {
             };
             (amount, currency)
         } else {
-            let (debit, credit) = (read(self.debit)?, read(self.credit)?);
+            let (debit, credit) = (read(self.at(Role::Debit))?, read(self.at(Role::Credit))?);
             if debit.is_none() && credit.is_none() {
                 return Ok(None);
             }
@@ -254,23 +255,24 @@ impl Rows<'_> {
             (out.and_then(|out| into.checked_sub(out)).ok_or_else(too_large)?, currency)
         };
         let amount = if self.layout.inverted { amount.checked_neg().ok_or_else(too_large)? } else { amount };
-        let fee = read(self.fee)?.and_then(|reading| reading.amount.checked_abs()).unwrap_or_default();
+        let fee =
+            read(self.at(Role::Fee))?.and_then(|reading| reading.amount.checked_abs()).unwrap_or_default();
         Ok(Some((amount.checked_sub(fee).ok_or_else(too_large)?, currency)))
     }
 
     fn original(&self, record: &Record<'_>, own: Currency) -> Option<Money> {
-        let reading = number::read(record.get(self.original_amount), self.layout.mark)?;
-        let currency = Currency::recognise(record.get(self.original_currency)).or(reading.currency)?;
+        let reading = number::read(self.cell(record, Role::OriginalAmount), self.layout.mark)?;
+        let currency = Currency::recognise(self.cell(record, Role::OriginalCurrency)).or(reading.currency)?;
         (currency != own).then_some(Money { amount: reading.amount, currency })
     }
 
     fn counterparty(&self, record: &Record<'_>, amount: Amount) -> Counterparty {
-        let cell = |role| record.get(self.layout.one(role));
+        let cell = |role| self.cell(record, role);
         let (likely, other) =
             if amount.is_negative() { (Role::Payee, Role::Payer) } else { (Role::Payer, Role::Payee) };
         let name = [Role::Counterparty, likely].into_iter().find_map(|role| text::some_line(cell(role)));
         // A lone column of payees also names those who pay.
-        let lone = || if self.layout.has(likely) { None } else { text::some_line(cell(other)) };
+        let lone = || if self.at(likely) != NONE { None } else { text::some_line(cell(other)) };
         let account = cell(Role::CounterpartyAccount);
         Counterparty {
             name: name.or_else(lone),
@@ -281,7 +283,7 @@ impl Rows<'_> {
 
     fn description(&self, record: &Record<'_>) -> Box<str> {
         match self.layout.all(Role::Description) {
-            [] => text::one_line(record.get(self.kind)),
+            [] => text::one_line(self.cell(record, Role::Kind)),
             [place] => text::one_line(record.get(*place)),
             places => {
                 let mut line = String::new();
@@ -292,7 +294,7 @@ impl Rows<'_> {
     }
 
     fn references(&self, record: &Record<'_>) -> References {
-        let some = |role| text::some_line(record.get(self.layout.one(role)));
+        let some = |role| text::some_line(self.cell(record, role));
         References {
             bank_id: some(Role::Id),
             end_to_end: some(Role::EndToEnd).filter(|id| fingerprint::is_meaningful_id(id)),
@@ -302,10 +304,14 @@ impl Rows<'_> {
         }
     }
 
-    fn kind(&mut self, record: &Record<'_>, description: &str) -> Option<Kind> {
-        let word = record.get(self.kind);
+    fn kind(&mut self, record: &Record<'_>, amount: Amount, description: &str) -> Option<Kind> {
+        let word = self.cell(record, Role::Kind);
         if word.is_empty() {
             return kind::of_words(description);
+        }
+        // Money back often comes as a plain credit, and only the text says why.
+        if !amount.is_negative() && kind::of_words(description) == Some(Kind::Refund) {
+            return Some(Kind::Refund);
         }
         if let Some(known) = self.kinds.get(word) {
             return *known;
@@ -336,7 +342,7 @@ impl Books {
         table: &Table<'_>,
         entry: Entry,
     ) -> Result<(), Refusal> {
-        let (account, currency) = (record.get(rows.account), entry.currency);
+        let (account, currency) = (rows.cell(record, Role::Account), entry.currency);
         let place = match &self.last {
             Some((last, of, place)) if **last == *account && *of == currency => *place,
             _ => {
@@ -356,7 +362,7 @@ impl Books {
                         let number = if iban.is_none() { text::some_line(account) } else { None };
                         hint = AccountHint { iban, number, ..AccountHint::default() };
                     }
-                    hint.name = text::some_line(record.get(rows.account_name)).or(hint.name);
+                    hint.name = text::some_line(rows.cell(record, Role::AccountName)).or(hint.name);
                     self.statements.push(Statement::new(hint, currency));
                 }
                 self.last = Some((account.into(), currency, place));

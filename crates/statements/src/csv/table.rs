@@ -61,6 +61,7 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
     let mut preamble = Preamble::default();
     let mut best: Option<(usize, Header, Records<'_>, Preamble)> = None;
     let mut first_row: Option<(Header, Records<'_>, Preamble)> = None;
+    let mut before_row: Option<Header> = None;
     for _ in 0..limits::PREAMBLE_LINES {
         let before = records.clone();
         match records.next(&mut record) {
@@ -69,15 +70,19 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
             Next::Record => {}
         }
         let known = known_names(&record);
-        if known >= 2 && best.as_ref().is_none_or(|(other, ..)| known > *other) && !is_row(&record) {
-            let names = record.iter().map(|name| text::one_line(name).into_string()).collect();
-            let header = Header { names: trimmed(names), named: true };
-            best = Some((known, header, records.clone(), preamble.clone()));
+        let row = record.len() > 1 && is_row(&record);
+        if known >= 2 && best.as_ref().is_none_or(|(other, ..)| known > *other) && !row {
+            best = Some((known, header(&record), records.clone(), preamble.clone()));
         }
-        if first_row.is_none() && record.len() > 1 && is_row(&record) {
-            let names = vec![String::new(); record.len()];
-            first_row = Some((Header { names, named: false }, before, preamble.clone()));
+        if first_row.is_none() && row {
+            // Names that nobody knows are still names, if as many stand right above the first row.
+            let above = before_row.take().filter(|names: &Header| names.names.len() == record.len());
+            let header =
+                above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], named: false });
+            first_row = Some((header, before, preamble.clone()));
         }
+        before_row = (!row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
+            .then(|| header(&record));
         preamble.read(&record);
     }
     let (score, header, rows, preamble) = match (best, first_row) {
@@ -88,6 +93,11 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
     };
     let rows = rows.with_width(header.names.len());
     Some((score, Table { delimiter, header, rows, preamble }))
+}
+
+fn header(record: &Record<'_>) -> Header {
+    let names = record.iter().map(|name| text::one_line(name).into_string()).collect();
+    Header { names: trimmed(names), named: true }
 }
 
 /// A header often ends with a delimiter, behind which there is no column.
@@ -102,8 +112,8 @@ fn trimmed(mut names: Vec<String>) -> Vec<String> {
 fn known_names(record: &Record<'_>) -> usize {
     let mut roles: Vec<Role> = record
         .iter()
-        .filter_map(|name| Role::suggested_by(name).min_by_key(|(_, place)| *place))
-        .map(|(role, _)| role)
+        .filter_map(|name| Role::suggested_by(name).iter().min_by_key(|(_, place)| *place))
+        .map(|(role, _)| *role)
         .collect();
     roles.sort();
     roles.dedup();
@@ -155,6 +165,9 @@ impl Preamble {
             && text::iban(cell).is_none()
         {
             self.account.number = text::some_line(cell);
+        }
+        if says(&["accountname", "kontoname"]) && self.account.name.is_none() {
+            self.account.name = text::some_line(cell);
         }
         if says(&["wahrung", "currency", "devise", "moneda", "waluta"]) && self.currency.is_none() {
             self.currency = Currency::recognise(cell);

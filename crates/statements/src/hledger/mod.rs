@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::finding::{Findings, quoted};
 use crate::{
-    AccountHint, AccountKind, Counterparty, Currency, Document, Entry, Format, Kind, Money, Options, Refusal,
-    Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
+    AccountHint, AccountKind, Counterparty, Currency, Document, Entry, Format, Kind, Money, Options,
+    References, Refusal, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
 };
 use balance::Balances;
 use parse::{Journal, Posting, Reality, Transaction};
@@ -163,7 +163,8 @@ impl Books<'_> {
             .filter(|posting| posting.reality == Reality::Real)
             .map(|posting| (posting, own(self.journal, &posting.account)))
             .collect();
-        let owned = real.iter().filter(|(_, kind)| kind.is_some()).count();
+        let strangers: Vec<&Posting> =
+            real.iter().filter(|(_, kind)| kind.is_none()).map(|(posting, _)| *posting).collect();
         for (place, (posting, kind)) in real.iter().enumerate() {
             let (Some(kind), Some(quantity)) = (kind, &posting.quantity) else { continue };
             let Some(currency) = self.currency(&quantity.commodity, posting.line, findings) else { continue };
@@ -174,13 +175,12 @@ impl Books<'_> {
                 let other = Currency::recognise(&worth.commodity).filter(|other| *other != currency);
                 entry.original = other.map(|currency| Money { amount: worth.amount, currency });
             }
-            let others: Vec<&(&Posting, Option<AccountKind>)> = real
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != place)
-                .map(|(_, other)| other)
-                .collect();
-            explain(&mut entry, &others, owned == 1);
+            if strangers.is_empty() && real.len() > 1 {
+                entry.kind = Some(Kind::Transfer);
+                let other = if real.len() == 2 { real.get(1 - place) } else { None };
+                entry.counterparty.account = other.and_then(|(other, _)| text::some_line(&other.account));
+            }
+            explain(&mut entry, &strangers, real.len() - strangers.len() == 1);
             let key = (posting.account.clone(), currency);
             let next = self.statements.len();
             let index = *self.found.entry(key).or_insert(next);
@@ -201,45 +201,32 @@ impl Books<'_> {
     }
 }
 
-/// What the other postings of the transaction say about an entry.
-fn explain(entry: &mut Entry, others: &[&(&Posting, Option<AccountKind>)], sole: bool) {
-    let strangers: Vec<&Posting> =
-        others.iter().filter(|(_, kind)| kind.is_none()).map(|(posting, _)| *posting).collect();
-    match (strangers.as_slice(), others) {
-        ([], []) => {}
-        ([], [(other, _), ..]) => {
-            entry.kind = Some(Kind::Transfer);
-            if others.len() == 1 {
-                entry.counterparty.account = text::some_line(&other.account);
-            }
-        }
-        ([one], _) => entry.category = text::some_line(&one.account),
-        (several, _) if sole => {
-            for posting in several {
-                let Some(worth) = balance::worth(posting) else { continue };
-                // In the view of the account: what the other side gains, this one loses.
-                let (Some(amount), Some(currency)) =
-                    (worth.amount.checked_neg(), Currency::recognise(&worth.commodity))
-                else {
-                    continue;
-                };
-                entry.splits.push(Split {
-                    amount,
-                    currency,
-                    counterparty: Counterparty::default(),
-                    description: text::one_line(&posting.comment),
-                    references: crate::References::default(),
-                    category: text::some_line(&posting.account),
-                });
-            }
-        }
-        // Which of several own accounts paid for which of several things, a journal does not say.
+/// What the postings to other than own accounts say about an entry. Which of several own accounts paid for which of
+/// several things, a journal does not say.
+fn explain(entry: &mut Entry, strangers: &[&Posting], sole: bool) {
+    match strangers {
+        [] => {}
+        [one] => entry.category = text::some_line(&one.account),
+        several if sole => entry.splits = several.iter().filter_map(|posting| split(posting)).collect(),
         _ => {}
     }
     if entry.kind.is_none() {
         let words = entry.category.as_deref().and_then(kind::of_words);
         entry.kind = words.or_else(|| kind::of_words(&entry.description));
     }
+}
+
+/// One part of an entry, in the view of the account: what the other side gains, this one loses.
+fn split(posting: &Posting) -> Option<Split> {
+    let worth = balance::worth(posting)?;
+    Some(Split {
+        amount: worth.amount.checked_neg()?,
+        currency: Currency::recognise(&worth.commodity)?,
+        counterparty: Counterparty::default(),
+        description: text::one_line(&posting.comment),
+        references: References::default(),
+        category: text::some_line(&posting.account),
+    })
 }
 
 /// Payee, note, code, status and second date.

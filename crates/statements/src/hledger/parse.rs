@@ -182,9 +182,8 @@ impl Parser<'_> {
             "account" => {
                 let (name, comment) = strip_comment(line.get(word.len()..).unwrap_or_default());
                 let letter = tag(comment, "type").and_then(|value| value.chars().next());
-                if let Some(letter) = letter {
-                    let letter = letter.to_ascii_uppercase();
-                    self.journal.types.insert(self.full_name(name.trim()), letter);
+                if let (Some(letter), Some(name)) = (letter, self.full_name(name.trim())) {
+                    self.journal.types.insert(name, letter.to_ascii_uppercase());
                 }
                 return Block::Skipped;
             }
@@ -218,7 +217,9 @@ impl Parser<'_> {
                 self.findings.error_at(number, message);
             }
             "alias" => match rest.split_once('=') {
-                Some((old, new)) if !old.trim_start().starts_with('/') && self.aliases.len() < 1_000 => {
+                Some((old, new))
+                    if !old.trim_start().starts_with('/') && self.aliases.len() < limits::JOURNAL_ALIASES =>
+                {
                     self.aliases.push((old.trim().into(), new.trim().into()));
                 }
                 _ => self.skip("an alias with a pattern", number),
@@ -350,11 +351,7 @@ impl Parser<'_> {
             ('[', ']') => (Reality::BalancedVirtual, account.get(1..account.len() - 1)?),
             _ => (Reality::Real, account),
         };
-        let account = self.full_name(account.trim());
-        // Sums are kept for each level of an account; nobody nests thirty.
-        if account.is_empty() || account.split(':').count() > 30 {
-            return None;
-        }
+        let account = self.full_name(account.trim())?;
         let year = self.journal.transactions.last().map(|transaction| transaction.date.year());
         let mut posting = Posting {
             line: number,
@@ -405,16 +402,19 @@ impl Parser<'_> {
         Some((quantity, rest.trim_start()))
     }
 
-    /// An account with its aliases replaced and the applied prefixes before it.
-    fn full_name(&self, name: &str) -> String {
-        let mut name = name.to_owned();
+    /// An account with its aliases replaced and the applied prefixes before it; `None` if it is empty or endless.
+    fn full_name(&self, name: &str) -> Option<String> {
+        let bounded = |name: String| (name.len() <= limits::JOURNAL_ACCOUNT_BYTES).then_some(name);
+        let mut name = bounded(name.to_owned()).filter(|name| !name.is_empty())?;
         for (old, new) in self.aliases.iter().rev() {
             let rest = name.strip_prefix(old.as_str());
             if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(':')) {
-                name = format!("{new}{rest}");
+                name = bounded(format!("{new}{rest}"))?;
             }
         }
-        self.prefixes.iter().rev().fold(name, |name, prefix| format!("{prefix}:{name}"))
+        let name =
+            self.prefixes.iter().rev().try_fold(name, |name, prefix| bounded(format!("{prefix}:{name}")))?;
+        (name.split(':').count() <= limits::JOURNAL_ACCOUNT_DEPTH).then_some(name)
     }
 }
 

@@ -67,15 +67,20 @@ impl From<Vec<Answer>> for Tried {
     }
 }
 
-/// The code or the reason in a body: of an envelope, of a protocol error or of a tool's result.
+/// The code or the reason in a body: of an envelope, of a protocol error or of a tool's result. What is not there has a code of
+/// its own in some schemes, and here one word for all.
 pub fn word(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return "-".to_owned() };
     // Of a batch, what its members say together.
     if let Some(replies) = body.as_array().filter(|replies| replies.iter().all(|r| r["jsonrpc"] == "2.0")) {
         return replies.iter().map(|reply| word(&reply.to_string())).collect::<Vec<_>>().join("+");
     }
-    let places =
-        ["/reason", "/code", "/error/data/code", "/result/structuredContent/error/code", "/data/code"];
-    let found = places.iter().find_map(|place| body.pointer(place)?.as_str());
-    found.unwrap_or("ok").to_owned()
+    let places = ["", "/error/data", "/result/structuredContent/error", "/data"];
+    let envelopes = places.iter().filter_map(|place| body.pointer(place));
+    let mut said = envelopes.filter_map(|envelope| match (envelope["kind"].as_str(), &envelope["reason"]) {
+        (Some("not_found"), _) => Some("NOT_FOUND"),
+        (_, Value::String(reason)) => Some(reason.as_str()),
+        _ => envelope["code"].as_str(),
+    });
+    said.next().unwrap_or("ok").to_owned()
 }

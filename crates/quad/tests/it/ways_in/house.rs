@@ -22,6 +22,24 @@ pub const INTRUDER: &str = "intruder";
 /// The variable that is a number and not an id: the same for what exists and what does not.
 const NUMBER: &str = "n";
 
+/// The id of a memory and of a session. Each tenant counts its own from 0, so that the same number is nothing of the intruder's.
+const MEMORY: &str = "memory";
+
+/// A second one, for what takes two.
+const OTHER_MEMORY: &str = "other memory";
+
+/// The numbers under which the victim remembers something, and two as long under which nobody does.
+const MEMORIES: usize = 4_748;
+const REMEMBERED: [&str; 2] = ["4747", "4646"];
+const FORGOTTEN: [&str; 2] = ["9747", "9646"];
+
+/// The arguments that take the id of a memory.
+const MEMORY_IDS: [&str; 5] = ["node_id", "old_node_id", "source_id", "start_id", "from_id"];
+const OTHER_MEMORY_IDS: [&str; 2] = ["target_id", "to_id"];
+
+/// The variables whose values are a closed vocabulary: everybody has each of them.
+const VOCABULARIES: [&str; 1] = ["{type}"];
+
 /// Organizations that each tenant has beside its real ones, so that its lists have a second page.
 const BULK: usize = 205;
 
@@ -38,6 +56,8 @@ impl Ids {
     fn absent(&self) -> Ids {
         let changed = |(name, id): (&&'static str, &String)| match *name {
             NUMBER => (NUMBER, id.clone()),
+            MEMORY => (MEMORY, FORGOTTEN[0].to_owned()),
+            OTHER_MEMORY => (OTHER_MEMORY, FORGOTTEN[1].to_owned()),
             name => (name, format!("{}00", &id[..id.len() - 2])),
         };
         Ids(self.0.iter().map(changed).collect())
@@ -46,8 +66,14 @@ impl Ids {
     /// An address of a template with these ids.
     pub fn expand(&self, template: &str) -> String {
         let path = template.split_once("{?").map_or(template, |(path, _)| path);
-        let uri =
-            self.0.iter().fold(path.to_owned(), |uri, (name, id)| uri.replace(&format!("{{{name}}}"), id));
+        let path = match path.starts_with("amem://") {
+            true => path.replace("{id}", self.get(MEMORY)),
+            false => path.to_owned(),
+        };
+        let filled = |uri: String, (name, id): (&&str, &String)| {
+            uri.replace(&format!("{{{name}}}"), id).replace(&format!("{{+{name}}}"), id)
+        };
+        let uri = self.0.iter().fold(path, filled);
         assert!(!uri.contains('{'), "{template} has a variable that the house does not know");
         uri
     }
@@ -94,6 +120,7 @@ impl House {
             std::fs::write(&more, (0..BULK).map(bulk).collect::<String>()).unwrap();
             place.load(tenant, &more);
         }
+        place.load_into("brain", VICTIM, &transcripts::folder().join("money.jsonl"));
         let old = place.token(VICTIM, "old", "*:*");
         place.run(&["key", "rotate"]);
         let owner = place.token(VICTIM, "owner", "*:*");
@@ -104,6 +131,7 @@ impl House {
         let absent = ids.clone();
         let mut house =
             House { place, server, owner, intruder, visitor, provider, existing: ids, absent, old };
+        house.victim_remembers();
         let ids = house.victims_ids();
         house.absent = ids.absent();
         house.existing = ids;
@@ -122,10 +150,34 @@ impl House {
             ("environmentId", "env_dev001".to_owned()),
             ("tableId", "tbl_users".to_owned()),
             ("recordId", "rec_abc123".to_owned()),
+            ("account_id", "acct_8231".to_owned()),
+            ("transaction_id", "tx_4127".to_owned()),
+            ("payment_intent_id", "pi_a1b2c3".to_owned()),
+            ("raw_artifact_id", "raw_cited".to_owned()),
+            ("obligation_id", "obl_1".to_owned()),
+            ("counterparty_id", "cp_aws".to_owned()),
+            ("invoice_id", "inv_1".to_owned()),
+            ("slug", "accounts%2Facct_8231".to_owned()),
             ("accessTokenId", text(&tokens["items"][0]["id"])),
             ("id", text(&events["events"][0]["id"])),
+            (MEMORY, REMEMBERED[0].to_owned()),
+            (OTHER_MEMORY, REMEMBERED[1].to_owned()),
             (NUMBER, "1".to_owned()),
         ]))
+    }
+
+    /// The victim remembers this and that.
+    fn victim_remembers(&self) {
+        let session: u64 = REMEMBERED[0].parse().unwrap();
+        self.call(&self.owner, "session_start", json!({"session_id": session}));
+        let memory =
+            |n: usize| json!({"event_type": "fact", "content": format!("my-app was built {n} times")});
+        let all: Vec<Value> = (0..MEMORIES).map(memory).collect();
+        for some in all.chunks(quad_amem::limits::MANY_NODES) {
+            self.call(&self.owner, "memory_add_many", json!({"nodes": some}));
+        }
+        let last = self.contents(&self.owner, &format!("amem://node/{}", REMEMBERED[0]));
+        assert_eq!(last["session_id"], session, "{last:#}");
     }
 
     /// The same question about what the victim has and about what nobody has.
@@ -138,8 +190,11 @@ impl House {
         let listed = self.result(&self.modern(&self.intruder, "resources/templates/list", json!({})));
         let templates = listed["resourceTemplates"].as_array().unwrap().iter();
         let templates = templates.map(|template| template["uriTemplate"].as_str().unwrap().to_owned());
-        let with_ids: Vec<String> =
-            templates.filter(|template| template.split("{?").next().unwrap().contains('{')).collect();
+        let has_id = |template: &String| {
+            let path = template.split("{?").next().unwrap();
+            VOCABULARIES.iter().fold(path.to_owned(), |path, name| path.replace(name, "")).contains('{')
+        };
+        let with_ids: Vec<String> = templates.filter(has_id).collect();
         assert!(with_ids.len() >= 15, "{with_ids:?}");
         with_ids
     }
@@ -155,10 +210,26 @@ impl House {
             for name in takes.keys().filter(|name| ids.0.contains_key(name.as_str())) {
                 arguments[name] = ids.get(name).into();
             }
+            for (names, id) in [(&MEMORY_IDS[..], MEMORY), (&OTHER_MEMORY_IDS[..], OTHER_MEMORY)] {
+                for name in takes.keys().filter(|name| names.contains(&name.as_str())) {
+                    arguments[name] = ids.get(id).parse::<u64>().unwrap().into();
+                }
+            }
             if arguments == json!({}) {
                 continue;
             }
-            let beside = ["name", "fields", "data", "action", "field", "index", "versionId"];
+            let beside = [
+                "name",
+                "fields",
+                "data",
+                "action",
+                "field",
+                "index",
+                "versionId",
+                "reason",
+                "new_content",
+                "edge_type",
+            ];
             for name in beside.into_iter().filter(|name| takes.contains_key(*name)) {
                 arguments[name] = filling(name);
             }
@@ -304,6 +375,7 @@ fn filling(name: &str) -> Value {
         "field" => json!({"name": "phone", "type": "string"}),
         "index" => json!({"name": "by_name", "fields": {"name": 1}}),
         "versionId" => 1.into(),
+        "edge_type" => "supports".into(),
         _ => "mallory".into(),
     }
 }
