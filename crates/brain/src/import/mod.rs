@@ -4,28 +4,27 @@
 //! same in each file that holds it. An import is many commits; each says how far it has come, so one that was interrupted
 //! goes on from there.
 
-use std::collections::HashMap;
+mod owner;
+mod reading;
+mod rows;
 
-use quad_core::{Error, EventDraft, Kind, Result, Timestamp, canonical};
-use quad_statements::{
-    AccountHint, AccountKind, Currency, Document, Entry, Options, Refusal, Statement, Status, csv,
-};
+use quad_core::{Error, EventDraft, Kind, Result, canonical};
+use quad_statements::{AccountHint, Currency, Document, Statement};
 use quad_store::{Sql, Store, Tx, Writer, params};
-use serde_json::{Value, json};
 
-use crate::account::{self, Account, AccountStatus, AccountType, NewAccount};
+use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
-use crate::category::{self, Category, CategoryKind};
-use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
-use crate::ids::{AccountId, BalanceId, CategoryId, CounterpartyId, TransactionId};
+use crate::ids::{AccountId, BalanceId};
 use crate::money::Balance;
-use crate::noun::{self, Noun};
 use crate::posting::{self, Posted};
 use crate::raw::{self, ProjectionStatus};
 use crate::standing::{Provenance, Standing};
 use crate::tags::Touched;
-use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
-use crate::{civil, limits, load, projection, refusal};
+use crate::{civil, limits, load, projection};
+
+use owner::{account_name, account_type, external_id, resolve};
+use reading::{extracted, mime_type, parse, read, remember, remembered};
+use rows::{Met, commit, day, key};
 
 /// The version of our way from statements to rows; another one makes another projection.
 const PARSER_VERSION: &str = "1";
@@ -141,117 +140,6 @@ pub(crate) async fn extract(
     }
 }
 
-async fn read(store: &Store, writer: &Writer, bytes: &[u8], request: &Request) -> Result<Document> {
-    let account = request.account.clone();
-    let remembered = store.read(&writer.tenant, move |sql| {
-        if let Some(account) = &account {
-            noun::expect::<Account>(sql, account)?;
-        }
-        remembered(sql, account.as_deref())
-    });
-    parse(bytes, request, remembered.await?)
-}
-
-fn parse(bytes: &[u8], request: &Request, remembered: Option<csv::Mapping>) -> Result<Document> {
-    let refused = |refusal: Refusal| {
-        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string())
-            .hint(refusal.hint().to_owned())
-    };
-    let currency = request
-        .currency
-        .as_deref()
-        .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)));
-    let options = Options {
-        format: None,
-        mapping: remembered,
-        overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
-        currency: currency.transpose()?,
-    };
-    quad_statements::parse(bytes, &options).map_err(refused)
-}
-
-/// How the last table of an account was read.
-fn remembered(sql: &mut dyn Sql, account: Option<&str>) -> Result<Option<csv::Mapping>> {
-    let Some(account) = account else { return Ok(None) };
-    let tenant = sql.tenant().as_str().to_owned();
-    let row = sql.query_opt(
-        "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
-        params![tenant, account],
-    )?;
-    // A mapping that an older program wrote and that no longer reads is guessed anew.
-    row.map(|row| Ok(serde_json::from_str(row.text(0)?).ok())).transpose().map(Option::flatten)
-}
-
-fn remember(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
-    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-    let text = serde_json::to_string(mapping).map_err(Error::internal)?;
-    tx.execute(
-        "INSERT INTO brain_mapping (tenant_id, account_id, mapping, updated_at) VALUES ($1, $2, $3, $4) \
-         ON CONFLICT (tenant_id, account_id) DO UPDATE SET mapping = excluded.mapping, updated_at = excluded.updated_at",
-        params![tenant, account, text, now],
-    )?;
-    Ok(())
-}
-
-fn mime_type(document: &Document) -> &'static str {
-    match document.format.name() {
-        "csv" => "text/csv",
-        "ofx" => "application/x-ofx",
-        "camt" => "application/xml",
-        _ => "text/plain",
-    }
-}
-
-/// The number by which a statement's account is known at its bank. Names alone are told apart by currency too.
-fn external_id(hint: &AccountHint, currency: Currency) -> Option<String> {
-    if hint.iban.is_some() || hint.number.is_some() {
-        return Some(hint.key().into_owned());
-    }
-    hint.name.as_deref().map(|name| format!("{name}/{currency}"))
-}
-
-fn account_name(hint: &AccountHint, currency: Currency) -> String {
-    if let Some(name) = &hint.name {
-        return name.to_string();
-    }
-    let number = hint.iban.as_deref().or(hint.number.as_deref()).unwrap_or_default();
-    let tail: String = number.chars().rev().take(4).collect::<Vec<_>>().into_iter().rev().collect();
-    match &hint.bank {
-        Some(bank) => format!("{bank} …{tail} {currency}"),
-        None => format!("…{tail} {currency}"),
-    }
-}
-
-fn account_type(kind: Option<AccountKind>) -> AccountType {
-    match kind {
-        Some(AccountKind::Savings) => AccountType::BankSavings,
-        Some(AccountKind::Card) => AccountType::Card,
-        Some(AccountKind::Loan) => AccountType::Loan,
-        Some(AccountKind::CreditLine) => AccountType::LineOfCredit,
-        _ => AccountType::BankChecking,
-    }
-}
-
-/// The account of a statement, if it is there.
-fn resolve(
-    sql: &mut dyn Sql,
-    (hint, currency): (&AccountHint, Currency),
-    request: &Request,
-) -> Result<Option<Account>> {
-    if let Some(id) = &request.account {
-        let account: Account = noun::expect(sql, id)?;
-        account::check_currency(&account, currency)?;
-        return Ok(Some(account));
-    }
-    let Some(external) = external_id(hint, currency) else {
-        return Err(refusal::conflict("account_unknown", "The file does not say which account it is of")
-            .hint("Name the account with --account; `quad brain add account` makes one"));
-    };
-    let Some(account) = account::by_external_id(sql, &external)? else { return Ok(None) };
-    account::check_currency(&account, currency)?;
-    Ok(Some(account))
-}
-
 /// What an import would do.
 async fn look(store: &Store, writer: &Writer, document: Document, request: &Request) -> Result<Report> {
     let request = request.clone();
@@ -303,53 +191,6 @@ fn outcome(
         entries: statement.entries.len(),
         posted,
     }
-}
-
-fn day(date: jiff::civil::Date) -> Timestamp {
-    civil::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
-}
-
-/// What makes an entry the same movement in every file: the day, so that neighbours lie together, and its fingerprint.
-fn key(entry: &Entry, account: &str) -> String {
-    let mut fingerprint = entry.fingerprint(account).to_string();
-    fingerprint.truncate(24);
-    format!("{}:{fingerprint}", entry.booked)
-}
-
-/// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
-fn extracted(document: &Document) -> Value {
-    let statements: Vec<Value> = document
-        .statements
-        .iter()
-        .map(|statement| {
-            let shown = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
-            json!({
-                "account": statement.account,
-                "currency": statement.currency,
-                "from": statement.from,
-                "to": statement.to,
-                "opening": statement.opening,
-                "closing": statement.closing,
-                "entry_count": statement.entries.len(),
-                "entries": shown,
-            })
-        })
-        .collect();
-    let findings = &document.findings[..document.findings.len().min(limits::PROJECTION_FINDINGS)];
-    json!({
-        "format": document.format,
-        "mapping": document.mapping,
-        "statements": statements,
-        "findings": findings,
-        "finding_count": document.findings.len(),
-    })
-}
-
-/// Counterparties and categories that an import has met, so that each is looked up once.
-#[derive(Clone, Debug, Default)]
-struct Met {
-    counterparties: HashMap<String, CounterpartyId>,
-    categories: HashMap<String, CategoryId>,
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -517,174 +358,6 @@ async fn own_numbers(store: &Store, writer: &Writer) -> Result<Vec<String>> {
             Ok(accounts.into_iter().filter_map(|account| account.external_account_id).collect())
         })
         .await
-}
-
-/// Posts some entries in one commit.
-fn commit(
-    tx: &mut Tx<'_>,
-    entries: &[Entry],
-    place: &Place,
-    from: i64,
-    mut met: Met,
-    own: &[String],
-    trust: Trust,
-) -> Result<(Posted, Met)> {
-    tx.lock("brain")?;
-    let mut touched = Touched::default();
-    let now = tx.now();
-    let standing =
-        Standing::on(&place.raw_id, Some(&place.parsed_id), trust.provenance, trust.confidence, now);
-    let mut ulids = quad_core::id::Ulids::now()?;
-    let mut rows = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let counterparty_id = meet_counterparty(tx, entry, &mut met, &standing, &mut touched)?;
-        let category_id = meet_category(tx, entry, &mut met, &standing)?;
-        let id = TransactionId::stored(format!("{}{}", TransactionId::PREFIX, ulids.another()));
-        rows.push(row(entry, id, place, counterparty_id, category_id, own, standing.clone())?);
-    }
-    let posted = posting::post(tx, &rows, &mut touched)?;
-    place.set_posted(tx, from + entries.len() as i64)?;
-    tx.output("added", posted.added);
-    tx.output("known", posted.known);
-    touched.touch(tx);
-    Ok((posted, met))
-}
-
-fn row(
-    entry: &Entry,
-    id: TransactionId,
-    place: &Place,
-    counterparty_id: Option<CounterpartyId>,
-    category_id: Option<CategoryId>,
-    own: &[String],
-    standing: Standing,
-) -> Result<Transaction> {
-    let magnitude = entry
-        .amount
-        .checked_abs()
-        .ok_or_else(|| refusal::invalid("amount", "is larger than can be stored"))?;
-    let between_own = entry
-        .counterparty
-        .account
-        .as_deref()
-        .is_some_and(|account| own.iter().any(|number| number == account));
-    let effect = if entry.amount.is_negative() { Effect::Debit } else { Effect::Credit };
-    let direction = match effect {
-        _ if between_own => Direction::Transfer,
-        _ if magnitude.is_zero() => Direction::Adjustment,
-        Effect::Credit => Direction::Inflow,
-        Effect::Debit => Direction::Outflow,
-    };
-    let text = |text: &str| crate::refusal::cut(text, limits::TEXT_BYTES / 4).replace('\0', " ");
-    let posted_date = entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(day));
-    let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.is_identified());
-    Ok(Transaction {
-        id,
-        amount: magnitude,
-        currency: entry.currency,
-        direction,
-        effect,
-        account_id: AccountId::stored(place.account.as_str()),
-        external_transaction_id: bank_id.map(text),
-        dedup_key: key(entry, &place.account),
-        transaction_date: day(entry.booked),
-        posted_date,
-        counterparty_id,
-        category_id,
-        status: match entry.status {
-            Status::Booked => TransactionStatus::Posted,
-            Status::Pending => TransactionStatus::Pending,
-        },
-        description_raw: Some(text(&entry.description)).filter(|text| !text.is_empty()),
-        description_normalized: None,
-        reconciliation_status: Some(ReconciliationStatus::Unreconciled),
-        chain_tx_hash: None,
-        standing,
-    })
-}
-
-/// The counterparty of an entry, made if nobody has met it yet.
-fn meet_counterparty(
-    tx: &mut Tx<'_>,
-    entry: &Entry,
-    met: &mut Met,
-    standing: &Standing,
-    touched: &mut Touched,
-) -> Result<Option<CounterpartyId>> {
-    let Some(name) = entry.counterparty.name.as_deref() else { return Ok(None) };
-    let name = name.replace('\0', " ");
-    let normalized = counterparty::normalize(&name);
-    if normalized.is_empty() {
-        return Ok(None);
-    }
-    if let Some(id) = met.counterparties.get(&normalized) {
-        return Ok(Some(id.clone()));
-    }
-    let id = match counterparty::by_name(tx, &normalized)? {
-        Some(known) => known.id,
-        None => {
-            let kind = if entry.amount.is_negative() {
-                CounterpartyType::Merchant
-            } else {
-                CounterpartyType::Customer
-            };
-            let new = Counterparty {
-                id: CounterpartyId::generate()?,
-                name: crate::refusal::cut(name.trim(), limits::TEXT_BYTES / 4),
-                display_name: None,
-                normalized_name: normalized.clone(),
-                kind,
-                risk_level: None,
-                verified_status: None,
-                trust_status: TrustStatus::Unreviewed,
-                trust_reviewed_at: None,
-                aliases: Vec::new(),
-                linked_accounts: entry.counterparty.account.iter().map(ToString::to_string).collect(),
-                agent_id: None,
-                onchain_address: None,
-                metadata: serde_json::Map::new(),
-                standing: standing.clone(),
-            };
-            counterparty::create(tx, &new, touched)?;
-            new.id
-        }
-    };
-    met.counterparties.insert(normalized, id.clone());
-    Ok(Some(id))
-}
-
-/// The category that a file names, made if it is new.
-fn meet_category(
-    tx: &mut Tx<'_>,
-    entry: &Entry,
-    met: &mut Met,
-    standing: &Standing,
-) -> Result<Option<CategoryId>> {
-    let Some(name) = entry.category.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
-        return Ok(None);
-    };
-    let name = name.replace('\0', " ");
-    if let Some(id) = met.categories.get(&name) {
-        return Ok(Some(id.clone()));
-    }
-    let id = match category::by_name(tx, &name)? {
-        Some(known) => known.id,
-        None => {
-            let kind = if entry.amount.is_negative() { CategoryKind::Expense } else { CategoryKind::Income };
-            let new = Category {
-                id: CategoryId::generate()?,
-                name: name.clone(),
-                parent_id: None,
-                kind,
-                standing: standing.clone(),
-            };
-            noun::insert(tx, &new)?;
-            tx.touch(crate::tags::all(Category::KIND));
-            new.id
-        }
-    };
-    met.categories.insert(name, id.clone());
-    Ok(Some(id))
 }
 
 /// Records the balance at the end of a statement.

@@ -1,0 +1,105 @@
+//! Reading a file: with what is known about it beforehand, and what a projection keeps of it.
+
+use quad_core::{Error, Kind, Result};
+use quad_statements::{Currency, Document, Options, Refusal, csv};
+use quad_store::{Sql, Store, Tx, Writer, params};
+use serde_json::{Value, json};
+
+use super::Request;
+use crate::account::Account;
+use crate::{limits, noun, refusal};
+
+pub(super) async fn read(
+    store: &Store,
+    writer: &Writer,
+    bytes: &[u8],
+    request: &Request,
+) -> Result<Document> {
+    let account = request.account.clone();
+    let remembered = store.read(&writer.tenant, move |sql| {
+        if let Some(account) = &account {
+            noun::expect::<Account>(sql, account)?;
+        }
+        remembered(sql, account.as_deref())
+    });
+    parse(bytes, request, remembered.await?)
+}
+
+pub(super) fn parse(bytes: &[u8], request: &Request, remembered: Option<csv::Mapping>) -> Result<Document> {
+    let refused = |refusal: Refusal| {
+        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string())
+            .hint(refusal.hint().to_owned())
+    };
+    let currency = request
+        .currency
+        .as_deref()
+        .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)));
+    let options = Options {
+        format: None,
+        mapping: remembered,
+        overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
+        currency: currency.transpose()?,
+    };
+    quad_statements::parse(bytes, &options).map_err(refused)
+}
+
+/// How the last table of an account was read.
+pub(super) fn remembered(sql: &mut dyn Sql, account: Option<&str>) -> Result<Option<csv::Mapping>> {
+    let Some(account) = account else { return Ok(None) };
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
+        params![tenant, account],
+    )?;
+    // A mapping that an older program wrote and that no longer reads is guessed anew.
+    row.map(|row| Ok(serde_json::from_str(row.text(0)?).ok())).transpose().map(Option::flatten)
+}
+
+pub(super) fn remember(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    let text = serde_json::to_string(mapping).map_err(Error::internal)?;
+    tx.execute(
+        "INSERT INTO brain_mapping (tenant_id, account_id, mapping, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (tenant_id, account_id) DO UPDATE SET mapping = excluded.mapping, updated_at = excluded.updated_at",
+        params![tenant, account, text, now],
+    )?;
+    Ok(())
+}
+
+pub(super) fn mime_type(document: &Document) -> &'static str {
+    match document.format.name() {
+        "csv" => "text/csv",
+        "ofx" => "application/x-ofx",
+        "camt" => "application/xml",
+        _ => "text/plain",
+    }
+}
+
+/// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
+pub(super) fn extracted(document: &Document) -> Value {
+    let statements: Vec<Value> = document
+        .statements
+        .iter()
+        .map(|statement| {
+            let shown = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
+            json!({
+                "account": statement.account,
+                "currency": statement.currency,
+                "from": statement.from,
+                "to": statement.to,
+                "opening": statement.opening,
+                "closing": statement.closing,
+                "entry_count": statement.entries.len(),
+                "entries": shown,
+            })
+        })
+        .collect();
+    let findings = &document.findings[..document.findings.len().min(limits::PROJECTION_FINDINGS)];
+    json!({
+        "format": document.format,
+        "mapping": document.mapping,
+        "statements": statements,
+        "findings": findings,
+        "finding_count": document.findings.len(),
+    })
+}
