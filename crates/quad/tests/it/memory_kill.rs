@@ -120,7 +120,7 @@ impl Worker<'_> {
     fn call(&mut self) -> (u64, Vec<Sent>, Value) {
         let id = self.next;
         self.next += 1;
-        let count = if id % 5 == 0 { 12 } else { 1 };
+        let count = if id.is_multiple_of(5) { 12 } else { 1 };
         let sent: Vec<Sent> = (0..count)
             .map(|part| Sent {
                 content: format!("worker{} call{id} part{part}", self.number),
@@ -131,7 +131,7 @@ impl Worker<'_> {
             json!({"event_type": "inference", "content": sent.content,
                 "edges": [{"target_id": 0, "edge_type": "supports", "weight": sent.weight}]})
         };
-        let (tool, arguments, sent) = if id % 7 == 0 {
+        let (tool, arguments, sent) = if id.is_multiple_of(7) {
             ("memory_search", json!({"query": "root", "mode": "text"}), Vec::new())
         } else if count == 1 {
             ("memory_add", node(&sent[0]), sent)
