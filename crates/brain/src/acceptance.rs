@@ -488,6 +488,25 @@ async fn a_statement_becomes_rows_that_cite_it_and_an_overlap_adds_only_what_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_names_no_currency_is_in_that_of_its_account() {
+    const BARE: &str = "Date,Description,Amount\n2025-09-01,Coffee,-3.50\n";
+    for world in worlds().await {
+        world
+            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"CHF\"}")
+            .await
+            .unwrap();
+        let request = crate::import::Request { account: Some("acct_1".to_owned()), ..Default::default() };
+        let report = import_as(&world, "a.csv", BARE, &request).await.unwrap();
+        assert_eq!((report.statements[0].posted.added, report.statements[0].currency.as_str()), (1, "CHF"));
+        // Another currency is still another's money.
+        let other = crate::import::Request { currency: Some("USD".to_owned()), ..request };
+        assert!(import_as(&world, "b.csv", &BARE.replace("-3.50", "-4"), &other).await.is_err());
+        let unknown = import_as(&world, "c.csv", BARE, &Default::default()).await.unwrap_err();
+        assert!(unknown.next_step().is_some_and(|hint| hint.contains("--currency")), "{unknown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_statement_of_an_agent_is_believed_by_half_and_only_after_the_hold() {
     for world in worlds().await {
         world

@@ -23,7 +23,7 @@ use crate::tags::Touched;
 use crate::{civil, limits, load, projection};
 
 use owner::{account_name, account_type, external_id, resolve};
-use reading::{extracted, mime_type, parse, read, remember, remembered};
+use reading::{extracted, known, mime_type, parse, read, remember};
 use rows::{Met, commit, day, key};
 
 /// The version of our way from statements to rows; another one makes another projection.
@@ -123,9 +123,9 @@ pub(crate) async fn extract(
         if artifact.tombstoned_at.is_some() {
             return Err(raw::withdrawn(&parsing));
         }
-        let remembered = remembered(sql, wanted.account.as_deref())?;
+        let known = known(sql, wanted.account.as_deref())?;
         let bytes = raw::read_bytes(sql, &artifact)?;
-        Ok(parse(&bytes, &wanted, remembered).ok())
+        Ok(parse(&bytes, &wanted, known).ok())
     });
     let Some(document) = parsed.await? else { return Ok(None) };
     let posted = post(store, writer, agent, raw_id, document, &request, BY_AGENT, &mut |_, _| {}).await;

@@ -9,6 +9,15 @@ use super::Request;
 use crate::account::Account;
 use crate::{limits, noun, refusal};
 
+/// What is known of a file's account before the file is read.
+#[derive(Default)]
+pub(super) struct Known {
+    /// How its last table was read.
+    mapping: Option<csv::Mapping>,
+    /// Its currency, for a file that names none.
+    currency: Option<Currency>,
+}
+
 pub(super) async fn read(
     store: &Store,
     writer: &Writer,
@@ -16,19 +25,22 @@ pub(super) async fn read(
     request: &Request,
 ) -> Result<Document> {
     let account = request.account.clone();
-    let remembered = store.read(&writer.tenant, move |sql| {
+    let known = store.read(&writer.tenant, move |sql| {
         if let Some(account) = &account {
             noun::expect::<Account>(sql, account)?;
         }
-        remembered(sql, account.as_deref())
+        known(sql, account.as_deref())
     });
-    parse(bytes, request, remembered.await?)
+    parse(bytes, request, known.await?)
 }
 
-pub(super) fn parse(bytes: &[u8], request: &Request, remembered: Option<csv::Mapping>) -> Result<Document> {
+pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Document> {
     let refused = |refusal: Refusal| {
-        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string())
-            .hint(refusal.hint().to_owned())
+        let hint = match refusal {
+            Refusal::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            _ => refusal.hint(),
+        };
+        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string()).hint(hint.to_owned())
     };
     let currency = request
         .currency
@@ -36,23 +48,25 @@ pub(super) fn parse(bytes: &[u8], request: &Request, remembered: Option<csv::Map
         .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)));
     let options = Options {
         format: None,
-        mapping: remembered,
+        mapping: known.mapping,
         overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
-        currency: currency.transpose()?,
+        currency: currency.transpose()?.or(known.currency),
     };
     quad_statements::parse(bytes, &options).map_err(refused)
 }
 
-/// How the last table of an account was read.
-pub(super) fn remembered(sql: &mut dyn Sql, account: Option<&str>) -> Result<Option<csv::Mapping>> {
-    let Some(account) = account else { return Ok(None) };
+/// What is known of an account, if it is there.
+pub(super) fn known(sql: &mut dyn Sql, account: Option<&str>) -> Result<Known> {
+    let Some(account) = account else { return Ok(Known::default()) };
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
         params![tenant, account],
     )?;
     // A mapping that an older program wrote and that no longer reads is guessed anew.
-    row.map(|row| Ok(serde_json::from_str(row.text(0)?).ok())).transpose().map(Option::flatten)
+    let mapping = row.map(|row| Ok::<_, Error>(serde_json::from_str(row.text(0)?).ok())).transpose()?;
+    let currency = noun::find::<Account>(sql, account)?.map(|account| account.currency);
+    Ok(Known { mapping: mapping.flatten(), currency })
 }
 
 pub(super) fn remember(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
