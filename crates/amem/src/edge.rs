@@ -316,17 +316,22 @@ pub(crate) fn existing(sql: &mut dyn Sql, edges: &[Edge]) -> Result<BTreeSet<(No
     let tenant = sql.tenant().clone();
     let mut found = BTreeSet::new();
     for piece in batch::pieces(edges) {
-        let one = |number: usize| {
-            let first = 2 + number * 3;
-            format!("(source_id = ${first} AND target_id = ${} AND edge_type = ${})", first + 1, first + 2)
+        let cell = |number: usize| format!("CAST(${number} AS BIGINT)");
+        let one = |row: usize| {
+            let first = 2 + row * 3;
+            format!("({}, {}, {})", cell(first), cell(first + 1), cell(first + 2))
         };
-        let any = (0..piece.len()).map(one).collect::<Vec<_>>().join(" OR ");
+        let wanted = (0..piece.len()).map(one).collect::<Vec<_>>().join(", ");
         let mut cells = vec![Cell::from(tenant.as_str())];
         for edge in piece {
             cells.extend([edge.source.0.into(), edge.target.0.into(), edge.edge_type.number().into()]);
         }
+        // A cross join is done in the order in which it is written: each wanted edge is looked up by its key. Alternatives joined
+        // by OR would be read through from the tenant's first edge to its last.
         let query = format!(
-            "SELECT source_id, target_id, edge_type, weight FROM amem_edge WHERE tenant_id = $1 AND ({any})"
+            "SELECT e.source_id, e.target_id, e.edge_type, e.weight FROM (VALUES {wanted}) AS w CROSS JOIN amem_edge e \
+             WHERE e.tenant_id = $1 AND e.source_id = w.column1 AND e.target_id = w.column2 \
+             AND e.edge_type = w.column3"
         );
         for row in &sql.query(&query, &cells)? {
             found.insert(Edge::from_row(row)?.key());

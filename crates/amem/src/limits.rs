@@ -128,7 +128,7 @@ pub const GROUND_EVIDENCE: usize = 10;
 pub const IMPORT_BYTES: usize = 4 << 20;
 
 /// Rows that a transaction of an import has at least, however slow the machine is.
-pub const IMPORT_ROWS_LEAST: usize = 50;
+pub const IMPORT_ROWS_LEAST: usize = 250;
 
 /// The greatest id that an imported node keeps: the last that every reader of JSON reads exactly. There is room behind it.
 pub const IMPORT_ID_MAX: i64 = 1 << 53;

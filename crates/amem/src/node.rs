@@ -54,6 +54,10 @@ pub(crate) struct Node {
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
 
+/// The same with an empty content, for those who only sort.
+pub(crate) const COLUMNS_BARE: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+    effective_access, superseded_by, ''";
+
 impl Node {
     pub(crate) fn from_row(row: &Row) -> Result<Node> {
         Ok(Node {

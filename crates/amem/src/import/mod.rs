@@ -79,9 +79,9 @@ impl Amem {
         let mut rows = limits::ROWS_PER_WRITE;
         while let Some(portion) = Portion::read(&mut file, rows)? {
             let portion = Arc::new(portion);
-            let begun = Instant::now();
-            let learned = self.import_portion(tenant, &portion, &names, format, &mut imported).await?;
-            rows = adapted(rows, begun.elapsed());
+            let (learned, took) =
+                self.import_portion(tenant, &portion, &names, format, &mut imported).await?;
+            rows = adapted(rows, took);
             Arc::make_mut(&mut names).learn(learned);
             let (done, total) = file.progress();
             tell(ImportProgress { done, total, nodes: imported.nodes, edges: imported.edges });
@@ -91,7 +91,8 @@ impl Amem {
         Ok((format, imported))
     }
 
-    /// Takes one portion in, if there is anything new in it.
+    /// Takes one portion in, if there is anything new in it. Says how long its transaction held others up; the wait for its own
+    /// turn does not count.
     async fn import_portion(
         &self,
         tenant: &TenantId,
@@ -99,13 +100,13 @@ impl Amem {
         names: &Arc<Names>,
         format: FileFormat,
         imported: &mut Imported,
-    ) -> Result<portion::Learned> {
+    ) -> Result<(portion::Learned, Duration)> {
         let (looked_at, known_names) = (portion.clone(), names.clone());
         let plan = self.store.read(tenant, move |sql| looked_at.plan(sql, &known_names)).await?;
         if plan.is_empty() {
             imported.known += plan.known;
             imported.edges_left_out += plan.edges_left_out;
-            return Ok(plan.learned);
+            return Ok((plan.learned, Duration::ZERO));
         }
         let event = EventDraft::system("memory", "memory_imported", ACTOR)
             .input("format", format.as_str())
@@ -113,8 +114,14 @@ impl Amem {
             .input("edges", portion.edges.len())
             .succeeded();
         let (written, known_names) = (portion.clone(), names.clone());
-        let (done, _) =
-            self.store.write(&Writer::from(tenant), event, move |tx| written.write(tx, &known_names)).await?;
+        let ((done, took), _) = self
+            .store
+            .write(&Writer::from(tenant), event, move |tx| {
+                let begun = Instant::now();
+                let done = written.write(tx, &known_names)?;
+                Ok((done, begun.elapsed()))
+            })
+            .await?;
         imported.nodes += done.nodes;
         imported.edges += done.edges;
         imported.sessions += done.sessions;
@@ -124,7 +131,7 @@ impl Amem {
             // Indexed while the import runs, not at the next search.
             self.engine.grown(tenant, newest);
         }
-        Ok(done.learned)
+        Ok((done.learned, took))
     }
 
     /// Waits until what searches derive from the graph is written: for commands that end.
