@@ -42,15 +42,21 @@ pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Doc
         };
         Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string()).hint(hint.to_owned())
     };
-    let currency = request
+    let stated = request
         .currency
         .as_deref()
-        .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)));
+        .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)))
+        .transpose()?;
+    let mut mapping = known.mapping;
+    // What is said now counts more than what is remembered.
+    if let (Some(mapping), Some(_)) = (&mut mapping, stated) {
+        mapping.currency = stated;
+    }
     let options = Options {
         format: None,
-        mapping: known.mapping,
+        mapping,
         overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
-        currency: currency.transpose()?.or(known.currency),
+        currency: stated.or(known.currency),
     };
     quad_statements::parse(bytes, &options).map_err(refused)
 }

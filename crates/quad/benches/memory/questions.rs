@@ -15,13 +15,16 @@ pub type Figures = BTreeMap<&'static str, (f64, f64)>;
 /// A question is repeated for so long at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A method and its parameters.
+type Call = (&'static str, Value);
+
 /// One question, in the words of each kind of server.
 pub struct Question {
     pub name: &'static str,
     /// Of those that have our addresses and tools: a request, or several that belong together.
-    asked: fn(Numbers) -> Vec<(&'static str, Value)>,
+    asked: fn(Numbers) -> Vec<Call>,
     /// Of those that know entities.
-    asked_of_entities: Option<fn(Numbers) -> (&'static str, Value)>,
+    asked_of_entities: Option<fn(Numbers) -> Call>,
 }
 
 /// What a repetition is about.
