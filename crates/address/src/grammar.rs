@@ -15,7 +15,8 @@ pub enum Grammar {
     /// A name: the characters of an id and `.`, 1 to 128 bytes, not beginning with a dot.
     Name,
     /// A path: names joined by `/`. One leading `/` is allowed and dropped in the canonical form.
-    /// The default for `{+x}`; elsewhere only in a query.
+    /// The default for `{+x}`; elsewhere only in a query, or as a whole segment `{x}` beside a `{+x}`, for clients that escape
+    /// slashes: the canonical form, with its slashes, is then the other route's.
     Slug,
     /// An unsigned decimal number that fits 64 bits, without sign or leading zeros.
     Integer,

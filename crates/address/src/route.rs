@@ -53,7 +53,7 @@ pub enum RouteError {
         /// The template.
         template: String,
     },
-    /// A path in one segment, a `{+x}` that is no path, or a word that no folded case can equal.
+    /// A path in part of a segment, a `{+x}` that is no path, or a word that no folded case can equal.
     #[error("the grammar of `{name}` does not suit its place in `{template}`")]
     UnsuitableGrammar {
         /// The variable.
@@ -118,7 +118,8 @@ impl RouteSpec {
                 let grammar = declared.map_or(default, |(_, grammar)| *grammar);
                 let in_query = self.template.query().iter().any(|key| key == name);
                 let suits = match grammar {
-                    Grammar::Slug => is_tail || in_query,
+                    // In one segment a path comes with its slashes escaped; the canonical form shows them.
+                    Grammar::Slug => is_tail || in_query || self.template.is_whole_segment(name),
                     Grammar::Text => true,
                     // Folding to lower case is what makes canonical forms settle.
                     Grammar::OneOfAnyCase(words) => {
@@ -236,7 +237,11 @@ impl<T> Route<T> {
     }
 
     pub(crate) fn canonical(&self, variables: &Variables, extra: &Variables) -> String {
-        let mut uri = self.template.write(variables);
+        let is_path = |name: &str| {
+            let named = self.template.variables().zip(&self.grammars);
+            named.into_iter().any(|(known, grammar)| known == name && *grammar == Grammar::Slug)
+        };
+        let mut uri = self.template.write(variables, &is_path);
         let declared_any = self.template.query().iter().any(|key| variables.get(key).is_some());
         let mut separator = if declared_any { '&' } else { '?' };
         for (key, value) in extra.iter() {

@@ -403,7 +403,7 @@ mod tests {
         );
         let unsuitable =
             |template: &str| format!("the grammar of `x` does not suit its place in `{template}`");
-        check(&["a://{x}"], &[("x", Grammar::Slug)], &unsuitable("a://{x}"));
+        check(&["a://v{x}"], &[("x", Grammar::Slug)], &unsuitable("a://v{x}"));
         check(&["a://{+x}"], &[("x", Grammar::Id)], &unsuitable("a://{+x}"));
         check(&["a://{x}"], &[("x", Grammar::OneOfAnyCase(&["Fact"]))], &unsuitable("a://{x}"));
     }
@@ -421,5 +421,21 @@ mod tests {
         assert_eq!(router.grammar(route, "other"), None);
         assert!(router.find_template("amem://types/{type}").is_none());
         assert_eq!(router.templates().count(), 14);
+    }
+
+    #[test]
+    fn a_path_in_one_segment_is_the_path() {
+        let mut router = Router::new();
+        router.add(RouteSpec::parse("w://{slug}").unwrap().with("slug", Grammar::Slug), "one").unwrap();
+        router.add(RouteSpec::parse("w://{+slug}").unwrap(), "many").unwrap();
+        for uri in ["w://a/b", "w:///a/b", "w://a%2Fb", "w://%2Fa%2Fb"] {
+            let (address, route) = router.route(uri).unwrap();
+            assert_eq!((address.canonical(), *route), ("w://a/b", "many"), "{uri}");
+            assert_eq!(address.variable("slug"), Some("a/b"));
+        }
+        assert_eq!(*router.route("w://a").unwrap().1, "one");
+        assert!(router.route("w://a%2F%2Fb").is_err());
+        let framed = RouteSpec::parse("w://v{slug}").unwrap().with("slug", Grammar::Slug);
+        assert!(matches!(router.add(framed, "x"), Err(RouteError::UnsuitableGrammar { .. })));
     }
 }

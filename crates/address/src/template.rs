@@ -119,15 +119,23 @@ impl Template {
         if let Some(name) = self.variables().find(controls) {
             return Err(ExpandError::ControlCharacter { name: name.to_owned() });
         }
-        let uri = self.write(variables);
+        let uri = self.write(variables, &|_| false);
         if uri.len() > URI_BYTES_MAX {
             return Err(ExpandError::TooLong { bytes: uri.len() });
         }
         Ok(uri)
     }
 
-    /// Expansion of variables that are known to be good.
-    pub(crate) fn write(&self, variables: &Variables) -> String {
+    /// Whether a variable is a segment of its own.
+    pub(crate) fn is_whole_segment(&self, variable: &str) -> bool {
+        self.segments.iter().any(|segment| {
+            matches!(segment, Segment::Variable { prefix, name, suffix }
+                if name == variable && prefix.is_empty() && suffix.is_empty())
+        })
+    }
+
+    /// Expansion of variables that are known to be good. What `is_path` names keeps its slashes.
+    pub(crate) fn write(&self, variables: &Variables, is_path: &dyn Fn(&str) -> bool) -> String {
         let mut uri = String::with_capacity(self.source.len() + 32);
         uri.push_str(self.scheme());
         uri.push_str(":/");
@@ -138,10 +146,11 @@ impl Template {
                     uri.push('/');
                     uri.push_str(literal);
                 }
-                (Segment::Variable { prefix, suffix, .. }, value) => {
+                (Segment::Variable { prefix, name, suffix }, value) => {
                     uri.push('/');
                     uri.push_str(prefix);
-                    encode_simple(value.unwrap_or_default(), &mut uri);
+                    let encode = if is_path(name) { encode_tail } else { encode_simple };
+                    encode(value.unwrap_or_default(), &mut uri);
                     uri.push_str(suffix);
                 }
                 (Segment::Optional { .. }, Some(value)) => {

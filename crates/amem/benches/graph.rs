@@ -53,7 +53,8 @@ fn main() {
 
 async fn measure(nodes: usize) {
     let test = testing::sqlite(&[COMPONENT]).await.unwrap();
-    let scheme: Arc<dyn Scheme> = Arc::new(Amem::new(test.store.clone()));
+    let folder = tempfile::tempdir().unwrap();
+    let scheme: Arc<dyn Scheme> = Arc::new(Amem::new(test.store.clone(), folder.path()));
     let store = Arc::new(test.store.clone());
     let resolver = Arc::new(Resolver::new(vec![scheme], store.clone(), store).unwrap());
     let caller = Principal {

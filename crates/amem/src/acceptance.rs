@@ -262,3 +262,127 @@ async fn completions_follow_the_digits() {
         assert_eq!(world.complete("amem://node/{id}/neighborhood{?depth}", "depth", "").await.len(), 5);
     }
 }
+
+/// 35. An add is found by the very next search: here, from another process, and after everything derived was thrown away.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_added_is_found_at_once_and_everywhere() {
+    for world in worlds().await {
+        let other = world.opened_again().await;
+        for number in 0..20 {
+            let (writer, reader) = if number % 2 == 0 { (&world, &other) } else { (&other, &world) };
+            add(writer, &format!("the gauge number{number} reads well")).await;
+            for process in [writer, reader] {
+                let found = process
+                    .call("memory_search", json!({"query": format!("number{number}"), "mode": "text"}))
+                    .await;
+                assert_eq!(found.unwrap()["nodes"][0]["id"], number);
+                let found = process.read(&format!("amem://search?q=number{number}")).await.unwrap();
+                assert_eq!((&found["count"], &found["nodes"][0]["id"]), (&json!(1), &json!(number)));
+            }
+        }
+        world.lose_indexes();
+        let again = world.opened_again().await;
+        let found = again
+            .call("memory_search", json!({"query": "gauge", "mode": "text", "max_results": 100}))
+            .await
+            .unwrap();
+        assert_eq!(found["count"], 20);
+    }
+}
+
+/// The same once there is an index: in the process that writes it, in one that shares its folder, and on another machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_added_is_found_at_once_beside_an_index() {
+    for world in worlds().await {
+        let (neighbour, elsewhere) = (world.opened_again().await, world.opened_elsewhere().await);
+        let processes = [&world, &neighbour, &elsewhere];
+        for call in 0..3 {
+            let nodes: Vec<_> = (0..900)
+                .map(|node| json!({"event_type": "fact", "content": format!("entry {} of the log", call * 900 + node)}))
+                .collect();
+            world.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
+        }
+        // The index is written off the path of any search; each search is right before, during and after.
+        let mut number = 2_700;
+        while number < 2_720 || !processes.iter().all(|process| process.has_index()) {
+            assert!(number < 4_000, "no index was written");
+            let writer = processes[number % 3];
+            assert_eq!(add(writer, &format!("entry {number} of the log")).await, number as i64);
+            for process in processes {
+                let found =
+                    process.call("memory_search", json!({"query": number.to_string(), "mode": "text"})).await;
+                assert_eq!(found.unwrap()["nodes"][0]["id"], number);
+                let count = process
+                    .call("memory_ground", json!({"claim": format!("entry {number} of the log")}))
+                    .await;
+                assert_eq!(count.unwrap()["status"], "verified");
+            }
+            number += 1;
+        }
+        for process in processes {
+            process.call("memory_forget", json!({"node_id": 5, "reason": "a test"})).await.ok();
+            let found = process.call("memory_search", json!({"query": "5", "mode": "text"})).await.unwrap();
+            assert!(found["nodes"].as_array().unwrap().iter().all(|node| node["id"] != 5), "{found}");
+        }
+        world.lose_indexes();
+        let again = world.opened_again().await;
+        let found = again.read("amem://search?q=1234").await.unwrap();
+        assert_eq!(found["nodes"][0]["id"], 1_234);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vector_that_was_given_is_found_by_its_like() {
+    for world in worlds().await {
+        let axis = |place: usize| -> Vec<f64> {
+            (0..128).map(|index| if index == place { 2.0 } else { 0.0 }).collect()
+        };
+        for place in 0..3 {
+            let arguments =
+                json!({"event_type": "fact", "content": format!("axis {place}"), "feature_vec": axis(place)});
+            world.call("memory_add", arguments).await.unwrap();
+        }
+        add(&world, "without a vector").await;
+        let found = world.call("memory_similar", json!({"query_vec": axis(1)})).await.unwrap();
+        assert_eq!(found["mode"], "vector");
+        assert_eq!((&found["count"], &found["matches"][0]["node_id"]), (&json!(1), &json!(1)));
+        assert_eq!(found["matches"][0]["similarity"], 1.0);
+        let all =
+            world.call("memory_similar", json!({"query_vec": axis(1), "min_similarity": 0})).await.unwrap();
+        assert_eq!(all["count"], 3);
+        for bad in [vec![0.0; 128], vec![1.0; 127], vec![1e300; 128]] {
+            let refused = world.call("memory_similar", json!({"query_vec": bad})).await.unwrap_err();
+            assert_eq!(refused.kind(), quad_core::Kind::BadInput);
+            let refused = world
+                .call("memory_add", json!({"event_type": "fact", "content": "x", "feature_vec": bad}))
+                .await;
+            assert_eq!(refused.unwrap_err().kind(), quad_core::Kind::BadInput);
+        }
+    }
+}
+
+/// 42. Text of any kind and length can be looked for, grounded and found.
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_survive_any_text() {
+    for world in worlds().await {
+        let contents =
+            ["日本語".repeat(900), "é".repeat(33), "\u{1f600} smile".to_owned(), "a\u{301}e".repeat(90)];
+        for content in &contents {
+            add(&world, content).await;
+        }
+        for text in
+            contents.iter().map(String::as_str).chain(["é\u{301}", "\"日本", "*", "ÀÉÎ*", "ＦＵＬＬ width"])
+        {
+            for (tool, argument) in [
+                ("memory_search", "query"),
+                ("memory_evidence", "query"),
+                ("memory_ground", "claim"),
+                ("memory_similar", "query_text"),
+            ] {
+                if let Err(error) = world.call(tool, json!({(argument): text})).await {
+                    assert_eq!(error.kind(), quad_core::Kind::BadInput, "{tool} {text}: {error}");
+                }
+            }
+        }
+    }
+}

@@ -264,7 +264,8 @@ pub(crate) fn supersede(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> 
     Ok(())
 }
 
-fn insert_vectors(tx: &mut Tx<'_>, vectors: &[(NodeId, &[f32])]) -> Result<()> {
+/// Adds the vectors of nodes.
+pub(crate) fn insert_vectors(tx: &mut Tx<'_>, vectors: &[(NodeId, &[f32])]) -> Result<()> {
     let tenant = tx.tenant().clone();
     for piece in batch::pieces(vectors) {
         let places = batch::rows(piece.len(), 2, 2, "$1");

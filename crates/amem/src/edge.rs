@@ -1,6 +1,6 @@
 //! Edges: how one memory bears on another. Directed, of seven types, at most one of a type between two nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{Error, Result};
 use quad_store::{Row, Sql, Tx, Value as Cell, params};
@@ -68,7 +68,7 @@ impl EdgeType {
         self as i64
     }
 
-    fn stored(number: i64) -> Result<EdgeType> {
+    pub(crate) fn stored(number: i64) -> Result<EdgeType> {
         usize::try_from(number)
             .ok()
             .and_then(|number| EdgeType::ALL.get(number).copied())
@@ -282,6 +282,62 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edges: &[Edge], created_at: i64) -> Result
         )?;
     }
     Ok(())
+}
+
+/// Adds edges that are not there yet, each made at a time of its own.
+pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
+    const WIDTH: usize = 5;
+    let tenant = tx.tenant().clone();
+    for piece in batch::pieces(edges) {
+        let places = batch::rows(piece.len(), 2, WIDTH, "$1");
+        let mut cells = Vec::with_capacity(1 + piece.len() * WIDTH);
+        cells.push(Cell::from(tenant.as_str()));
+        for (edge, created_at) in piece {
+            cells.extend([
+                (*created_at).into(),
+                edge.source.0.into(),
+                edge.target.0.into(),
+                edge.edge_type.number().into(),
+                edge.weight.into(),
+            ]);
+        }
+        tx.execute(
+            &format!(
+                "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {places}"
+            ),
+            &cells,
+        )?;
+    }
+    Ok(())
+}
+
+/// The keys of those of these edges that exist.
+pub(crate) fn existing(sql: &mut dyn Sql, edges: &[Edge]) -> Result<BTreeSet<(NodeId, NodeId, EdgeType)>> {
+    let tenant = sql.tenant().clone();
+    let mut found = BTreeSet::new();
+    for piece in batch::pieces(edges) {
+        let cell = |number: usize| format!("CAST(${number} AS BIGINT)");
+        let one = |row: usize| {
+            let first = 2 + row * 3;
+            format!("({}, {}, {})", cell(first), cell(first + 1), cell(first + 2))
+        };
+        let wanted = (0..piece.len()).map(one).collect::<Vec<_>>().join(", ");
+        let mut cells = vec![Cell::from(tenant.as_str())];
+        for edge in piece {
+            cells.extend([edge.source.0.into(), edge.target.0.into(), edge.edge_type.number().into()]);
+        }
+        // A cross join is done in the order in which it is written: each wanted edge is looked up by its key. Alternatives joined
+        // by OR would be read through from the tenant's first edge to its last.
+        let query = format!(
+            "SELECT e.source_id, e.target_id, e.edge_type, e.weight FROM (VALUES {wanted}) AS w CROSS JOIN amem_edge e \
+             WHERE e.tenant_id = $1 AND e.source_id = w.column1 AND e.target_id = w.column2 \
+             AND e.edge_type = w.column3"
+        );
+        for row in &sql.query(&query, &cells)? {
+            found.insert(Edge::from_row(row)?.key());
+        }
+    }
+    Ok(found)
 }
 
 /// The weight of an edge, if it exists.

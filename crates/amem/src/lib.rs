@@ -8,12 +8,14 @@
 //! amem://session/{id}           the memories of one session
 //! amem://types/{type}           the memories of one type
 //! amem://sessions
+//! amem://search                 the memories that say something
 //! ```
 //!
 //! Addresses read; tools change. What a node, an edge or a session is and how it is stored stands in the file of that name;
 //! `adding`, `correcting`, `linking`, `forgetting` and `sitting` are the ways in which the graph changes, and each is one
 //! transaction that takes the counters first and saves them last (`stats`). `list`, `query`, `walk`, `temporal`, `quality`
 //! and `resume` are the ways in which it is read; each looks at a bounded number of rows, whatever the size of the graph.
+//! `search` finds nodes by what they say and knows the graph only as a `corpus`; `finding` shows what it found.
 //!
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
@@ -22,13 +24,20 @@
 mod acceptance;
 mod adding;
 mod batch;
+mod checking;
+mod cited;
 mod completion;
+mod conversation;
+mod corpus;
 mod correcting;
 mod decay;
 mod edge;
 mod event_type;
+mod export;
 pub mod files;
+mod finding;
 mod forgetting;
+mod import;
 pub mod limits;
 mod linking;
 mod list;
@@ -47,6 +56,7 @@ mod reading;
 mod refusal;
 mod resume;
 mod routes;
+pub mod search;
 mod session;
 mod sitting;
 mod stats;
@@ -57,15 +67,27 @@ mod testing;
 mod tools;
 mod walk;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
 use quad_core::tool::{Call, Called};
-use quad_core::{Address, Basis, BoxFuture, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool};
+use quad_core::{
+    Address, Basis, BoxFuture, Citations, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool,
+};
 use quad_store::Store;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 
+use corpus::Background;
+use search::Engine;
+
+pub use checking::Checked;
 pub use edge::EdgeType;
 pub use event_type::EventType;
+pub use export::Exported;
+pub use import::{ImportProgress, Imported};
 pub use migrations::COMPONENT;
 pub use node::NodeId;
 pub use session::SessionId;
@@ -74,18 +96,27 @@ pub use session::SessionId;
 pub const SCOPES: &[&str] = &["memory:read", "memory:write"];
 
 const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume first; read amem://graph/important and \
-    amem://graph/recent. Store what you learn with memory_add (fact, decision, inference, skill) and link it to what it rests \
+    amem://graph/recent; find memories with memory_search, check claims with memory_ground. Store what you learn with memory_add (fact, decision, inference, skill) and link it to what it rests \
     on; put wrong memories right with memory_correct; end with session_end and a summary.";
 
 /// The provider of `amem://`.
 pub struct Amem {
     store: Store,
+    engine: Arc<Engine>,
+    citations: Option<Arc<dyn Citations>>,
 }
 
 impl Amem {
-    /// A memory on this store.
-    pub fn new(store: Store) -> Amem {
-        Amem { store }
+    /// A memory on this store. What searches derive from it lies under `folder`, can be deleted at any time, and is made anew.
+    /// Must be called on a tokio runtime.
+    pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
+        let source = Background { store: store.clone(), runtime: Handle::current() };
+        Amem { store, engine: Arc::new(Engine::new(folder, Arc::new(source))), citations: None }
+    }
+
+    /// The same, whose neighborhoods show what cites their node and what it cites.
+    pub fn with_citations(self, citations: Arc<dyn Citations>) -> Amem {
+        Amem { citations: Some(citations), ..self }
     }
 }
 
@@ -114,11 +145,31 @@ impl Scheme for Amem {
     ) -> BoxFuture<'a, Result<Reading>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
-            let read = self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await;
-            read.map_err(|error| match error.kind() {
-                Kind::NotFound => Error::not_found(address.requested()),
-                _ => error,
-            })
+            let read = match question {
+                reading::Question::Neighbourhood { id, depth } if self.citations.is_some() => {
+                    cited::read(self, caller, id, depth).await
+                }
+                question => {
+                    let engine = self.engine.clone();
+                    self.store.read(&caller.tenant, move |sql| reading::read(sql, &engine, &question)).await
+                }
+            };
+            read.map_err(|error| absent(error, address))
+        })
+    }
+
+    fn probe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Basis>> {
+        Box::pin(async move {
+            let question = reading::Question::new(routes::noun(route)?, address)?;
+            let engine = self.engine.clone();
+            let probed =
+                self.store.read(&caller.tenant, move |sql| reading::probe(sql, &engine, &question)).await;
+            probed.map_err(|error| absent(error, address))
         })
     }
 
@@ -176,6 +227,14 @@ impl Scheme for Amem {
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
         Box::pin(prompt::messages(self, caller, prompt, arguments))
+    }
+}
+
+/// What is missing is missing under the address that was asked for.
+fn absent(error: Error, address: &Address) -> Error {
+    match error.kind() {
+        Kind::NotFound => Error::not_found(address.requested()),
+        _ => error,
     }
 }
 

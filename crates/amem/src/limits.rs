@@ -108,3 +108,48 @@ pub const METADATA_BYTES: usize = 4_096;
 
 /// Single nodes that a change names; one that touches more names them all at once.
 pub const TAGGED_NODES: usize = 64;
+
+/// Hits of a search unless the caller says otherwise.
+pub const SEARCH_DEFAULT: usize = 10;
+
+/// Hits of an answer that are also given as links.
+pub const SEARCH_LINKS: usize = 5;
+
+/// Edges that a piece of evidence shows in each direction.
+pub const EVIDENCE_EDGES: usize = 100;
+
+/// Memories among which those are looked for that back a claim.
+pub const GROUND_CANDIDATES: usize = 30;
+
+/// Memories that are shown as backing a claim.
+pub const GROUND_EVIDENCE: usize = 10;
+
+/// Bytes of contents that one transaction of an import brings, whatever the number of its rows.
+pub const IMPORT_BYTES: usize = 4 << 20;
+
+/// Rows that a transaction of an import has at least, however slow the machine is.
+pub const IMPORT_ROWS_LEAST: usize = 250;
+
+/// The greatest id that an imported node keeps: the last that every reader of JSON reads exactly. There is room behind it.
+pub const IMPORT_ID_MAX: i64 = 1 << 53;
+
+/// The greatest number that an imported session keeps; behind it there is room for those that follow.
+pub const IMPORT_SESSION_MAX: u32 = u32::MAX / 2;
+
+/// Bytes of the name of whoever made an imported node or session.
+pub const MAKER_BYTES: usize = 256;
+
+/// Nodes that an export reads at a time.
+pub const EXPORT_NODES: usize = 500;
+
+/// Edges that an export reads at a time.
+pub const EXPORT_EDGES: usize = 2_000;
+
+/// Nodes and edges after which an export says how far it is.
+pub const EXPORT_STEP: u64 = 5_000;
+
+/// Rows that a check of all of the graph reads at a time.
+pub const CHECK_ROWS: usize = 2_000;
+
+/// Examples that a check gives of each kind of fault.
+pub const FAULT_EXAMPLES: usize = 5;

@@ -6,7 +6,7 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH] };
+pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT] };
 
 const GRAPH: &str = r#"
 -- tier and effective_access are what importance is ordered by: see decay.rs.
@@ -103,4 +103,15 @@ CREATE TABLE amem_erased (
     node_id BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, mark)
 );
+"#;
+
+const IMPORT: &str = r#"
+-- Which nodes came from files, so that none comes twice. The digest is of what the file says of the node; it stays when the
+-- node is forgotten, so that it stays forgotten.
+CREATE TABLE amem_import (
+    tenant_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    node_id BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, digest)
+) WITHOUT ROWID;
 "#;

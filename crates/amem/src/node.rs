@@ -1,6 +1,6 @@
 //! Nodes: one memory each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::Result;
 use quad_store::{Row, Sql, Tx, Value as Cell, params};
@@ -53,6 +53,10 @@ pub(crate) struct Node {
 /// The columns of a [`Node`], in order.
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
+
+/// The same with an empty content, for those who only sort.
+pub(crate) const COLUMNS_BARE: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+    effective_access, superseded_by, ''";
 
 impl Node {
     pub(crate) fn from_row(row: &Row) -> Result<Node> {
@@ -146,14 +150,30 @@ pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<No
     Ok(found)
 }
 
-/// The first of these ids that does not exist.
-pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<NodeId>> {
-    let mut found = std::collections::BTreeSet::new();
+/// Which of these ids exist.
+pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
+    let mut found = BTreeSet::new();
     for_ids(sql, ids, "id", |row| {
         found.insert(NodeId(row.int(0)?));
         Ok(())
     })?;
+    Ok(found)
+}
+
+/// The first of these ids that does not exist.
+pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<NodeId>> {
+    let found = existing(sql, ids)?;
     Ok(ids.iter().copied().find(|id| !found.contains(id)))
+}
+
+/// The session of a node, if that exists.
+pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<SessionId>> {
+    let mut found = None;
+    for_ids(sql, &[id], "session_id", |row| {
+        found = Some(SessionId::stored(row.int(0)?)?);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn for_ids(

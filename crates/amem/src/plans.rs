@@ -4,11 +4,13 @@
 use quad_core::{TenantId, Version};
 use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
 
+use crate::corpus::Nodes;
 use crate::edge::{EdgeTypes, Side};
 use crate::event_type::EventType;
 use crate::list::Page;
 use crate::node::NodeId;
 use crate::query::{Order, Query};
+use crate::search::Corpus;
 use crate::session::SessionId;
 use crate::temporal::Range;
 use crate::testing::fixtures;
@@ -125,6 +127,10 @@ fn ask(sql: &mut dyn Sql) -> quad_core::Result<()> {
     resume::resume(sql, "agent_1", 15, now)?;
     let thresholds = quality::Thresholds { low_confidence: 0.45, stale_decay: 0.2, examples: 5 };
     quality::report(sql, thresholds, None, now)?;
+    let mut nodes = Nodes { sql: &mut *sql, superseded: false };
+    nodes.after(Some(0), 10)?;
+    nodes.erased(0, 10)?;
+    nodes.keep(&[0, 1, 2])?;
     completion::values(sql, completion::Kind::Node, "")?;
     completion::values(sql, completion::Kind::Session, "1")?;
     Ok(())

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::batch;
 use crate::event_type::EventType;
 use crate::list::{ByImportance, Room};
-use crate::node::{self, Field, Node};
+use crate::node::{self, Field, Node, NodeId};
 use crate::session::SessionId;
 use crate::{limits, refusal, stats};
 
@@ -172,7 +172,7 @@ pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i
     let found = if query.order == Order::MostImportant {
         important(sql, query, mark, now)?
     } else if let Some(nodes) = gathered(sql, query)? {
-        sorted(query, nodes, mark)
+        sorted(sql, query, nodes, mark)?
     } else {
         walked(sql, query, mark)?
     };
@@ -217,7 +217,7 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     let mut nodes = Vec::new();
     for (column, value) in columns {
         let rows = sql.query(
-            &format!("SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2", node::COLUMNS),
+            &format!("SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2", node::COLUMNS_BARE),
             params![tenant.as_str(), value],
         )?;
         nodes.extend(Node::from_rows(&rows)?);
@@ -225,7 +225,8 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     Ok(Some(nodes))
 }
 
-fn sorted(query: &Query, nodes: Vec<Node>, mark: Option<Mark>) -> Found {
+/// Sorts nodes that were gathered without their contents, and fetches those of the first.
+fn sorted(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, mark: Option<Mark>) -> Result<Found> {
     let mut matching: Vec<(Mark, Node)> = nodes
         .into_iter()
         .filter(|node| query.matches(node))
@@ -244,7 +245,12 @@ fn sorted(query: &Query, nodes: Vec<Node>, mark: Option<Mark>) -> Found {
     let mut room = Room::new(query.limit);
     let mut found = Found { nodes: Vec::new(), next: None };
     let mut last = None;
+    // One more than is shown tells whether there is more.
+    matching.truncate(query.limit + 1);
+    let ids: Vec<NodeId> = matching.iter().map(|(_, node)| node.id).collect();
+    let mut whole = node::find_many(sql, &ids)?;
     for (key, node) in matching {
+        let Some(node) = whole.remove(&node.id) else { continue };
         if !room.take(&node) {
             found.next = last;
             break;
@@ -252,7 +258,7 @@ fn sorted(query: &Query, nodes: Vec<Node>, mark: Option<Mark>) -> Found {
         last = Some(key);
         found.nodes.push(node);
     }
-    found
+    Ok(found)
 }
 
 /// Walks the index of the order.

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use crate::edge::{self, Edge, EdgeTypes, Side};
 use crate::event_type::EventType;
+use crate::finding::Search;
 use crate::list::{self, Page};
 use crate::node::{self, Field, NodeId};
 use crate::routes::Noun;
+use crate::search::{Engine, Filter};
 use crate::session::{self, SessionId};
 use crate::walk::{self, Neighbourhood};
 use crate::{decay, limits, micros, refusal, stats, tags};
@@ -24,6 +26,7 @@ pub(crate) enum Question {
     Session { id: SessionId, page: Page },
     Type { event_type: EventType, page: Page },
     Sessions { before: Option<SessionId>, limit: usize },
+    Search { search: Search, cursor: Option<String> },
 }
 
 impl Question {
@@ -77,6 +80,31 @@ impl Question {
                 };
                 Question::Sessions { before, limit: limit(limits::PAGE_SESSIONS)? }
             }
+            Noun::Search => {
+                let text = address.variable("q").unwrap_or_default().trim();
+                if text.is_empty() {
+                    return Err(refusal::invalid(
+                        "q",
+                        "says what to look for, such as amem://search?q=rate%20limit",
+                    ));
+                }
+                let types = address.variable("type").map(EventType::expect).transpose()?;
+                let session = number("session").map(|id| {
+                    u32::try_from(id)
+                        .map_err(|_| refusal::invalid("session", "must be a whole number below 4294967296"))
+                });
+                let filter = Filter {
+                    event_types: types.into_iter().map(|kind| kind as u8).collect(),
+                    sessions: session.transpose()?.into_iter().collect(),
+                    ..Filter::default()
+                };
+                let limit = match address.variable("limit") {
+                    None => limits::SEARCH_DEFAULT,
+                    Some(_) => limit(limits::RESULTS_MAX)?,
+                };
+                let search = Search { text: text.to_owned(), filter, limit, superseded: false };
+                Question::Search { search, cursor: cursor.map(str::to_owned) }
+            }
         })
     }
 }
@@ -85,7 +113,7 @@ impl Question {
 const SESSIONS: &str = "amem sessions";
 
 /// Reads what an address names.
-pub(crate) fn read(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
+pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> Result<Reading> {
     let now = micros::now();
     let basis = Basis::at(sql.version());
     let (value, basis) = match question {
@@ -113,8 +141,23 @@ pub(crate) fn read(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
             basis.incidental.insert(tags::nodes());
             (sessions(sql, *before, *limit)?, basis)
         }
+        Question::Search { search, cursor } => {
+            (search.by_words(engine, sql, cursor.as_deref(), now)?, basis.on(tags::nodes()))
+        }
     };
     Ok(Reading::new(Content::json(&value)?, basis))
+}
+
+/// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
+/// edges nor its links are looked at; a link of it may lead to another neighborhood, and from there back.
+pub(crate) fn probe(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> Result<Basis> {
+    match question {
+        Question::Node(id) | Question::Neighbourhood { id, .. } => {
+            node::expect(sql, *id)?;
+            Ok(Basis::at(sql.version()).on(tags::node(*id)).on(tags::bulk()))
+        }
+        question => Ok(read(sql, engine, question)?.basis),
+    }
 }
 
 /// `amem://node/{id}`. Reading it is an access, which it shows already and which is written with the read's audit event.

@@ -15,6 +15,7 @@ pub(crate) enum Noun {
     Type,
     Neighbourhood,
     Sessions,
+    Search,
 }
 
 pub(crate) const MEMORY_READ: Need = Need(&["memory:read"]);
@@ -35,7 +36,7 @@ macro_rules! line {
 }
 
 /// All of them; the three of the graph are what `resources/list` shows.
-pub(crate) const LINES: [Line; 8] = [
+pub(crate) const LINES: [Line; 9] = [
     line!(
         Stats,
         "amem://graph/stats",
@@ -79,6 +80,12 @@ pub(crate) const LINES: [Line; 8] = [
         "Sessions",
         "The sessions, the newest first, with the number of their memories."
     ),
+    line!(
+        Search,
+        "amem://search{?q,type,session,limit,cursor}",
+        "Search",
+        "The memories that have the words, \"phrases\" or prefixes* of q, the best first; superseded ones left out."
+    ),
 ];
 
 /// All routes, in the order of [`noun`].
@@ -94,6 +101,8 @@ fn spec(line: &Line) -> Result<RouteSpec> {
         ("limit", Grammar::Integer),
         ("depth", Grammar::Integer),
         ("cursor", Grammar::Text),
+        ("q", Grammar::Text),
+        ("session", Grammar::Integer),
     ];
     for (variable, grammar) in grammars {
         if spec.template.variables().any(|known| known == variable) {
@@ -145,6 +154,7 @@ mod tests {
         check("amem://session/4294967295?limit=5", Noun::Session);
         check("amem://types/FACT", Noun::Type);
         check("amem://sessions", Noun::Sessions);
+        check("amem://search?q=rate%20limit&type=FACT&session=1", Noun::Search);
         for bad in [
             "amem://graph/nope",
             "amem://node/abc",

@@ -131,6 +131,19 @@ pub(crate) fn create(
     subject: &str,
     metadata: Option<&str>,
 ) -> Result<SessionId> {
+    let now = stats.moment();
+    create_at(tx, stats, id, subject, metadata, now)
+}
+
+/// The same, for one that was started at another time.
+pub(crate) fn create_at(
+    tx: &mut Tx<'_>,
+    stats: &mut Stats,
+    id: Option<SessionId>,
+    subject: &str,
+    metadata: Option<&str>,
+    started_at: i64,
+) -> Result<SessionId> {
     let id = match id {
         Some(id) => id,
         None => u32::try_from(stats.next_session).map(SessionId).map_err(|_| {
@@ -139,11 +152,10 @@ pub(crate) fn create(
         })?,
     };
     let tenant = tx.tenant().clone();
-    let now = stats.moment();
     tx.execute(
         "INSERT INTO amem_session (tenant_id, id, node_count, started_at, started_by, metadata) \
          VALUES ($1, $2, 0, $3, $4, $5)",
-        params![tenant.as_str(), id.cell(), now, subject, metadata],
+        params![tenant.as_str(), id.cell(), started_at, subject, metadata],
     )?;
     stats.next_session = stats.next_session.max(id.cell() + 1);
     stats.sessions += 1;

@@ -17,7 +17,11 @@ use crate::{Amem, COMPONENT};
 pub(crate) struct World {
     pub test: Arc<TestStore>,
     pub resolver: Resolver,
+    /// The scheme itself, for what has no address.
+    pub amem: Arc<Amem>,
     pub caller: Principal,
+    /// Where searches keep what they derive.
+    folder: Arc<tempfile::TempDir>,
 }
 
 /// A caller with these scopes.
@@ -57,22 +61,56 @@ pub(crate) async fn fixtures() -> Vec<World> {
     worlds
 }
 
-fn resolver(store: &Store) -> Resolver {
-    let scheme = Arc::new(Amem::new(store.clone()));
+fn opened(store: &Store, folder: &std::path::Path) -> (Arc<Amem>, Resolver) {
+    let amem = Arc::new(Amem::new(store.clone(), folder));
     let store = Arc::new(store.clone());
-    Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap()
+    let resolver = Resolver::new(vec![amem.clone() as Arc<dyn Scheme>], store.clone(), store).unwrap();
+    (amem, resolver)
 }
 
 impl World {
     fn on(test: TestStore) -> World {
         let caller = caller(&test.tenant, "agent_1", "*:*");
-        World { resolver: resolver(&test.store), caller, test: Arc::new(test) }
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let (amem, resolver) = opened(&test.store, folder.path());
+        World { resolver, amem, caller, test: Arc::new(test), folder }
     }
 
     /// The same data behind another door, as another process has it.
     pub(crate) async fn opened_again(&self) -> World {
+        self.opened_in(self.folder.clone()).await
+    }
+
+    /// The same data on another machine, whose searches derive what they need in a folder of their own.
+    pub(crate) async fn opened_elsewhere(&self) -> World {
+        self.opened_in(Arc::new(tempfile::tempdir().unwrap())).await
+    }
+
+    async fn opened_in(&self, folder: Arc<tempfile::TempDir>) -> World {
         let store = Store::open(self.test.location.clone(), &[COMPONENT]).await.unwrap();
-        World { resolver: resolver(&store), caller: self.caller.clone(), test: self.test.clone() }
+        let (amem, resolver) = opened(&store, folder.path());
+        World { resolver, amem, caller: self.caller.clone(), test: self.test.clone(), folder }
+    }
+
+    /// What a check of all of the graph finds wrong.
+    pub(crate) async fn faults(&self) -> Vec<String> {
+        let checked = self.amem.check(&self.test.tenant).await.unwrap();
+        checked.faults.into_iter().chain(checked.index_faults).collect()
+    }
+
+    /// Whether searches have written an index.
+    pub(crate) fn has_index(&self) -> bool {
+        self.folder.path().join(self.test.tenant.as_str()).join("meta.json").exists()
+    }
+
+    /// Throws away what searches derived.
+    pub(crate) fn lose_indexes(&self) {
+        for entry in std::fs::read_dir(self.folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let removed =
+                if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+            removed.unwrap();
+        }
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {

@@ -61,6 +61,12 @@ pub struct Basis {
     pub incidental: BTreeSet<Tag>,
     /// Where the clock matters: from then on the answer is stale, whatever changed.
     pub valid_until: Option<Timestamp>,
+    /// A change of one of these makes the answer stale, but it may lie in what is hidden from the caller: its subscribers hear of
+    /// it only if the answer [shows](Basis::shows) something else after it.
+    pub veiled: BTreeSet<Tag>,
+    /// A hash of what the caller sees of what the veiled tags name. It must never come back to an earlier value after it was
+    /// another, or a reader who looked in between would not hear of the way back.
+    pub shows: Option<Arc<str>>,
 }
 
 impl Basis {
@@ -75,14 +81,50 @@ impl Basis {
         self
     }
 
+    /// How many tags there are, of every sort.
+    pub fn tag_count(&self) -> usize {
+        self.tags.len() + self.incidental.len() + self.veiled.len()
+    }
+
+    /// Rests on what `other` rests on as well. Parts of an answer may come from different snapshots: at the earliest of their
+    /// versions, with the tags of all, the whole is right exactly as long as no part was touched. What it shows stays as it is.
+    pub fn and(mut self, other: &Basis) -> Basis {
+        self.version = earlier(self.version, other.version);
+        self.valid_until = earlier(self.valid_until, other.valid_until);
+        self.tags.extend(other.tags.iter().cloned());
+        self.incidental.extend(other.incidental.iter().cloned());
+        self.veiled.extend(other.veiled.iter().cloned());
+        self
+    }
+
+    /// The same, and what is known to change in `other` counts only if something else is shown after it.
+    pub fn and_veiled(self, other: &Basis) -> Basis {
+        let mut veiled = other.clone();
+        veiled.veiled.append(&mut veiled.tags);
+        self.and(&veiled)
+    }
+
     /// Whether a change with these tags makes the answer stale.
     pub fn is_touched_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
-        tags.into_iter().any(|tag| self.tags.contains(tag) || self.incidental.contains(tag))
+        tags.into_iter()
+            .any(|tag| self.tags.contains(tag) || self.incidental.contains(tag) || self.veiled.contains(tag))
     }
 
     /// Whether a change with these tags is worth telling a subscriber.
     pub fn is_announced_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
         tags.into_iter().any(|tag| self.tags.contains(tag))
+    }
+
+    /// Whether a change with these tags is worth telling a subscriber if something else is shown after it.
+    pub fn is_perhaps_announced_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
+        tags.into_iter().any(|tag| self.veiled.contains(tag))
+    }
+}
+
+fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -99,6 +141,28 @@ mod tests {
         assert!(!basis.is_announced_by(&rows));
         assert!(basis.is_announced_by(&[Tag::new("bkend:table:a")]));
         assert!(!basis.is_touched_by(&[Tag::new("bkend:table:b")]));
+    }
+
+    #[test]
+    fn the_whole_is_as_old_as_its_oldest_part() {
+        let mut late = Basis::at(Version(7)).on(Tag::new("b"));
+        late.valid_until = Some(Timestamp(5));
+        late.incidental.insert(Tag::new("c"));
+        let whole = Basis::at(Version(3)).on(Tag::new("a")).and(&late).and(&Basis::default());
+        assert_eq!((whole.version, whole.valid_until), (Some(Version(3)), Some(Timestamp(5))));
+        for tag in ["a", "b", "c"] {
+            assert!(whole.is_touched_by(&[Tag::new(tag)]), "{tag}");
+        }
+        assert_eq!(Basis::default().and(&late).version, Some(Version(7)));
+    }
+
+    #[test]
+    fn a_veiled_tag_makes_stale_and_wakes_perhaps() {
+        let part = Basis::at(Version(1)).on(Tag::new("b"));
+        let whole = Basis::at(Version(1)).on(Tag::new("a")).and_veiled(&part);
+        let b = [Tag::new("b")];
+        assert!(whole.is_touched_by(&b) && !whole.is_announced_by(&b) && whole.is_perhaps_announced_by(&b));
+        assert!(!whole.is_perhaps_announced_by(&[Tag::new("a")]));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Sealed {
     pub fn weight(&self) -> usize {
         let tails: usize = self.tails.iter().map(Bytes::len).sum();
         let contents: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
-        tails + contents + 64 * (self.basis.tags.len() + self.basis.incidental.len()) + 256
+        tails + contents + 64 * self.basis.tag_count() + 256
     }
 
     /// The `contents` array of a reply to `requested`.

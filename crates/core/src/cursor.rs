@@ -1,7 +1,8 @@
 //! Page cursors: opaque to the caller, checked when they come back.
 //!
 //! A cursor holds the key after which the next page starts. It grants nothing: each page is authorized anew, so it needs
-//! no signature, only a check that it is one of ours and meant for this list.
+//! no signature, only a check that it is one of ours and meant for this list. A list is named with everything that makes it
+//! another one, its filter and its tenant among them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

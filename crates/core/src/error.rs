@@ -60,6 +60,15 @@ struct Inner {
     uri: Option<String>,
     facts: Map<String, Value>,
     cause: Option<Cause>,
+    trace: Trace,
+}
+
+/// What has become of the audit event that a refusal must leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Owed,
+    Written,
+    Impossible,
 }
 
 impl Error {
@@ -73,6 +82,7 @@ impl Error {
             uri: None,
             facts: Map::new(),
             cause: None,
+            trace: Trace::Owed,
         }))
     }
 
@@ -130,6 +140,28 @@ impl Error {
     pub fn with_code(mut self, code: impl Into<Cow<'static, str>>) -> Error {
         self.0.code = code.into();
         self
+    }
+
+    /// Says that the audit has it: whoever answers with it has nothing left to write down.
+    pub(crate) fn recorded(mut self) -> Error {
+        self.0.trace = Trace::Written;
+        self
+    }
+
+    /// Says that the audit could not be written, which is what this error is about: nobody is to try again.
+    pub(crate) fn unrecordable(mut self) -> Error {
+        self.0.trace = Trace::Impossible;
+        self
+    }
+
+    /// Whether the refusal that this became is in the audit already.
+    pub fn is_recorded(&self) -> bool {
+        self.0.trace == Trace::Written
+    }
+
+    /// Whether the refusal that this becomes has still to be written down.
+    pub fn is_owed(&self) -> bool {
+        self.0.trace == Trace::Owed
     }
 
     /// The kind.

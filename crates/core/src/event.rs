@@ -38,6 +38,11 @@ impl EventDraft {
         EventDraft::by(caller.subject.clone(), "agent", MCP_CALL).input("method", Fact::Word(method))
     }
 
+    /// The same where the caller chose the method's name: it may be no method at all.
+    pub fn call_named(caller: &Principal, method: &str) -> EventDraft {
+        EventDraft::by(caller.subject.clone(), "agent", MCP_CALL).input("method", method)
+    }
+
     /// Something that happened outside a protocol call: a command, a start.
     pub fn system(layer: &'static str, action: &'static str, actor: &str) -> EventDraft {
         EventDraft::by(actor.into(), layer, action)
@@ -85,5 +90,14 @@ impl EventDraft {
             self.severity = "warning";
         }
         self
+    }
+}
+
+/// What a caller sent, cut to what belongs into an audit event.
+pub fn shorten(text: &str) -> Arc<str> {
+    const LONGEST: usize = 512;
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
     }
 }

@@ -11,6 +11,7 @@
 pub mod basis;
 pub mod cache;
 pub mod canonical;
+pub mod citations;
 pub mod contents;
 pub mod cursor;
 pub mod errand;
@@ -31,6 +32,7 @@ pub mod time;
 pub mod tool;
 
 pub use basis::{Basis, Tag, Version};
+pub use citations::{Citations, Cited};
 pub use contents::{Body, Content, Reading, Sealed};
 pub use errand::Errand;
 pub use error::{Error, Kind, Result};

@@ -11,8 +11,9 @@ use quad_address::Router;
 use serde_json::{Map, Value};
 
 use crate::cache::{Cache, Key};
+use crate::event::shorten;
 use crate::prompt::{Message, Prompt};
-use crate::scheme::{CompletionQuery, Listed, Subject};
+use crate::scheme::{Asked, CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
 use crate::{
     Address, Basis, Errand, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt,
@@ -20,8 +21,10 @@ use crate::{
     resource_tools,
 };
 
-/// The name under which page cursors of `resources/list` are sealed.
-const RESOURCES: &str = "resources";
+/// The list that page cursors of `resources/list` belong to: each tenant has its own.
+fn resources_of(caller: &Principal) -> String {
+    format!("resources of {}", caller.tenant)
+}
 
 /// All schemes behind one door.
 pub struct Resolver {
@@ -140,6 +143,12 @@ impl Resolver {
         })
     }
 
+    /// The same with a cache of another size.
+    pub fn with_cache_bytes(mut self, bytes_max: usize) -> Resolver {
+        self.cache = Cache::new(bytes_max);
+        self
+    }
+
     /// The view of one scheme, by name.
     pub fn view_of(&self, scheme: &str) -> Result<View> {
         let names = || self.schemes.iter().map(|mounted| mounted.scheme.name());
@@ -226,7 +235,10 @@ impl Resolver {
         event: EventDraft,
     ) -> Result<Answer> {
         match self.try_read(caller, view, uri, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Address(uri), error);
+                Err(Box::pin(self.refuse(caller, event, error)).await)
+            }
             answer => answer,
         }
     }
@@ -276,6 +288,22 @@ impl Resolver {
         Ok(Arc::new(reading.basis))
     }
 
+    /// What a URI names, whoever asks and whether or not it is there.
+    pub fn address(&self, uri: &str) -> Result<Address> {
+        let (address, _) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
+        Ok(address)
+    }
+
+    /// Whether the caller could read an address of any scheme now, and what that rests on: the checks and refusals of a read in
+    /// the same order. For schemes that are about other addresses. It discloses nothing by itself and leaves no event; the call
+    /// that asks leaves its own.
+    pub async fn probe(&self, caller: &Principal, uri: &str) -> Result<(Address, Basis)> {
+        let (address, target) = self.locate(caller, View::All, uri)?;
+        let scheme = &self.schemes[target.scheme].scheme;
+        let basis = scheme.probe(caller, target.route, &address).await.map_err(|error| at(error, uri))?;
+        Ok((address, basis))
+    }
+
     /// Finds the address and checks the scope that its shape needs.
     fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<(Address, Target)> {
         let (address, target) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
@@ -311,7 +339,10 @@ impl Resolver {
         event: EventDraft,
     ) -> Result<ResourcePage> {
         match self.try_list(caller, view, cursor, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Other, error);
+                Err(self.refuse(caller, event, error).await)
+            }
             page => page,
         }
     }
@@ -326,7 +357,7 @@ impl Resolver {
         let start = match cursor {
             None => None,
             Some(cursor) => {
-                let key = cursor::decode(RESOURCES, cursor)?;
+                let key = cursor::decode(&resources_of(caller), cursor)?;
                 let (name, after) = key.split_once('\n').unwrap_or((&key, ""));
                 Some((name.to_owned(), after.to_owned()))
             }
@@ -366,14 +397,14 @@ impl Resolver {
             let room = limits::LIST_PAGE_ENTRIES - entries.len();
             if room == 0 {
                 // The page is full exactly at the end of the scheme before; the next page begins with this one.
-                let next_cursor = Some(cursor::encode(RESOURCES, &format!("{name}\n")));
+                let next_cursor = Some(cursor::encode(&resources_of(caller), &format!("{name}\n")));
                 return Ok((ResourcePage { entries, next_cursor }, bases));
             }
             let listing = mounted.scheme.list(caller, after, room).await?;
             entries.extend(listing.entries);
             bases.push(Arc::new(listing.basis));
             if let Some(next) = listing.next {
-                let next_cursor = Some(cursor::encode(RESOURCES, &format!("{name}\n{next}")));
+                let next_cursor = Some(cursor::encode(&resources_of(caller), &format!("{name}\n{next}")));
                 return Ok((ResourcePage { entries, next_cursor }, bases));
             }
         }
@@ -472,7 +503,10 @@ impl Resolver {
         match self.try_call(caller, view, name, arguments, &event, progress).await {
             // The resource tools have written their own refusal.
             Err(Failed::Recorded(error)) => Err(error),
-            Err(Failed::Unrecorded(error)) => Err(self.refuse(caller, event, error).await),
+            Err(Failed::Unrecorded(error)) => {
+                let error = self.spelt(caller, view, Asked::Tool(name), error);
+                Err(self.refuse(caller, event, error).await)
+            }
             Ok(output) => Ok(output),
         }
     }
@@ -529,7 +563,7 @@ impl Resolver {
     fn find_tool(&self, view: View, name: &str) -> Result<(Option<&Mounted>, &Checked)> {
         match self.tools.get(name) {
             Some(Place::Own(index)) => Ok((None, &self.own_tools[*index])),
-            Some(Place::Of { scheme, tool }) if view == View::All || view == View::Only(*scheme) => {
+            Some(Place::Of { scheme, tool }) if self.is_served(view, *scheme) => {
                 let mounted = &self.schemes[*scheme];
                 Ok((Some(mounted), &mounted.tools[*tool]))
             }
@@ -554,7 +588,10 @@ impl Resolver {
     ) -> Result<(&'static Prompt, Vec<Message>)> {
         let event = EventDraft::call(caller, "prompts/get").input("prompt", shorten(name));
         match self.try_prompt(caller, view, name, arguments, &event).await {
-            Err(error) => Err(self.refuse(caller, event, error).await),
+            Err(error) => {
+                let error = self.spelt(caller, view, Asked::Prompt(name), error);
+                Err(self.refuse(caller, event, error).await)
+            }
             messages => messages,
         }
     }
@@ -572,7 +609,8 @@ impl Resolver {
         for argument in prompt.arguments.iter().filter(|argument| argument.required) {
             if !arguments.get(argument.name).is_some_and(Value::is_string) {
                 return Err(Error::bad_input(format!("The prompt needs the argument {}", argument.name))
-                    .hint(argument.description));
+                    .hint(argument.description)
+                    .fact("missing", argument.name));
             }
         }
         for _ in 0..limits::READ_ATTEMPTS {
@@ -637,18 +675,47 @@ impl Resolver {
         }
     }
 
-    /// Writes a refusal down and hands the error on. If even that cannot be written, the caller learns only that we
+    /// A refusal in the words of the scheme that it is about: the one whose address, tool or prompt was asked for, or the only
+    /// one of the endpoint.
+    fn spelt(&self, caller: &Principal, view: View, asked: Asked<'_>, error: Error) -> Error {
+        if error.kind() == Kind::Credential || !error.is_owed() {
+            return error;
+        }
+        let named = |name: &str| self.schemes.iter().position(|mounted| mounted.scheme.name() == name);
+        let about = match (asked, view) {
+            (Asked::Address(uri), _) => uri.split_once("://").and_then(|(scheme, _)| named(scheme)),
+            (Asked::Tool(name), _) => match self.tools.get(name) {
+                Some(Place::Of { scheme, .. }) => Some(*scheme),
+                _ => None,
+            },
+            (Asked::Prompt(name), _) => self
+                .schemes
+                .iter()
+                .position(|mounted| mounted.scheme.prompts().iter().any(|prompt| prompt.name == name)),
+            (Asked::Other, _) => None,
+        };
+        let only = match view {
+            View::Only(scheme) => Some(scheme),
+            View::All => None,
+        };
+        match about.or(only) {
+            Some(scheme) => self.schemes[scheme].scheme.refused(caller, asked, error),
+            None => error,
+        }
+    }
+
+    /// Writes a refusal down, once, and hands the error on. If even that cannot be written, the caller learns only that we
     /// failed: an unrecorded refusal would be a hole in the trail.
     pub async fn refuse(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
-        if error.kind() == Kind::Credential {
+        if error.kind() == Kind::Credential || !error.is_owed() {
             return error;
         }
         if error.kind() == Kind::Internal {
             tracing::error!(code = error.code(), cause = error.causes(), "a call failed");
         }
         match self.commit(caller, event.failed(&error), Vec::new()).await {
-            Ok(_) => error,
-            Err(unrecorded) => unrecorded,
+            Ok(_) => error.recorded(),
+            Err(cause) => cause.unrecordable(),
         }
     }
 }
@@ -686,13 +753,4 @@ fn at(error: Error, uri: &str) -> Error {
 
 fn busy() -> Error {
     Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
-}
-
-/// What a caller sent, cut to what belongs into an audit event.
-fn shorten(text: &str) -> Arc<str> {
-    const LONGEST: usize = 512;
-    match text.char_indices().nth(LONGEST) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::event::shorten;
 use crate::resolver::{Resolver, View};
 use crate::scheme::{CompletionQuery, Subject};
 use crate::tool::Effect;
@@ -82,7 +83,7 @@ pub(crate) async fn call(
         }
         "resource_read" => {
             let uri = text("uri").unwrap_or_default();
-            let answer = resolver.read_as(caller, view, uri, event.input("uri", uri)).await?;
+            let answer = resolver.read_as(caller, view, uri, event.input("uri", shorten(uri))).await?;
             let contents: Value =
                 serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
             Ok(ToolOutput::structured(json!({"contents": contents})))

@@ -124,6 +124,19 @@ pub enum Subject<'a> {
     Prompt(&'a str),
 }
 
+/// What a refused call had asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// An address.
+    Address(&'a str),
+    /// A tool, by name.
+    Tool(&'a str),
+    /// A prompt, by name.
+    Prompt(&'a str),
+    /// A list or a completion.
+    Other,
+}
+
 /// The provider of one address space.
 ///
 /// Everything here is called with a proven caller whose scopes have been checked against the declared [`Need`]. What a
@@ -133,8 +146,8 @@ pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
 
-    /// Whether its addresses can be read at every endpoint, also at one that shows another scheme only. It is listed and
-    /// advertised where all schemes are. For what is about the others: what happened, what cites what.
+    /// Whether its addresses can be read and its tools called at every endpoint, also at one that shows another scheme only. It
+    /// is listed and advertised where all schemes are. For what is about the others: what happened, what cites what.
     fn is_everywhere(&self) -> bool {
         false
     }
@@ -155,6 +168,13 @@ pub trait Scheme: Send + Sync {
         String::new()
     }
 
+    /// A refusal as the clients of this scheme know it: with the codes and fields that its own contract documents. What the
+    /// shared path has found wrong comes through here too. The kind must stay, since it decides statuses and numbers.
+    fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+        let _ = (caller, asked);
+        error
+    }
+
     /// Reads one address. `route` is the index into [`Scheme::routes`].
     fn read<'a>(
         &'a self,
@@ -162,6 +182,18 @@ pub trait Scheme: Send + Sync {
         route: usize,
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>>;
+
+    /// Whether `read` would answer, and what that rests on; its refusals are those of `read`. Nothing is shown. A scheme whose
+    /// readings look at other addresses says here what holds without looking at them, or two that look at each other would never
+    /// end.
+    fn probe<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Basis>> {
+        Box::pin(async move { Ok(self.read(caller, route, address).await?.basis) })
+    }
 
     /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
     fn list<'a>(

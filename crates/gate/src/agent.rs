@@ -4,7 +4,7 @@
 //! registration, and a change of it holds from the next call on, since every proof rests on its holder's tag. People are
 //! registered like programs; the scope of a person's decisions is what sets them apart.
 
-use quad_core::{Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp};
+use quad_core::{Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp};
 use quad_store::{Row, Sql, Tx, Writer, params};
 use serde_json::{Value, json};
 
@@ -240,6 +240,11 @@ impl Gate {
 
     /// The tenant's agents, by name.
     pub async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRecord>> {
+        Ok(self.agents_and_basis(tenant).await?.0)
+    }
+
+    /// The same, and what the list rests on, for those who show it to others.
+    pub async fn agents_and_basis(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, Basis)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
@@ -248,7 +253,11 @@ impl Gate {
                     limits::AGENTS_LISTED
                 );
                 let rows = snapshot.query(&listing, params![tenant.as_str()])?;
-                rows.iter().map(|row| AgentRecord::from_row(&tenant, row, 0)).collect()
+                let agents: Vec<AgentRecord> =
+                    rows.iter().map(|row| AgentRecord::from_row(&tenant, row, 0)).collect::<Result<_>>()?;
+                let mut basis = Basis::at(snapshot.version());
+                basis.tags.extend(agents.iter().map(|agent| tag(&agent.subject)));
+                Ok((agents, basis))
             })
             .await
     }

@@ -73,6 +73,11 @@ impl Gate {
         self.refusals.count_holder(holder, reason, code);
     }
 
+    /// Counts in the audit that somebody was turned away before any credential was looked at: nobody in particular.
+    pub fn note_stranger(&self, reason: &'static str, code: &'static str) {
+        self.refusals.count_stranger(reason, code);
+    }
+
     /// Writes down the refusals that are counted but not yet written, before the process ends.
     pub async fn settle(&self) {
         self.refusals.settle().await;
@@ -93,18 +98,27 @@ impl Gate {
         if let Some(principal) = self.verdicts.get(&fingerprint, now, mark) {
             return Ok(principal);
         }
-        let token = Compact::parse(token)?;
-        let principal = match &self.issuer {
-            Some(issuer) if issuer.is_claimed_by(&token) || self.is_foreign(issuer, &token) => {
-                let (claims, keys) = issuer.verify(&token, now).await?;
-                mark = keys;
-                self.prove_external(issuer, claims).await?
-            }
-            _ => self.prove(self.verify(&token, now).await?, token.kid().unwrap_or_default()).await?,
-        };
+        // In a box of its own: it is large, and nearly every call ends above.
+        let (principal, newest) = Box::pin(self.find_out(token, now)).await?;
+        mark = newest.unwrap_or(mark);
         let ends_at = principal.proof.as_ref().and_then(|proof| proof.valid_until).unwrap_or(now);
         self.verdicts.put(fingerprint, principal.clone(), now, ends_at, mark);
         Ok(principal)
+    }
+
+    /// Who a token of which nothing is known stands for; and for an external one, the mark of the keys that say so.
+    async fn find_out(&self, token: &str, now: Timestamp) -> Result<(Principal, Option<u64>), Refusal> {
+        let token = Compact::parse(token)?;
+        Ok(match &self.issuer {
+            Some(issuer) if issuer.is_claimed_by(&token) || self.is_foreign(issuer, &token) => {
+                let (claims, keys) = issuer.verify(&token, now).await?;
+                (self.prove_external(issuer, claims).await?, Some(keys))
+            }
+            _ => {
+                let claims = self.verify(&token, now).await?;
+                (self.prove(claims, token.kid().unwrap_or_default()).await?, None)
+            }
+        })
     }
 
     /// Whether a token is to be checked as the issuer's though it does not say so: it names one of the issuer's keys, and

@@ -23,6 +23,8 @@ mod key_home;
 mod keyring;
 mod keys;
 pub mod limits;
+#[doc(hidden)]
+pub mod probe;
 mod rate;
 mod refusal;
 mod refusals;

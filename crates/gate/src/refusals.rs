@@ -63,6 +63,11 @@ impl Refusals {
         self.add(Some(holder), reason, code);
     }
 
+    /// Counts a refusal of somebody who was not even asked who they are.
+    pub fn count_stranger(self: &Arc<Refusals>, reason: &'static str, code: &'static str) {
+        self.add(None, reason, code);
+    }
+
     fn add(self: &Arc<Refusals>, holder: Option<Holder>, reason: &'static str, code: &'static str) {
         let mut tally = self.lock();
         let mut group = Group { holder, reason, code };

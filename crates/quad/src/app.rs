@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use quad_amem::Amem;
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
+use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_store::{Component, Store, tenant};
-use quad_trail::{Audit, CheckpointFile, Keeper, Signed, Signer};
+use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
 
 use crate::config::Config;
 
 /// The tables of every crate that has any.
-const COMPONENTS: &[Component] = &[quad_gate::COMPONENT, quad_amem::COMPONENT, quad_bkend::COMPONENT];
+const COMPONENTS: &[Component] = &[
+    quad_gate::COMPONENT,
+    quad_amem::COMPONENT,
+    quad_bkend::COMPONENT,
+    quad_brain::COMPONENT,
+    quad_trail::COMPONENT,
+];
 
 /// Everything that a command needs.
 pub struct App {
@@ -25,6 +32,8 @@ pub struct App {
     pub gate: Gate,
     /// The schemes.
     pub resolver: Arc<Resolver>,
+    /// The memory, for what has no address: files, and checks of all of it.
+    pub memory: Arc<Amem>,
     /// Who signs checkpoints of the audit chain.
     pub keeper: Keeper,
     /// The tenant that the settings name.
@@ -47,10 +56,13 @@ impl App {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
-        let resolver = Arc::new(registry(&store, &gate)?);
+        let links = Arc::new(Links::new(store.clone()));
+        let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_citations(links.clone());
+        let memory = Arc::new(memory);
+        let resolver = registry(&store, &gate, &memory, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, keeper, tenant })
+        Ok(App { config, store, gate, resolver, memory, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -64,16 +76,21 @@ impl App {
     }
 }
 
-/// The schemes, in the order in which lists show them.
-fn registry(store: &Store, gate: &Gate) -> Result<Resolver> {
+/// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
+/// very resolver that they are mounted in.
+fn registry(store: &Store, gate: &Gate, memory: &Arc<Amem>, links: Arc<Links>) -> Result<Arc<Resolver>> {
     let tokens = Arc::new(Tokens(gate.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
-        Arc::new(Amem::new(store.clone())),
+        memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
+        Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
         Arc::new(Audit::new(store.clone())),
+        links.clone(),
     ];
     let store = Arc::new(store.clone());
-    Resolver::new(schemes, store.clone(), store)
+    let resolver = Arc::new(Resolver::new(schemes, store.clone(), store)?);
+    links.attach(&resolver);
+    Ok(resolver)
 }
 
 /// The gate's key, as the audit trail uses it. Neither crate knows the other.
@@ -94,6 +111,25 @@ impl TokenDirectory for Tokens {
         Box::pin(async move {
             let (tokens, basis) = self.0.tokens_and_basis(tenant).await?;
             Ok((tokens.iter().map(summary).collect(), basis))
+        })
+    }
+}
+
+/// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
+pub struct Agents(pub Gate);
+
+impl AgentDirectory for Agents {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
+        Box::pin(async move {
+            let (agents, basis) = self.0.agents_and_basis(tenant).await?;
+            let summary = |agent: &quad_gate::AgentRecord| AgentSummary {
+                subject: agent.subject.clone(),
+                kind: agent.kind.as_str().to_owned(),
+                state: agent.state.as_str().to_owned(),
+                scopes: agent.scopes.iter().map(str::to_owned).collect(),
+                registered_at: agent.created_at,
+            };
+            Ok((agents.iter().map(summary).collect(), basis))
         })
     }
 }

@@ -3,21 +3,22 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
 
+use crate::clock::{self, Idleness};
+use crate::entry::Entry;
 use crate::limits::{self, TimeLimits};
 
 /// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,
 /// and the rest has a moment to finish.
 pub(crate) async fn run(
     listener: TcpListener,
-    router: Router,
+    entry: Entry,
     times: TimeLimits,
     shutdown: impl Future<Output = ()>,
     close: impl FnOnce(),
@@ -36,7 +37,7 @@ pub(crate) async fn run(
             () = &mut shutdown => break,
             (place, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let serving = serve(stream, router.clone(), times, closing.subscribe());
+                    let serving = serve(stream, &entry, times, closing.subscribe());
                     connections.spawn(async move {
                         serving.await;
                         drop(place);
@@ -59,17 +60,32 @@ pub(crate) async fn run(
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, times: TimeLimits, mut closing: watch::Receiver<bool>) {
+fn serve(
+    stream: TcpStream,
+    entry: &Entry,
+    times: TimeLimits,
+    closing: watch::Receiver<bool>,
+) -> impl Future<Output = ()> + use<> {
+    let (entry, idleness) = entry.for_connection();
+    serve_through(stream, entry, idleness, times, closing)
+}
+
+async fn serve_through(
+    stream: TcpStream,
+    entry: Entry,
+    idleness: Idleness,
+    times: TimeLimits,
+    mut closing: watch::Receiver<bool>,
+) {
     // A reply is one or a few small writes; with Nagle's algorithm each would wait for the other side's acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(times.headers)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), entry);
     let mut connection = pin!(connection);
     let mut asked_to_close = false;
+    let mut tick = interval(clock::tick(&times));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             ended = connection.as_mut() => {
@@ -81,6 +97,12 @@ async fn serve(stream: TcpStream, router: Router, times: TimeLimits, mut closing
             _ = closing.changed(), if !asked_to_close => {
                 asked_to_close = true;
                 connection.as_mut().graceful_shutdown();
+            }
+            // By this the connection is polled once more, and with it whatever it waits for and may be late.
+            _ = tick.tick() => {
+                if idleness.lasts() >= times.headers {
+                    return;
+                }
             }
         }
     }

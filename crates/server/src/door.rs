@@ -31,6 +31,9 @@ pub trait Keeper: Send + Sync {
 
     /// A caller was refused before its call was looked at, so that nobody else writes that down.
     fn note_refusal(&self, _caller: &Principal, _code: &'static str) {}
+
+    /// Somebody was turned away before any credential was looked at.
+    fn note_stranger(&self, _reason: &'static str, _code: &'static str) {}
 }
 
 /// The key set of somebody who signs nothing.
@@ -94,6 +97,13 @@ impl Door {
         }
     }
 
+    /// Somebody was turned away before any credential was looked at.
+    pub(crate) fn note_stranger(&self, reason: &'static str, code: &'static str) {
+        if let Door::Guarded(keeper) = self {
+            keeper.note_stranger(reason, code);
+        }
+    }
+
     /// Whether a credential is needed.
     pub(crate) fn is_guarded(&self) -> bool {
         matches!(self, Door::Guarded(_))
@@ -127,5 +137,9 @@ impl Keeper for Gate {
 
     fn note_refusal(&self, caller: &Principal, code: &'static str) {
         Gate::note_refusal(self, caller, code, code);
+    }
+
+    fn note_stranger(&self, reason: &'static str, code: &'static str) {
+        Gate::note_stranger(self, reason, code);
     }
 }

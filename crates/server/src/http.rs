@@ -5,21 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{any, get};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
 };
-use http::{Method, StatusCode};
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
 use quad_core::{BoxFuture, Resolver, Result};
 use quad_gate::{RateLimit, Rates};
 use quad_wire::{Hub, HubOptions, Sessions};
 use tokio::net::TcpListener;
 
+use crate::clock;
 use crate::door::Door;
+use crate::entry::Entry;
 use crate::guard::{Guard, Stranger};
 use crate::limits::{self, TimeLimits};
 use crate::metrics::Metrics;
@@ -104,13 +105,13 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         request_ids: RequestIds::new(process),
         hub: hub.clone(),
     });
-    accept::run(options.listener, router(server), options.times, shutdown, move || hub.close()).await;
+    let entry = Entry::new(server.clone(), router(server));
+    accept::run(options.listener, entry, options.times, shutdown, move || hub.close()).await;
     Ok(())
 }
 
 fn router(server: Arc<Server>) -> Router {
     Router::new()
-        .route("/mcp", any(mcp::all))
         .route("/mcp/info", get(metadata::info))
         .route("/mcp/{scheme}", any(mcp::one))
         .route("/v1/agents/mcp", any(mcp::agents))
@@ -123,7 +124,6 @@ fn router(server: Arc<Server>) -> Router {
         .route("/metrics", get(health::metrics))
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_this_method)
-        .layer(middleware::from_fn_with_state(server.clone(), enter))
         .with_state(server)
 }
 
@@ -144,32 +144,45 @@ async fn not_this_method() -> Response {
     )
 }
 
-/// Names the request, turns strangers away, and lets our own pages read the reply.
-async fn enter(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+/// Names the request, turns strangers away, lets `answer` answer it, and our own pages read the reply.
+pub(crate) async fn enter<F: Future<Output = Response>>(
+    server: &Server,
+    request: Request<Incoming>,
+    answer: impl FnOnce(Request<Incoming>) -> F,
+) -> Response {
     let id = server.request_ids.of(request.headers().get(request_id::HEADER));
-    let mut response = request_id::on_behalf(id.clone(), answer_in_time(&server, request, next)).await;
+    let mut response = request_id::on_behalf(id.clone(), answer_in_time(server, request, answer)).await;
     response.headers_mut().insert(request_id::HEADER, id);
     response
 }
 
-async fn answer_in_time(server: &Server, request: Request, next: Next) -> Response {
+async fn answer_in_time<F: Future<Output = Response>>(
+    server: &Server,
+    request: Request<Incoming>,
+    answer: impl FnOnce(Request<Incoming>) -> F,
+) -> Response {
+    let started = Instant::now();
     let asked = tracing::enabled!(tracing::Level::DEBUG)
-        .then(|| (request.method().clone(), request.uri().path().to_owned(), Instant::now()));
-    let answering = check_and_run(server, request, next);
-    let response = match tokio::time::timeout(server.times.request, answering).await {
-        Ok(response) => response,
-        Err(_) => {
+        .then(|| (request.method().clone(), request.uri().path().to_owned()));
+    let answering = check_and_answer(server, request, answer);
+    let response = match clock::until(started + server.times.request, answering).await {
+        Some(response) => response,
+        None => {
             tracing::warn!("a request took too long");
             took_too_long()
         }
     };
-    if let Some((method, path, started)) = asked {
+    if let Some((method, path)) = asked {
         tracing::debug!(%method, path, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
     }
     response
 }
 
-async fn check_and_run(server: &Server, request: Request, next: Next) -> Response {
+async fn check_and_answer<F: Future<Output = Response>>(
+    server: &Server,
+    request: Request<Incoming>,
+    answer: impl FnOnce(Request<Incoming>) -> F,
+) -> Response {
     if let Err(response) = check_head(&request) {
         return *response;
     }
@@ -184,14 +197,14 @@ async fn check_and_run(server: &Server, request: Request, next: Next) -> Respons
     }
     if let Err(stranger) = checked {
         server.metrics.turned_away();
-        return turn_away(stranger);
+        return turn_away(server, stranger);
     }
     let Some(origin) = request.headers().get(ORIGIN).filter(|_| !is_public).cloned() else {
-        return next.run(request).await;
+        return answer(request).await;
     };
     let is_preflight =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = if is_preflight { preflight() } else { next.run(request).await };
+    let mut response = if is_preflight { preflight() } else { answer(request).await };
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(
@@ -205,7 +218,7 @@ async fn check_and_run(server: &Server, request: Request, next: Next) -> Respons
 }
 
 /// The number and the size of the headers.
-fn check_head(request: &Request) -> Result<(), Box<Response>> {
+fn check_head(request: &Request<Incoming>) -> Result<(), Box<Response>> {
     let refuse = |code: &'static str, message: &str, limit: usize| {
         let error = quad_core::Error::new(quad_core::Kind::Limit, code, message).fact("limit", limit);
         Err(Box::new(problem::refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
@@ -245,19 +258,22 @@ fn preflight() -> Response {
     response
 }
 
-fn turn_away(stranger: Stranger) -> Response {
-    let (code, message, hint) = match stranger {
+fn turn_away(server: &Server, stranger: Stranger) -> Response {
+    let (reason, code, message, hint) = match stranger {
         Stranger::Host => (
+            "foreign_host",
             "HOST_NOT_ALLOWED",
             "This server does not answer to that host name",
             "Use the address that it is bound to, or start it with that name allowed",
         ),
         Stranger::Origin => (
+            "foreign_origin",
             "ORIGIN_NOT_ALLOWED",
             "Pages of that origin may not call this server",
             "Start the server with that origin's host allowed",
         ),
     };
+    server.door.note_stranger(reason, code);
     problem::refuse(StatusCode::FORBIDDEN, code, message, hint)
 }
 

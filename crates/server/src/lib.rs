@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod clock;
 mod door;
+mod entry;
 mod guard;
 mod health;
 pub mod http;

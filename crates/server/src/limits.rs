@@ -47,6 +47,12 @@ impl Default for TimeLimits {
     }
 }
 
+/// How often a connection looks whether something is late. A limit is kept to within this.
+pub(crate) const TICK_LONGEST: Duration = Duration::from_secs(1);
+
+/// The same where limits are short: more often would be work without use.
+pub(crate) const TICK_SHORTEST: Duration = Duration::from_millis(10);
+
 /// Silence on a stream after which a comment is sent, so that no proxy takes it for dead.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

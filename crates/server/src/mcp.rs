@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -13,24 +12,35 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http_body_util::BodyDataStream;
+use hyper::body::Incoming;
 use quad_core::resolver::View;
-use quad_core::{Error, Kind, Principal};
+use quad_core::{Error, EventDraft, Kind, Principal};
+use quad_wire::envelope::UNREAD;
 use quad_wire::limits::BODY_BYTES;
 use quad_wire::post::{self, Outcome, PostBody, PostReply};
 use quad_wire::{Endpoint, Fault, session_stream};
 
 use crate::door::Denial;
 use crate::http::{Server, view_of};
-use crate::{limits, metadata, problem, sse};
+use crate::{clock, limits, metadata, problem, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The code of a request beyond its tenant's rate.
 const RATE_LIMITED: &str = "rate_limited";
 
+/// The body of a request, as it comes from the connection or by the router.
+pub(crate) trait Sent: http_body::Body<Data = Bytes> + Unpin + Send {}
+
+impl<B: http_body::Body<Data = Bytes> + Unpin + Send> Sent for B {}
+
+/// Where every scheme is.
+pub(crate) const PATH: &str = "/mcp";
+
 /// Every scheme.
-pub(crate) async fn all(State(server): State<Arc<Server>>, request: Request) -> Response {
-    answer(&server, View::All, request).await
+pub(crate) async fn all(server: &Server, request: http::Request<Incoming>) -> Response {
+    answer(server, View::All, request).await
 }
 
 /// One scheme.
@@ -50,7 +60,7 @@ pub(crate) async fn agents(state: State<Arc<Server>>, request: Request) -> Respo
     one(state, Path("brain".to_owned()), request).await
 }
 
-async fn answer(server: &Server, view: View, request: Request) -> Response {
+async fn answer<B: Sent>(server: &Server, view: View, request: http::Request<B>) -> Response {
     let all_tools = server.all_tools
         || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
     let endpoint = Endpoint::new(server.hub.clone(), view, all_tools);
@@ -58,8 +68,8 @@ async fn answer(server: &Server, view: View, request: Request) -> Response {
     let has_sessions = session_stream::are_served(&endpoint, &parts.headers);
     match parts.method {
         Method::POST => answer_post(server, &endpoint, &parts, body).await,
-        Method::GET if has_sessions => open_stream(server, &endpoint, &parts.headers).await,
-        Method::DELETE if has_sessions => end_session(server, &endpoint, &parts.headers).await,
+        Method::GET if has_sessions => Box::pin(open_stream(server, &endpoint, &parts.headers)).await,
+        Method::DELETE if has_sessions => Box::pin(end_session(server, &endpoint, &parts.headers)).await,
         _ => {
             let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
             let mut response = problem::refuse(
@@ -74,32 +84,26 @@ async fn answer(server: &Server, view: View, request: Request) -> Response {
     }
 }
 
-async fn answer_post(server: &Server, endpoint: &Endpoint, parts: &Parts, body: Body) -> Response {
+async fn answer_post<B: Sent>(server: &Server, endpoint: &Endpoint, parts: &Parts, body: B) -> Response {
     let started = Instant::now();
     let headers = &parts.headers;
     let mut caller = match admit(server, headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    if !is_json(headers) {
-        return problem::refuse(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "UNSUPPORTED_MEDIA_TYPE",
-            "The body must be JSON",
-            "Send Content-Type: application/json",
-        );
-    }
     let body = match read_body(server, headers, body).await {
         Ok(body) => body,
-        Err(response) => return *response,
+        Err((status, error)) => {
+            return Box::pin(refuse_caller(server, headers, &caller, UNREAD, status, error)).await;
+        }
     };
     let mut reply = post::answer(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::Reauthenticate) {
-        caller = match authenticate_again(server, headers).await {
+        caller = match Box::pin(authenticate_again(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        reply = post::answer(endpoint, &caller, headers, &body).await;
+        reply = Box::pin(post::answer(endpoint, &caller, headers, &body)).await;
     }
     server.metrics.answered(reply.method, reply.outcome, started.elapsed());
     respond(server, headers, reply)
@@ -203,6 +207,7 @@ pub(crate) async fn admit(server: &Server, headers: &HeaderMap) -> Result<Princi
 /// Who is asking, or the reply that says how to prove it.
 pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        server.door.note_stranger("several_credentials", "INVALID_REQUEST");
         return Err(Box::new(problem::refuse(
             StatusCode::BAD_REQUEST,
             "INVALID_REQUEST",
@@ -272,14 +277,46 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
 }
 
-/// The body, within its size and time.
-async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Box<Response>> {
+/// Refuses what a proven caller sent, outside the protocol, and writes that down as a call of `method`.
+pub(crate) async fn refuse_caller(
+    server: &Server,
+    headers: &HeaderMap,
+    caller: &Principal,
+    method: &'static str,
+    status: StatusCode,
+    error: Error,
+) -> Response {
+    let error = server.hub.resolver().refuse(caller, EventDraft::call(caller, method), error).await;
+    if error.is_recorded() {
+        problem::refusal(status, &error)
+    } else if error.kind() == Kind::Credential {
+        server.door.forget(authorization(headers));
+        unauthorized(server, headers, true, &no_longer_valid())
+    } else {
+        problem::refusal(problem::status_of(error.kind()), &error)
+    }
+}
+
+/// The body, if it is JSON and within its size and time; else the status and the error.
+async fn read_body<B: Sent>(
+    server: &Server,
+    headers: &HeaderMap,
+    body: B,
+) -> Result<Bytes, (StatusCode, Error)> {
+    let refuse = |status, code, message: &str, hint: &str| {
+        (status, Error::new(Kind::BadInput, code, message).hint(hint))
+    };
+    if !is_json(headers) {
+        return Err(refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            "The body must be JSON",
+            "Send Content-Type: application/json",
+        ));
+    }
     let too_large = || {
-        Box::new(problem::refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large")
-                .fact("limit_bytes", BODY_BYTES),
-        ))
+        let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
+        (StatusCode::PAYLOAD_TOO_LARGE, error.fact("limit_bytes", BODY_BYTES))
     };
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let is_too_large = announced.is_some_and(|length| length > BODY_BYTES);
@@ -287,7 +324,7 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
     if is_too_large && headers.contains_key(EXPECT) {
         return Err(too_large());
     }
-    let mut frames = body.into_data_stream();
+    let mut frames = BodyDataStream::new(body);
     let read = async {
         if is_too_large {
             drain(&mut frames).await;
@@ -298,12 +335,12 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
         let mut rest: Vec<u8> = Vec::new();
         while let Some(frame) = frames.next().await {
             let frame = frame.map_err(|_| {
-                Box::new(problem::refuse(
+                refuse(
                     StatusCode::BAD_REQUEST,
                     "BODY_BROKEN",
                     "The body ended before its time",
                     "Send it again",
-                ))
+                )
             })?;
             if first.len() + rest.len() + frame.len() > BODY_BYTES {
                 drain(&mut frames).await;
@@ -320,20 +357,20 @@ async fn read_body(server: &Server, headers: &HeaderMap, body: Body) -> Result<B
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match tokio::time::timeout(server.times.body, read).await {
-        Ok(read) => read,
-        Err(_) => Err(Box::new(problem::refuse(
+    match clock::until(Instant::now() + server.times.body, read).await {
+        Some(read) => read,
+        None => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,
             "BODY_TOO_SLOW",
             "The body took too long to arrive",
             "Send it again",
-        ))),
+        )),
     }
 }
 
 /// Takes in the rest of a body that is too large and drops it: a client that is still sending when the connection closes
 /// sees a broken connection instead of the reason.
-async fn drain(frames: &mut BodyDataStream) {
+async fn drain<B: Sent>(frames: &mut BodyDataStream<B>) {
     let mut drained = 0;
     while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_SILENCE, frames.next()).await {
         drained += frame.len();

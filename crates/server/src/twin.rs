@@ -18,7 +18,9 @@ use quad_wire::Method;
 use quad_wire::post::Outcome;
 
 use crate::http::Server;
-use crate::mcp::{admit, authenticate, authorization, no_longer_valid, outcome_of, unauthorized};
+use crate::mcp::{
+    admit, authenticate, authorization, no_longer_valid, outcome_of, refuse_caller, unauthorized,
+};
 use crate::range::Range;
 use crate::{metadata, problem};
 
@@ -34,20 +36,15 @@ pub(crate) async fn read(
     headers: HeaderMap,
 ) -> Response {
     let started = Instant::now();
-    let uri = match query.as_deref().and_then(uri_in) {
-        Some(uri) => uri,
-        None => {
-            return problem::refuse(
-                StatusCode::BAD_REQUEST,
-                "VALIDATION_ERROR",
-                "The query must name one address",
-                "Send ?uri= with the address, percent-encoded",
-            );
-        }
-    };
     let mut caller = match admit(&server, &headers).await {
         Ok(caller) => caller,
         Err(response) => return *response,
+    };
+    let Some(uri) = query.as_deref().and_then(uri_in) else {
+        let error = Error::bad_input("The query must name one address")
+            .hint("Send ?uri= with the address, percent-encoded");
+        let (method, status) = (Method::ResourcesRead.as_str(), StatusCode::BAD_REQUEST);
+        return refuse_caller(&server, &headers, &caller, method, status, error).await;
     };
     let resolver = server.hub.resolver();
     let mut answer = resolver.read(&caller, View::All, &uri).await;

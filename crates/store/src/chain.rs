@@ -5,7 +5,6 @@
 //! record a line, exactly as they were hashed: whoever has the lines can check the chain with nothing but SHA-256.
 
 use quad_core::canonical;
-use quad_core::facts::Facts;
 use quad_core::{Error, EventDraft, Result, TenantId, Timestamp};
 use serde::Serialize;
 
@@ -71,30 +70,6 @@ pub(crate) fn insert_block(
 }
 
 /// The twenty hashed fields, in the order of their names: that order is the canonical one.
-#[derive(Serialize)]
-struct Record<'a> {
-    action: &'a str,
-    actor: &'a str,
-    actor_display_name: Option<&'a str>,
-    actor_email: Option<&'a str>,
-    after_state: Option<&'a str>,
-    before_state: Option<&'a str>,
-    created_at: Timestamp,
-    event_type: &'a str,
-    id: &'a str,
-    inputs: &'a Facts,
-    key_id: Option<&'a str>,
-    layer: &'a str,
-    outcome: Option<&'a str>,
-    outputs: &'a Facts,
-    policy_check_id: Option<&'a str>,
-    policy_decision_id: Option<&'a str>,
-    policy_version: Option<&'a str>,
-    prev_event_hash: Option<&'a str>,
-    severity: &'a str,
-    tenant_id: &'a str,
-}
-
 fn record(
     tenant: &TenantId,
     id: &str,
@@ -102,31 +77,70 @@ fn record(
     now: Timestamp,
     previous: Option<&str>,
 ) -> Result<String> {
-    let record = Record {
-        action: draft.action,
-        actor: &draft.actor,
-        actor_display_name: None,
-        actor_email: None,
-        after_state: None,
-        before_state: None,
-        created_at: now,
-        event_type: draft.event_type,
-        id,
-        inputs: &draft.inputs,
-        key_id: None,
-        layer: draft.layer,
-        outcome: draft.outcome,
-        outputs: &draft.outputs,
-        policy_check_id: None,
-        policy_decision_id: None,
-        policy_version: None,
-        prev_event_hash: previous,
-        severity: draft.severity,
-        tenant_id: tenant.as_str(),
-    };
-    let mut text = Vec::with_capacity(RECORD_BYTES);
-    serde_json::to_writer(&mut text, &record).map_err(Error::internal)?;
-    String::from_utf8(text).map_err(Error::internal)
+    let mut record = Pen(Vec::with_capacity(RECORD_BYTES));
+    record.put("{\"action\":");
+    record.text(draft.action)?;
+    record.put(",\"actor\":");
+    record.text(&draft.actor)?;
+    record.put(
+        ",\"actor_display_name\":null,\"actor_email\":null,\"after_state\":null,\"before_state\":null,\"created_at\":",
+    );
+    record.value(&now)?;
+    record.put(",\"event_type\":");
+    record.text(draft.event_type)?;
+    record.put(",\"id\":");
+    record.text(id)?;
+    record.put(",\"inputs\":");
+    record.value(&draft.inputs)?;
+    record.put(",\"key_id\":null,\"layer\":");
+    record.text(draft.layer)?;
+    record.put(",\"outcome\":");
+    record.optional(draft.outcome)?;
+    record.put(",\"outputs\":");
+    record.value(&draft.outputs)?;
+    record.put(
+        ",\"policy_check_id\":null,\"policy_decision_id\":null,\"policy_version\":null,\"prev_event_hash\":",
+    );
+    record.optional(previous)?;
+    record.put(",\"severity\":");
+    record.text(draft.severity)?;
+    record.put(",\"tenant_id\":");
+    record.text(tenant.as_str())?;
+    record.put("}");
+    String::from_utf8(record.0).map_err(Error::internal)
+}
+
+/// Writes JSON whose shape is known: what never differs is not put together anew for each record.
+struct Pen(Vec<u8>);
+
+impl Pen {
+    fn put(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn text(&mut self, text: &str) -> Result<()> {
+        if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            return self.value(&text);
+        }
+        self.0.push(b'"');
+        self.put(text);
+        self.0.push(b'"');
+        Ok(())
+    }
+
+    fn optional(&mut self, text: Option<&str>) -> Result<()> {
+        match text {
+            Some(text) => self.text(text),
+            None => {
+                self.put("null");
+                Ok(())
+            }
+        }
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.0, value).map_err(Error::internal)
+    }
 }
 
 #[cfg(test)]
@@ -151,5 +165,25 @@ mod tests {
             record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first))
                 .unwrap();
         assert_eq!(hash_of(&second), "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be");
+    }
+
+    #[test]
+    fn a_record_is_the_canonical_json_of_its_twenty_fields() {
+        let tenant = TenantId::new("tnt_é");
+        let odd = "a\"b\\c\u{1}\u{7f}é\u{2028}😀\n";
+        let mut draft = EventDraft::system("agent", "x.y", odd).input("uri", odd).output("ok", true);
+        for (outcome, previous) in [(None, None), (Some("refused"), Some(odd))] {
+            draft.outcome = outcome;
+            let text = record(&tenant, odd, &draft, Timestamp(1_756_684_800_123), previous).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(canonical::to_string(&value), text);
+            assert_eq!(value.as_object().unwrap().len(), 20);
+            assert_eq!(
+                (&value["actor"], &value["id"], &value["inputs"]["uri"]),
+                (&odd.into(), &odd.into(), &odd.into())
+            );
+            assert_eq!((&value["outcome"], &value["prev_event_hash"]), (&outcome.into(), &previous.into()));
+            assert_eq!(value["created_at"], "2025-09-01T00:00:00.123Z");
+        }
     }
 }

@@ -170,6 +170,15 @@ impl Store {
         answer.await.map_err(|_| Error::internal("the database writer dropped a job"))?
     }
 
+    /// Copies all of SQLite's write-ahead log into the database file and empties it, if nobody else is using it: for commands that
+    /// have written much, since whoever opens the file next would have to read the log first.
+    pub async fn tidy(&self) -> Result<()> {
+        if self.backend() == Backend::Postgres {
+            return Ok(());
+        }
+        self.inner.readers.run(|connection| Ok(connection.batch("PRAGMA wal_checkpoint(TRUNCATE)")?)).await
+    }
+
     /// Whether the database answers.
     pub async fn is_ready(&self) -> bool {
         self.read(&TenantId::system(), |snapshot| Ok(snapshot.query_opt("SELECT 1", &[])?.is_some()))

@@ -1,6 +1,6 @@
 //! `audit://events`: what happened, newest first, in pages of bounded work; and one event with its proof.
 
-use quad_core::{Address, Basis, Content, Error, Reading, Result, Timestamp, cursor};
+use quad_core::{Address, Basis, Content, Error, Reading, Result, TenantId, Timestamp, cursor};
 use quad_store::audit::{Filter, find, walk};
 use quad_store::{AuditEvent, Sql};
 use serde_json::{Map, Value};
@@ -13,13 +13,13 @@ pub(crate) const OUTCOMES: &[&str] = &["ok", "refused", "failed"];
 /// What an address of events asks for.
 pub(crate) struct Question {
     filter: Filter,
-    /// The list that a cursor belongs to: the same filter.
+    /// The list that a cursor belongs to: the same filter of the same tenant.
     list: String,
     below: Option<i64>,
 }
 
 impl Question {
-    pub(crate) fn new(address: &Address) -> Result<Question> {
+    pub(crate) fn new(tenant: &TenantId, address: &Address) -> Result<Question> {
         let text = |name: &str| address.variable(name).map(str::to_owned);
         let time = |name: &str| address.variable(name).map(|value| parse_time(name, value)).transpose();
         let filter = Filter {
@@ -30,7 +30,7 @@ impl Question {
             since: time("since")?,
             until: time("until")?,
         };
-        let list = format!("audit {filter:?}");
+        let list = format!("audit of {tenant} {filter:?}");
         let below = match address.variable("cursor") {
             None => None,
             Some(cursor) => {

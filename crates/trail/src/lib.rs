@@ -1,8 +1,10 @@
-//! The trail: what happened, who saw what, and the proof of it.
+//! The trail: what happened, who saw what, and the proof of it; and what cites what.
 //!
 //! `audit://` shows a tenant its own chain of audit events. Around it: [`Keeper`] signs checkpoints over the chain,
 //! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`Receipt`] holds
 //! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
+//!
+//! `link://` ([`links`]) keeps the links between addresses of all schemes.
 //!
 //! The chain itself is written by the store, in the commit of what it records; nothing here can change it. This crate
 //! knows no protocol message, no socket and no key: it is handed a [`Signer`].
@@ -18,6 +20,7 @@ mod hash;
 mod keeper;
 pub mod limits;
 mod lines;
+pub mod links;
 pub mod merkle;
 pub mod proof;
 mod receipt;
@@ -41,6 +44,7 @@ pub use events::entry;
 pub use fault::BROKEN;
 pub use hash::Hash;
 pub use keeper::Keeper;
+pub use links::{COMPONENT, Links};
 pub use receipt::Receipt;
 pub use signer::{Signed, Signer};
 pub use verify::{Report, Verifier};
@@ -131,7 +135,7 @@ impl Scheme for Audit {
                     self.store.read(&caller.tenant, move |sql| events::one(sql, &id, &requested)).await
                 }
                 None => {
-                    let question = events::Question::new(address)?;
+                    let question = events::Question::new(&caller.tenant, address)?;
                     self.store.read(&caller.tenant, move |sql| events::page(sql, &question)).await
                 }
             }

@@ -29,3 +29,27 @@ pub const DOCUMENT_BYTES: u64 = 4 * quad_core::limits::CONTENTS_BYTES as u64;
 
 /// Checkpoints that an export takes from the database at a time.
 pub const CHECKPOINTS_READ: i64 = 256;
+
+/// Links in one page of `link://citing`: about as many as an agent can make something of at once.
+pub const PAGE_LINKS: usize = 50;
+
+/// Links that one page of `link://citing` looks at, shown or not. For each, its other end may have to be read; some tens of
+/// milliseconds for all.
+pub const LINKS_LOOKED: usize = 200;
+
+/// Links that start at one address: `link://from` has no pages, so all of them must fit into one answer, and each of them may have
+/// to be looked at.
+pub const LINKS_FROM: usize = 200;
+
+/// Removals of links at an address that are looked at for the last one that a watcher could have seen.
+pub const REMOVALS_LOOKED: usize = 32;
+
+/// Links that a completion looks at.
+pub const COMPLETION_LOOKED: usize = 200;
+
+/// Characters of a note: a sentence that says why. It stands in every list that shows the link.
+pub const NOTE_CHARS: usize = 500;
+
+/// Bytes of a linked address in its canonical spelling, so that `link://citing?uri=…` holds it even if each of them is
+/// percent-encoded.
+pub const ADDRESS_BYTES: usize = 2_048;

@@ -32,17 +32,18 @@ impl Exchange<'_> {
         method: Method,
         progress: &dyn Progress,
     ) -> Result<Vec<u8>, Fault> {
+        // Reads are by far the most: what else there is lies in boxes, so that a read does not carry its size.
         let answered = match method {
             Method::Ping | Method::Initialized => Ok(self.nothing()),
             Method::Discover => discover::answer(self),
-            Method::ResourcesList => resources::list(self).await,
-            Method::TemplatesList => resources::templates(self).await,
+            Method::ResourcesList => Box::pin(resources::list(self)).await,
+            Method::TemplatesList => Box::pin(resources::templates(self)).await,
             Method::ResourcesRead => resources::read(self).await,
-            Method::PromptsList => prompts::list(self).await,
-            Method::PromptsGet => prompts::get(self).await,
-            Method::ToolsList => tools::list(self).await,
-            Method::ToolsCall => return ToolCall::read(self)?.run(progress).await,
-            Method::Complete => completion::answer(self).await,
+            Method::PromptsList => Box::pin(prompts::list(self)).await,
+            Method::PromptsGet => Box::pin(prompts::get(self)).await,
+            Method::ToolsList => Box::pin(tools::list(self)).await,
+            Method::ToolsCall => return Box::pin(ToolCall::read(self)?.run(progress)).await,
+            Method::Complete => Box::pin(completion::answer(self)).await,
             Method::Initialize | Method::Subscribe | Method::Unsubscribe | Method::Listen => {
                 Err(Error::internal(format!("{} is answered by the transport", method.as_str())))
             }

@@ -3,13 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::Resolver;
+use quad_core::event::shorten;
 use quad_core::resolver::View;
+use quad_core::{BoxFuture, EventDraft, Principal, Resolver};
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 
+use crate::envelope::text_of;
+use crate::params::Params;
 use crate::sessions::Sessions;
 use crate::streams::Streams;
 use crate::watcher::Command;
+use crate::{Era, Fault, limits};
 
 /// What all endpoints of a process share.
 pub struct Hub {
@@ -147,5 +152,43 @@ impl Endpoint {
 
     pub(crate) fn resolver(&self) -> &Resolver {
         &self.hub.resolver
+    }
+
+    /// Writes down that a message of `caller` was refused, unless the resolver has done so already: what is refused before
+    /// it gets there must leave its trace, too. `method` is what the message calls it.
+    pub(crate) async fn refuse(&self, caller: &Principal, method: &str, fault: Fault) -> Fault {
+        self.refuse_call(caller, method, None, fault).await
+    }
+
+    /// The same for a request, whose address is part of the trace. In a box, so that what is seldom refused does not carry it.
+    pub(crate) fn refuse_call<'a>(
+        &'a self,
+        caller: &'a Principal,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        fault: Fault,
+    ) -> BoxFuture<'a, Fault> {
+        Box::pin(self.refuse_and_record(caller, method, params, fault))
+    }
+
+    async fn refuse_and_record(
+        &self,
+        caller: &Principal,
+        method: &str,
+        params: Option<&RawValue>,
+        fault: Fault,
+    ) -> Fault {
+        if fault.asks_for_credential() || !fault.error.is_owed() {
+            return fault;
+        }
+        let Fault { code, status, error } = fault;
+        let shown: String = method.chars().take(limits::METHOD_CHARS_SHOWN).collect();
+        let mut event = EventDraft::call_named(caller, &shown);
+        let uri = Params::read(params).ok().and_then(|params| text_of(params.uri?));
+        if let Some(uri) = uri {
+            event = event.input("uri", shorten(&uri));
+        }
+        let error = self.resolver().refuse(caller, event, error).await;
+        if error.is_recorded() { Fault { code, status, error } } else { Fault::of(error, Era::Legacy) }
     }
 }

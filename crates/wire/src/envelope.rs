@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::{Fault, limits};
 
+/// What the audit calls the method of something in which none could be read.
+pub const UNREAD: &str = "unread";
+
 /// One message of a client.
 #[derive(Debug)]
 pub enum Message<'a> {
@@ -128,13 +131,13 @@ pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a raw value is a string or an integer.
+/// Whether a raw value is a string or an integer that any reader of JSON takes.
 pub(crate) fn is_id(raw: &RawValue) -> bool {
     let text = raw.get();
     match text.as_bytes().first() {
         // The scanner that found the value's end has not looked at its escapes.
         Some(b'"') => text_of(raw).is_some(),
-        Some(b'-' | b'0'..=b'9') => !text.contains(['.', 'e', 'E']),
+        Some(b'-' | b'0'..=b'9') => text.len() <= limits::ID_DIGITS && !text.contains(['.', 'e', 'E']),
         _ => false,
     }
 }
@@ -177,6 +180,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, -32600, None);
         check(r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, -32600, None);
         check(r#"{"jsonrpc":"2.0","id":1e3,"method":"a"}"#, -32600, None);
+        check(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"a"}}"#, "9".repeat(400)), -32600, None);
         check(r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#, -32600, None);
         check(r#"{"jsonrpc":"2.0","id":true,"method":"a"}"#, -32600, None);
         check(r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#, -32600, Some("1"));

@@ -6,7 +6,7 @@ use quad_core::{Error, Kind, nearest};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Era, Method, Revision};
+use crate::{Era, Method, Revision, limits};
 
 /// Not JSON.
 pub const PARSE_ERROR: i32 = -32700;
@@ -108,7 +108,7 @@ impl Fault {
 
     /// The era has no such method.
     pub(crate) fn unknown_method(method: &str, era: Era) -> Fault {
-        let shown: String = method.chars().take(64).collect();
+        let shown: String = method.chars().take(limits::METHOD_CHARS_SHOWN).collect();
         let mut error =
             Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found").fact("method", shown);
         let known = Method::ALL.into_iter().filter(|method| method.is_in(era)).map(Method::as_str);

@@ -9,6 +9,12 @@ pub const LINE_BYTES: usize = 16 << 20;
 /// Messages in one batch of the two oldest revisions: an array must not buy more work than a body of single requests.
 pub const BATCH_MESSAGES: usize = 100;
 
+/// Digits of an id that is a number. It is repeated as it was written, and a number of some 300 digits is more than readers of JSON take.
+pub const ID_DIGITS: usize = 64;
+
+/// Characters of an unknown method that a refusal and its audit event repeat: longer than any that exists.
+pub const METHOD_CHARS_SHOWN: usize = 64;
+
 /// Open streams (`subscriptions/listen`, legacy session streams) in the whole process; each holds a connection.
 pub const STREAMS: usize = 1_024;
 

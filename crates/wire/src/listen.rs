@@ -43,21 +43,24 @@ async fn accept(exchange: &Exchange<'_>) -> Result<MessageStream> {
         watcher.watch_list();
         accepted.insert("resourcesListChanged".into(), true.into());
     }
+    let mut left_out = 0_usize;
     if let Some(wanted) = filter.resource_subscriptions {
         for uri in &wanted {
             match endpoint.resolver().basis_of(exchange.caller, endpoint.view, uri).await {
                 Ok(basis) => watcher.watch(uri.clone(), basis),
                 Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
                 // What the caller cannot read now is left out of the acknowledgement, whatever the reason.
-                Err(_) => {}
+                Err(_) => left_out += 1,
             }
         }
         let uris: Vec<Value> = watcher.addresses().map(Value::from).collect();
         accepted.insert("resourceSubscriptions".into(), uris.into());
     }
-    let event =
-        EventDraft::call(exchange.caller, "subscriptions/listen").input("uris", watcher.addresses().count());
-    endpoint.resolver().note(exchange.caller, event).await?;
+    let event = EventDraft::call(exchange.caller, "subscriptions/listen")
+        .input("uris", watcher.addresses().count())
+        .input("left_out", left_out);
+    let receipt = endpoint.resolver().note(exchange.caller, event).await?;
+    watcher.vouch(receipt.version);
     let listener = Listener {
         hub: endpoint.hub.clone(),
         id: exchange.id.to_owned(),

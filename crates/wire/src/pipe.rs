@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::dispatch::Exchange;
-use crate::envelope::{self, Incoming, Message, text_of};
+use crate::envelope::{self, Incoming, Message, UNREAD, text_of};
 use crate::meta::Meta;
 use crate::params::{self, Params};
 use crate::progress::ProgressMessages;
@@ -59,6 +59,13 @@ struct Job {
     revision: Revision,
 }
 
+/// A message of a batch that was refused before it could become a job.
+struct Refused {
+    id: Option<Box<RawValue>>,
+    method: String,
+    fault: Fault,
+}
+
 impl Pipe {
     /// A pipe of `caller`, whose answers go to `out`.
     pub fn new(endpoint: Endpoint, caller: Principal, out: mpsc::Sender<Vec<u8>>) -> Pipe {
@@ -78,7 +85,7 @@ impl Pipe {
         while self.requests.try_join_next().is_some() {}
         while self.streams.try_join_next().is_some() {}
         match envelope::read(line) {
-            Err(unreadable) => self.shared.send(unreadable.fault.message(unreadable.id.as_deref())).await,
+            Err(unreadable) => self.shared.refuse(UNREAD, unreadable.id.as_deref(), unreadable.fault).await,
             Ok(Incoming::Batch(messages)) => self.batch(&messages).await,
             Ok(Incoming::One(message)) => self.message(message).await,
         }
@@ -87,7 +94,7 @@ impl Pipe {
     /// Answers a line that was too long to be taken.
     pub async fn line_too_long(&mut self) {
         let fault = Fault::invalid_request(format!("A line may hold at most {} bytes", limits::LINE_BYTES));
-        self.shared.send(fault.message(None)).await;
+        self.shared.refuse(UNREAD, None, fault).await;
     }
 
     /// The other side has closed: lets running requests finish and ends the streams.
@@ -147,7 +154,10 @@ impl Pipe {
                     tracing::error!(cause = error.causes(), "a pipe cannot hear of changes");
                 }
             }
-            Err(error) => shared.send(Fault::of(error, Era::Legacy).message(Some(id))).await,
+            Err(error) => {
+                let fault = Fault::of(error, Era::Legacy);
+                shared.refuse(Method::Initialize.as_str(), Some(id), fault).await;
+            }
         }
     }
 
@@ -182,12 +192,13 @@ impl Pipe {
         let key = key(&job.id);
         if self.shared.in_flight().contains_key(&key) {
             let fault = Fault::invalid_request("A request with this id is still running");
-            return self.shared.send(fault.message(Some(&job.id))).await;
+            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
         }
         if job.method == Method::Subscribe.as_str()
             && let Err(error) = self.hear(None).await
         {
-            return self.shared.send(Fault::of(error, Era::Legacy).message(Some(&job.id))).await;
+            let fault = Fault::of(error, Era::Legacy);
+            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
         }
         // A stream stays open as long as its client likes; it is counted elsewhere.
         let is_stream = job.method == Method::Listen.as_str();
@@ -217,16 +228,20 @@ impl Pipe {
     async fn batch(&mut self, messages: &[&RawValue]) {
         let revision = self.revision.unwrap_or(Revision::UNSTATED);
         if !revision.has_batches() {
-            return self.shared.send(post::no_batches().message(None)).await;
+            return self.shared.refuse(UNREAD, None, post::no_batches()).await;
         }
-        let mut jobs: Vec<Result<Job, Vec<u8>>> = Vec::new();
+        let mut jobs: Vec<Result<Job, Refused>> = Vec::new();
         for raw in messages {
             match envelope::read_one(raw.get()) {
-                Err(unreadable) => jobs.push(Err(unreadable.fault.message(unreadable.id.as_deref()))),
+                Err(envelope::Unreadable { fault, id }) => {
+                    jobs.push(Err(Refused { id, method: UNREAD.to_owned(), fault }));
+                }
                 Ok(Message::Response) => {}
                 Ok(Message::Notification { method, params }) => self.notification(&method, params),
                 Ok(Message::Request { id, method, params }) => {
-                    let refuse = |why: Fault| Err(why.message(Some(id)));
+                    let refuse = |fault: Fault| {
+                        Err(Refused { id: Some(id.to_owned()), method: method.to_string(), fault })
+                    };
                     jobs.push(if method == Method::Initialize.as_str() {
                         refuse(Fault::invalid_request("initialize must not be part of a batch"))
                     } else if names_revision(params) {
@@ -252,7 +267,7 @@ impl Pipe {
             for job in jobs {
                 replies.push(match job {
                     Ok(job) => shared.run(&job).await,
-                    Err(refusal) => refusal,
+                    Err(Refused { id, method, fault }) => shared.refusal(&method, id.as_deref(), fault).await,
                 });
             }
             let mut line = vec![b'['];
@@ -268,8 +283,23 @@ impl Shared {
     async fn run(&self, job: &Job) -> Vec<u8> {
         match self.answer(job).await {
             Ok(reply) => reply,
-            Err(fault) => fault.message(Some(&job.id)),
+            Err(fault) => self.refusal_of(job, fault).await,
         }
+    }
+
+    /// The reply to what was refused, which is written down.
+    async fn refusal(&self, method: &str, id: Option<&RawValue>, fault: Fault) -> Vec<u8> {
+        self.endpoint.refuse(&self.caller, method, fault).await.message(id)
+    }
+
+    /// The same for a request.
+    async fn refusal_of(&self, job: &Job, fault: Fault) -> Vec<u8> {
+        let params = job.params.as_deref();
+        self.endpoint.refuse_call(&self.caller, &job.method, params, fault).await.message(Some(&job.id))
+    }
+
+    async fn refuse(&self, method: &str, id: Option<&RawValue>, fault: Fault) {
+        self.send(self.refusal(method, id, fault).await).await;
     }
 
     async fn answer(&self, job: &Job) -> Result<Vec<u8>, Fault> {

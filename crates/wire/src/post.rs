@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use crate::dispatch::Exchange;
-use crate::envelope::{self, Incoming, Message};
+use crate::envelope::{self, Incoming, Message, UNREAD};
 use crate::headers::PROTOCOL_VERSION;
 use crate::meta::Meta;
 use crate::params::Params;
@@ -84,14 +84,18 @@ enum Answered {
 /// Answers the body of a POST.
 pub async fn answer(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap, body: &[u8]) -> PostReply {
     match envelope::read(body) {
-        Err(unreadable) => refused(None, unreadable.id.as_deref(), unreadable.fault),
-        Ok(Incoming::Batch(messages)) => batch(endpoint, caller, headers, &messages).await,
+        Err(unreadable) => {
+            let fault = endpoint.refuse(caller, UNREAD, unreadable.fault).await;
+            refused(None, unreadable.id.as_deref(), fault)
+        }
+        // Seldom, and large: in a box, as all that is so below.
+        Ok(Incoming::Batch(messages)) => Box::pin(batch(endpoint, caller, headers, &messages)).await,
         Ok(Incoming::One(Message::Response)) => accepted(),
-        Ok(Incoming::One(Message::Notification { .. })) => {
+        Ok(Incoming::One(Message::Notification { method, .. })) => {
             // No notification of a client means anything to us here, but an ended session is worth telling.
-            match session_stream::named(endpoint, caller, headers).await {
+            match Box::pin(session_stream::named(endpoint, caller, headers)).await {
                 Err(fault) if !headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) => {
-                    refused(None, None, fault)
+                    refused(None, None, endpoint.refuse(caller, &method, fault).await)
                 }
                 _ => accepted(),
             }
@@ -107,7 +111,9 @@ pub async fn answer(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap
                     session: None,
                     body: PostBody::Stream(stream),
                 },
-                Err(fault) => refused(known, Some(id), fault),
+                Err(fault) => {
+                    refused(known, Some(id), endpoint.refuse_call(caller, &method, params, fault).await)
+                }
             }
         }
     }
@@ -171,26 +177,28 @@ async fn request(
         *known = Some(Method::Initialize);
         return open(&exchange(initialize::negotiate(&params)), headers);
     }
-    let (revision, session) = legacy_revision(endpoint, caller, headers).await?;
+    let (revision, session) = Box::pin(legacy_revision(endpoint, caller, headers)).await?;
     let method = Method::parse(name, Era::Legacy).ok_or_else(|| Fault::unknown_method(name, Era::Legacy))?;
     *known = Some(method);
     if method == Method::ToolsCall {
-        return tool_call(&exchange(revision)).await;
+        return Box::pin(tool_call(&exchange(revision))).await;
     }
     legacy(&exchange(revision), method, session.as_deref()).await.map(Answered::Message)
 }
 
 async fn modern(exchange: &Exchange<'_>, method: Method) -> Result<Answered, Fault> {
     match method {
-        Method::Listen => listen::open(exchange).await.map(Answered::Stream),
-        Method::ToolsCall => tool_call(exchange).await,
+        Method::Listen => Box::pin(listen::open(exchange)).await.map(Answered::Stream),
+        Method::ToolsCall => Box::pin(tool_call(exchange)).await,
         _ => exchange.answer(method).await.map(Answered::Message),
     }
 }
 
 async fn legacy(exchange: &Exchange<'_>, method: Method, session: Option<&str>) -> Result<Vec<u8>, Fault> {
     match method {
-        Method::Subscribe | Method::Unsubscribe => session_stream::alter(exchange, method, session).await,
+        Method::Subscribe | Method::Unsubscribe => {
+            Box::pin(session_stream::alter(exchange, method, session)).await
+        }
         _ => exchange.answer(method).await,
     }
 }
@@ -312,24 +320,30 @@ async fn batch(
     headers: &HeaderMap,
     messages: &[&RawValue],
 ) -> PostReply {
-    if headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) {
-        return refused(None, None, no_batches());
-    }
-    let (revision, session) = match legacy_revision(endpoint, caller, headers).await {
-        Ok((revision, _)) if !revision.has_batches() => return refused(None, None, no_batches()),
-        Ok(found) => found,
-        Err(fault) => return refused(None, None, fault),
+    let found = if headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) {
+        Err(no_batches())
+    } else {
+        legacy_revision(endpoint, caller, headers).await
+    };
+    let (revision, session) = match found {
+        Ok((revision, session)) if revision.has_batches() => (revision, session),
+        Ok(_) => return refused(None, None, endpoint.refuse(caller, UNREAD, no_batches()).await),
+        Err(fault) => return refused(None, None, endpoint.refuse(caller, UNREAD, fault).await),
     };
     let mut replies: Vec<Vec<u8>> = Vec::new();
     for raw in messages {
-        let (id, answered) = match envelope::read_one(raw.get()) {
-            Err(unreadable) => (unreadable.id, Err(unreadable.fault)),
+        let (id, name, params, answered) = match envelope::read_one(raw.get()) {
+            Err(unreadable) => (unreadable.id, UNREAD.into(), None, Err(unreadable.fault)),
             Ok(Message::Request { id, method, params }) => {
                 let answered =
                     batch_request(endpoint, caller, revision, session.as_deref(), id, &method, params).await;
-                (Some(id.to_owned()), answered)
+                (Some(id.to_owned()), method, params, answered)
             }
             Ok(_) => continue,
+        };
+        let answered = match answered {
+            Err(fault) => Err(endpoint.refuse_call(caller, &name, params, fault).await),
+            answered => answered,
         };
         match answered {
             Ok(message) => replies.push(message),

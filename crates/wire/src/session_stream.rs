@@ -41,6 +41,13 @@ pub fn are_served(endpoint: &Endpoint, headers: &HeaderMap) -> bool {
 
 /// Ends the session that a request names.
 pub async fn end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), Fault> {
+    match try_end(endpoint, caller, headers).await {
+        Err(fault) => Err(endpoint.refuse(caller, "session/end", fault).await),
+        ended => ended,
+    }
+}
+
+async fn try_end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), Fault> {
     let (id, _) = named(endpoint, caller, headers).await?.ok_or_else(Fault::session_missing)?;
     if let Some(sessions) = &endpoint.hub.sessions {
         sessions.end(caller, &id).await.map_err(|error| Fault::of(error, Era::Legacy))?;
@@ -55,8 +62,14 @@ pub async fn open(
     caller: &Principal,
     headers: &HeaderMap,
 ) -> Result<MessageStream, Fault> {
-    let (id, _) = named(endpoint, caller, headers).await?.ok_or_else(Fault::session_missing)?;
-    begin(endpoint, caller, id).await.map_err(|error| Fault::of(error, Era::Legacy))
+    let opened = async {
+        let (id, _) = named(endpoint, caller, headers).await?.ok_or_else(Fault::session_missing)?;
+        begin(endpoint, caller, id).await.map_err(|error| Fault::of(error, Era::Legacy))
+    };
+    match opened.await {
+        Err(fault) => Err(endpoint.refuse(caller, "stream", fault).await),
+        stream => stream,
+    }
 }
 
 async fn begin(endpoint: &Endpoint, caller: &Principal, id: String) -> Result<MessageStream> {
@@ -74,7 +87,8 @@ async fn begin(endpoint: &Endpoint, caller: &Principal, id: String) -> Result<Me
             watcher.watch(uri, basis);
         }
     }
-    endpoint.resolver().note(caller, EventDraft::call(caller, "stream")).await?;
+    let receipt = endpoint.resolver().note(caller, EventDraft::call(caller, "stream")).await?;
+    watcher.vouch(receipt.version);
     let next_look = next_look();
     let stream = SessionStream {
         sessions,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use quad_core::limits::{NOTIFICATION_INTERVAL_MS, NOTIFICATIONS_QUEUED, SUBSCRIPTION_URIS};
 use quad_core::resolver::View;
-use quad_core::{Basis, Change, Kind, Principal, Result, Tag, Timestamp};
+use quad_core::{Basis, Change, EventDraft, Kind, Principal, Result, Tag, Timestamp, Version};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -49,12 +49,24 @@ pub(crate) struct Watcher {
     watched: BTreeMap<String, Watched>,
     list: Option<Pace>,
     expires_at: Option<Instant>,
+    /// The newest change that was taken, or at which the caller's credential was last seen to hold.
+    seen: Option<Version>,
+    /// Changes were missed. The caller's own withdrawal may be among them, so nothing is said before it has been proven.
+    doubtful: bool,
     ended: bool,
 }
 
 struct Watched {
     basis: Arc<Basis>,
     pace: Pace,
+    /// Whether what is pending is told even if the address shows what it showed before.
+    is_certain: bool,
+}
+
+impl Watched {
+    fn new(basis: Arc<Basis>) -> Watched {
+        Watched { basis, pace: Pace::new(), is_certain: false }
+    }
 }
 
 /// At once, then at most one in an interval, and the last one never lost.
@@ -104,6 +116,8 @@ impl Watcher {
             watched: BTreeMap::new(),
             list: None,
             expires_at,
+            seen: None,
+            doubtful: false,
             ended: false,
         })
     }
@@ -116,7 +130,7 @@ impl Watcher {
     /// Watches an address that rests on `basis`.
     pub(crate) fn watch(&mut self, uri: String, basis: Arc<Basis>) {
         if self.watched.len() < SUBSCRIPTION_URIS || self.watched.contains_key(&uri) {
-            self.watched.insert(uri, Watched { basis, pace: Pace::new() });
+            self.watched.insert(uri, Watched::new(basis));
         }
     }
 
@@ -150,6 +164,7 @@ impl Watcher {
                 self.watch(uri.clone(), basis);
                 if let Some(watched) = self.watched.get_mut(&uri) {
                     watched.pace = Pace::later();
+                    watched.is_certain = true;
                 }
             }
         }
@@ -160,6 +175,9 @@ impl Watcher {
     pub(crate) async fn next(&mut self) -> Option<Notice> {
         loop {
             self.catch_up();
+            if self.doubtful && !self.prove().await {
+                self.ended = true;
+            }
             if self.ended || *self.closing.borrow() {
                 return None;
             }
@@ -258,6 +276,10 @@ impl Watcher {
 
     /// Marks what a change is news for.
     fn take(&mut self, change: &Change) {
+        if self.seen.is_some_and(|seen| change.version.0 > seen.0 + 1) {
+            self.suspect_everything();
+        }
+        self.seen = self.seen.max(Some(change.version));
         let is_newer = |basis: &Basis| basis.version.is_none_or(|version| version < change.version);
         if self
             .caller
@@ -275,19 +297,54 @@ impl Watcher {
             list.pending = true;
         }
         for watched in self.watched.values_mut() {
-            if is_newer(&watched.basis) && watched.basis.is_announced_by(&change.tags) {
+            if !is_newer(&watched.basis) {
+                continue;
+            }
+            if watched.basis.is_announced_by(&change.tags) {
+                watched.pace.pending = true;
+                watched.is_certain = true;
+            } else if watched.basis.is_perhaps_announced_by(&change.tags) {
                 watched.pace.pending = true;
             }
         }
     }
 
+    /// Some changes have not been heard of, and nobody knows which.
     fn suspect_everything(&mut self) {
+        self.doubtful = true;
         for watched in self.watched.values_mut() {
             watched.pace.pending = true;
+            watched.is_certain = true;
         }
         if let Some(list) = &mut self.list {
             list.pending = true;
         }
+    }
+
+    /// Whether the caller's credential still holds, by way of the commit that would refuse any other call of it.
+    async fn prove(&mut self) -> bool {
+        if self.caller.proof.is_none() {
+            self.doubtful = false;
+            return true;
+        }
+        let event = EventDraft::call(&self.caller, "stream/resume");
+        match self.endpoint.resolver().note(&self.caller, event).await {
+            Ok(receipt) => {
+                // Only now: whoever waits for a notice may stop waiting, and the doubt must outlive that.
+                self.doubtful = false;
+                self.vouch(receipt.version);
+                true
+            }
+            Err(error) => {
+                tracing::debug!(code = error.code(), "a stream could not be resumed");
+                false
+            }
+        }
+    }
+
+    /// The credential was seen to hold at that version; what comes after it is watched from here.
+    pub(crate) fn vouch(&mut self, version: Version) {
+        self.seen = self.seen.max(Some(version));
     }
 
     /// Too many notices at once become one, for a client that asked for that one.
@@ -303,18 +360,24 @@ impl Watcher {
     }
 
     /// Computes anew what an address rests on, before its reader is told: so the reader's next read and the next
-    /// notice both start from here. False when the caller may no longer read it.
+    /// notice both start from here. False when the caller may no longer read it, or when what may have changed is hidden from it:
+    /// then that it changed is hidden, too.
     async fn renew(&mut self, uri: &str) -> bool {
         let renewed = self.basis_of(uri).await;
         let Some(watched) = self.watched.get_mut(uri) else { return false };
         watched.pace.sent();
         match renewed {
             Ok(basis) => {
+                let is_news = watched.is_certain || basis.shows != watched.basis.shows;
                 watched.basis = basis;
-                true
+                watched.is_certain = false;
+                is_news
             }
-            // What vanished may come back under the same tags.
-            Err(error) => error.kind() != Kind::Scope,
+            // What vanished may come back under the same tags, and as it was.
+            Err(error) => {
+                watched.is_certain = true;
+                error.kind() != Kind::Scope
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use quad_core::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::bad_lines::BadLines;
 use super::fault;
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
 use super::limits::CONTENT_BYTES;
@@ -141,11 +142,12 @@ fn name(names: &[&str], number: u8) -> Result<String> {
         .ok_or_else(|| quad_core::Error::internal(format!("type number {number} has no name")))
 }
 
-/// Reads such a file. Ends with the first error, since a gap in a graph is no graph.
+/// Reads such a file. A line that cannot be used is reported and left out, and so is an edge at a node that was.
 pub struct JsonlReader<R> {
     lines: Lines<R>,
     /// Ids of the nodes that were read, ascending, to check the edges by.
     ids: Vec<u64>,
+    bad_lines: BadLines,
     failed: bool,
 }
 
@@ -173,7 +175,12 @@ impl<R: BufRead> JsonlReader<R> {
                 ));
             }
         }
-        Ok(JsonlReader { lines, ids: Vec::new(), failed: false })
+        Ok(JsonlReader { lines, ids: Vec::new(), bad_lines: BadLines::default(), failed: false })
+    }
+
+    /// The lines that could not be used so far.
+    pub fn bad_lines(&self) -> &BadLines {
+        &self.bad_lines
     }
 
     fn read(&mut self) -> Result<Option<Item>> {
@@ -183,11 +190,16 @@ impl<R: BufRead> JsonlReader<R> {
                 Line::Text(text) => parse(text).map(Some),
                 Line::Unreadable(why) => Err(why.to_owned()),
             });
-            let number = self.lines.number();
             let Some(line) = line else { return Ok(None) };
-            let Some(item) = line.map_err(|why| fault::at_line(number, why))? else { continue };
-            self.check(&item).map_err(|why| fault::at_line(number, why))?;
-            return Ok(Some(item));
+            let item = line.and_then(|item| {
+                item.as_ref().map_or(Ok(()), |item| self.check(item))?;
+                Ok(item)
+            });
+            match item {
+                Ok(Some(item)) => return Ok(Some(item)),
+                Ok(None) => {}
+                Err(reason) => self.bad_lines.add(self.lines.number(), reason),
+            }
         }
     }
 

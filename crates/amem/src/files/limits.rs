@@ -4,7 +4,7 @@
 pub const CONTENT_BYTES: usize = 65_536;
 
 /// Numbers in a vector; the graph's one dimension. Vectors of other lengths are left out.
-pub const DIMENSIONS: usize = crate::limits::DIMENSION;
+pub const DIMENSIONS: usize = crate::search::limits::DIMENSIONS;
 
 /// Bytes that are read from one part of a file at a time: large enough that the system call is not the cost.
 pub const WINDOW_BYTES: usize = 256 * 1024;
@@ -17,3 +17,6 @@ pub const BAD_LINES_TOLD: usize = 100;
 
 /// Bytes of names that an import of entities remembers, to connect them by relations: a graph of some million entities.
 pub const NAMES_BYTES: usize = 256 << 20;
+
+/// Lines in which a file's kind is looked for: some of them may be broken.
+pub const LINES_LOOKED_AT: usize = 64;

@@ -6,10 +6,13 @@
 
 pub mod amem_file;
 pub mod amem_writer;
+pub mod bad_lines;
 pub mod item;
 pub mod jsonl;
 pub mod limits;
+pub mod memory_file;
 pub mod server_memory;
+pub mod server_memory_writer;
 
 mod fault;
 mod lines;
@@ -17,9 +20,12 @@ mod window;
 
 pub use amem_file::AmemReader;
 pub use amem_writer::write_amem;
+pub use bad_lines::{BadLine, BadLines};
 pub use item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
 pub use jsonl::{JsonlReader, JsonlWriter};
-pub use server_memory::{BadLine, ServerMemory};
+pub use memory_file::{FileFormat, MemoryFile};
+pub use server_memory::ServerMemory;
+pub use server_memory_writer::ServerMemoryWriter;
 
 #[cfg(test)]
 mod tests;

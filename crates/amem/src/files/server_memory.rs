@@ -21,8 +21,9 @@ use std::io::BufRead;
 use quad_core::{Error, Kind, Result};
 use serde::Deserialize;
 
+use super::bad_lines::BadLines;
 use super::item::{EDGE_TYPES, EdgeItem, Item, NodeItem};
-use super::limits::{BAD_LINES_TOLD, CONTENT_BYTES, NAMES_BYTES};
+use super::limits::{CONTENT_BYTES, NAMES_BYTES};
 use super::lines::{Line, Lines};
 
 /// How sure an imported fact is: what a caller says who says nothing about it.
@@ -81,15 +82,6 @@ const RELATIONS: [(&str, u8, bool); 46] = [
     ("updates", 3, false),
 ];
 
-/// A line that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// Its number, from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
 #[derive(Deserialize)]
 struct Entity {
     name: String,
@@ -126,8 +118,7 @@ pub struct ServerMemory<R> {
     /// Relations that came before one of their ends.
     early: VecDeque<Relation>,
     ready: VecDeque<Item>,
-    bad_lines: Vec<BadLine>,
-    bad_line_count: u64,
+    bad_lines: BadLines,
     ended: bool,
 }
 
@@ -143,20 +134,14 @@ impl<R: BufRead> ServerMemory<R> {
             held_bytes: 0,
             early: VecDeque::new(),
             ready: VecDeque::new(),
-            bad_lines: Vec::new(),
-            bad_line_count: 0,
+            bad_lines: BadLines::default(),
             ended: false,
         }
     }
 
-    /// The lines that could not be used so far, the first hundred of them.
-    pub fn bad_lines(&self) -> &[BadLine] {
+    /// The lines that could not be used so far.
+    pub fn bad_lines(&self) -> &BadLines {
         &self.bad_lines
-    }
-
-    /// How many lines could not be used so far.
-    pub fn bad_line_count(&self) -> u64 {
-        self.bad_line_count
     }
 
     fn read(&mut self) -> Result<Option<Item>> {
@@ -200,12 +185,7 @@ impl<R: BufRead> ServerMemory<R> {
                         self.early.push_back(relation);
                     }
                 }
-                Err(reason) => {
-                    self.bad_line_count += 1;
-                    if self.bad_lines.len() < BAD_LINES_TOLD {
-                        self.bad_lines.push(BadLine { line: self.lines.number(), reason });
-                    }
-                }
+                Err(reason) => self.bad_lines.add(self.lines.number(), reason),
             }
         }
     }

@@ -117,7 +117,12 @@ fn jsonl(items: &[Item]) -> Vec<u8> {
 }
 
 fn read_jsonl(bytes: &[u8]) -> Result<Vec<Item>> {
-    JsonlReader::open(bytes)?.collect()
+    let mut reader = JsonlReader::open(bytes)?;
+    let items = reader.by_ref().collect::<Result<_>>()?;
+    match reader.bad_lines().told.first() {
+        Some(bad) => Err(fault::at_line(bad.line, &bad.reason)),
+        None => Ok(items),
+    }
 }
 
 fn small() -> (Vec<NodeItem>, Vec<EdgeItem>) {
@@ -353,6 +358,17 @@ fn jsonl_says_which_line_is_wrong() {
         assert!(message.starts_with("Line 2:") && message.contains(what), "{message}");
     }
     assert_eq!(read_jsonl(format!("{head}\r\n{good}\r\n").as_bytes()).unwrap().len(), 1);
+    // Nothing but the bad line is lost, and what hangs on it.
+    let second = good.replace("\"id\":1", "\"id\":2");
+    let edge =
+        r#"{"type":"edge","source_id":2,"target_id":1,"edge_type":"supports","weight":1,"created_at":1}"#;
+    let text = format!(
+        "{head}\n{good}\n{{\n{second}\n{edge}\n{}\n",
+        edge.replace("\"target_id\":1", "\"target_id\":7")
+    );
+    let mut reader = JsonlReader::open(text.as_bytes()).unwrap();
+    assert_eq!(reader.by_ref().count(), 3);
+    assert_eq!(reader.bad_lines().told.iter().map(|bad| bad.line).collect::<Vec<_>>(), [3, 6]);
 }
 
 /// Nodes, edges as source, target and type, and the numbers of bad lines.
@@ -368,7 +384,7 @@ fn server(text: &str) -> Imported {
             Item::Session(_) => unreachable!(),
         }
     }
-    (nodes, edges, reader.bad_lines().iter().map(|bad| bad.line).collect())
+    (nodes, edges, reader.bad_lines().told.iter().map(|bad| bad.line).collect())
 }
 
 fn texts(nodes: &[NodeItem]) -> Vec<&str> {

@@ -56,6 +56,8 @@ impl Model {
         self.check_walks(world, tenant).await;
         self.check_reports(world, tenant).await;
         self.check_nodes(world, tenant).await;
+        let checked = world.amem.check(tenant).await.unwrap();
+        assert_eq!(checked.faults, Vec::<String>::new());
     }
 
     async fn check_stats(&self, world: &World, tenant: &TenantId) {

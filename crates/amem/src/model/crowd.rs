@@ -41,6 +41,7 @@ async fn sixty_four_writers_agree() {
             let own = if session["started_by"] == "agent_1" { 1 } else { 2 * ROUNDS };
             assert_eq!(session["node_count"], own, "{session}");
         }
+        assert_eq!(world.faults().await, Vec::<String>::new());
     }
 }
 

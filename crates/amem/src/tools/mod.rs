@@ -3,6 +3,7 @@
 mod arguments;
 mod recall;
 mod remember;
+mod search;
 mod sessions;
 
 use quad_core::tool::{Block, Call, Called};
@@ -13,10 +14,12 @@ use serde_json::{Map, Value, json};
 use crate::Amem;
 
 /// The tools that a client sees unless it asks for all: what an agent needs to remember, to find again and to put right.
-const CORE: [&str; 8] = [
+const CORE: [&str; 10] = [
     "memory_session_resume",
     "memory_add",
     "memory_correct",
+    "memory_search",
+    "memory_ground",
     "memory_query",
     "memory_traverse",
     "memory_context",
@@ -27,6 +30,7 @@ const CORE: [&str; 8] = [
 /// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
     let mut tools = remember::tools();
+    tools.extend(search::tools());
     tools.extend(recall::tools());
     tools.extend(sessions::tools());
     for tool in &mut tools {
@@ -40,6 +44,9 @@ pub(crate) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     match call.tool.name {
         "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
         | "conversation_log" => remember::call(amem, call).await,
+        "memory_search" | "memory_similar" | "memory_ground" | "memory_evidence" => {
+            search::call(amem, call).await
+        }
         "session_start" | "session_end" | "memory_session_resume" => sessions::call(amem, call).await,
         _ => recall::call(amem, call).await,
     }
@@ -156,6 +163,11 @@ mod tests {
                     json!({"source_id": 0, "target_id": 0, "edge_type": "supports"}),
                     json!({"from_id": 0, "to_id": 0}),
                     json!({"user_message": "日本語"}),
+                    json!({"query": "\"(*&^% ** \u{0}"}),
+                    json!({"query": "x".repeat(10_000)}),
+                    json!({"claim": "é日本語".repeat(9_000)}),
+                    json!({"query_text": "日本語", "query_vec": [1]}),
+                    json!({"query_vec": [0, 0, 0]}),
                 ] {
                     if let Err(error) = world.call(tool.name, arguments.clone()).await {
                         assert_ne!(

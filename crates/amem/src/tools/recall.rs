@@ -1,7 +1,7 @@
 //! The tools that find memories by what they are and how they hang together.
 
 use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool, ToolOutput};
+use quad_core::{Basis, Principal, Result, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::query::{self, Order, Query};
 use crate::refusal::invalid;
 use crate::temporal::{self, Range};
 use crate::walk::{self, Neighbourhood, Path, Plan, Ways};
-use crate::{Amem, correcting, limits, micros, place, routes, stats, tags};
+use crate::{Amem, cited, correcting, limits, micros, place, routes, stats, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
@@ -160,6 +160,9 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     let sent = call.arguments;
     let subject = call.caller.subject.clone();
     let name = call.tool.name;
+    if name == "memory_context" {
+        return context(amem, call.caller, Arguments(&sent)).await;
+    }
     read(amem, call.caller, move |sql| {
         let now = micros::now();
         let arguments = Arguments(&sent);
@@ -167,7 +170,6 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
             "memory_query" => run_query(sql, arguments, now),
             "memory_resolve" => resolve(sql, arguments.node("node_id")?, now),
             "memory_traverse" => traverse(sql, arguments, now),
-            "memory_context" => context(sql, arguments, now),
             "memory_causal" => causal(sql, arguments, now),
             "memory_path" => path(sql, arguments, now),
             "memory_temporal" => {
@@ -257,14 +259,13 @@ fn traverse(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(To
     ))
 }
 
-fn context(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+async fn context(amem: &Amem, caller: &Principal, arguments: Arguments<'_>) -> Result<Called> {
     let center = arguments.node("node_id")?;
     let depth = arguments.count("depth", walk::DEPTH_DEFAULT);
     let offset = walk::offset(&Neighbourhood::list(center, depth), arguments.text("cursor"))?;
-    let found = Neighbourhood::around(sql, center, depth, offset)?;
-    let basis = found.rests_on(Basis::at(sql.version()));
+    let (document, basis) = cited::around(amem, caller, center, depth, offset).await?;
     let uri = format!("{}/neighborhood?depth={depth}", center.uri());
-    Ok((answer(found.document(now)).link(uri, format!("Neighborhood of node {center}")), basis))
+    Ok(Called::read(answer(document).link(uri, format!("Neighborhood of node {center}")), basis))
 }
 
 fn causal(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {

@@ -2,7 +2,7 @@
 
 use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Result, Tool};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::{answer, input, node_id, share, string, unknown, write};
@@ -11,7 +11,7 @@ use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::linking::{self, Linked};
 use crate::refusal::invalid;
-use crate::{Amem, correcting, forgetting, limits, routes};
+use crate::{Amem, conversation, correcting, forgetting, limits, routes};
 
 /// How sure a memory is unless the caller says otherwise.
 const CONFIDENCE: f64 = 0.9;
@@ -165,7 +165,8 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
             });
             let new = parts.collect::<Result<Vec<NewNode>>>()?;
             let chain = arguments.truth("chain", true);
-            write(amem, call, move |tx| {
+            let tenant = call.caller.tenant.clone();
+            let called = write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, chain)?;
                 let ids: Vec<i64> = added.ids.iter().map(|id| id.0).collect();
                 tx.output("first_node_id", first(&added, &new).0.0);
@@ -174,7 +175,13 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                     "session_id": added.session.0});
                 Ok(answer(result).link(added.session.uri(), format!("Session {}", added.session)))
             })
-            .await
+            .await?;
+            // A long import is indexed while it runs, not at the next search.
+            let ids = called.output.structured.as_ref().and_then(|made| made["node_ids"].as_array());
+            if let Some(newest) = ids.and_then(|ids| ids.last()).and_then(Value::as_u64) {
+                amem.engine.grown(&tenant, newest);
+            }
+            Ok(called)
         }
         "memory_correct" => {
             let old = arguments.node("old_node_id")?;
@@ -308,24 +315,13 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     }
 }
 
-/// A turn of a conversation as a node: a word that marks it, then JSON.
+/// A turn of a conversation as a node.
 fn conversation(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
         return Err(invalid("user_message", "this or agent_response is needed"));
     }
-    let mut meta = Map::new();
-    let mut put = |name: &str, value: Option<&str>| {
-        if let Some(value) = value {
-            meta.insert(name.to_owned(), value.into());
-        }
-    };
-    put("agent_response", agent);
-    put("channel", Some("conversation"));
-    put("topic", arguments.text("topic"));
-    put("user_message", user);
-    meta.insert("version".into(), 1.into());
-    let content = format!("[conversation_meta] {}", Value::Object(meta));
+    let content = conversation::content(user, agent, arguments.text("topic"));
     adding::check_content("conversation", &content)?;
     Ok(NewNode::new(EventType::Inference, content, CONVERSATION_CONFIDENCE))
 }

@@ -14,25 +14,31 @@ use crate::outcome;
 
 /// One thing that was looked at.
 struct Finding {
-    what: &'static str,
+    what: String,
     /// What was seen, or what is wrong and what to do.
     verdict: Result<String, String>,
 }
 
 /// Looks at everything and says what it found; fails if anything is not in order.
-pub async fn run(config: Config, as_json: bool) -> Result<()> {
+pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
     let mut findings = vec![data_dir(&config)];
     match App::open(config).await {
         Err(error) => {
             let hint = error.next_step().map(|hint| format!("; {hint}")).unwrap_or_default();
-            findings.push(Finding { what: "database", verdict: Err(format!("{}{hint}", error.message())) });
+            findings.push(Finding {
+                what: "database".to_owned(),
+                verdict: Err(format!("{}{hint}", error.message())),
+            });
         }
         Ok(app) => {
             let kind = format!("{:?}, tables up to date", app.store.backend());
-            findings.push(Finding { what: "database", verdict: Ok(kind) });
+            findings.push(Finding { what: "database".to_owned(), verdict: Ok(kind) });
             findings.push(chain(&app).await);
             findings.push(read(&app).await);
             findings.push(tokens(&app).await);
+            if deep {
+                findings.extend(memories(&app).await);
+            }
         }
     }
     report(&findings, as_json)
@@ -48,7 +54,7 @@ fn data_dir(config: &Config) -> Finding {
             None => Ok(folder.display().to_string()),
         },
     };
-    Finding { what: "data folder", verdict }
+    Finding { what: "data folder".to_owned(), verdict }
 }
 
 /// The first file of the data folder that others can read, of those that hold data or keys.
@@ -84,7 +90,7 @@ async fn chain(app: &App) -> Finding {
         Ok((_, false)) => Err("the newest audit events do not match the head: restore a backup".to_owned()),
         Err(error) => Err(error.causes()),
     };
-    Finding { what: "audit chain", verdict }
+    Finding { what: "audit chain".to_owned(), verdict }
 }
 
 async fn read(app: &App) -> Finding {
@@ -93,7 +99,7 @@ async fn read(app: &App) -> Finding {
         Ok(page) => Ok(format!("{} addresses on the first page", page.entries.len())),
         Err(error) => Err(format!("{}: {}", error.message(), error.causes())),
     };
-    Finding { what: "reading", verdict }
+    Finding { what: "reading".to_owned(), verdict }
 }
 
 async fn tokens(app: &App) -> Finding {
@@ -104,7 +110,47 @@ async fn tokens(app: &App) -> Finding {
         }
         Err(error) => Err(error.causes()),
     };
-    Finding { what: "tokens", verdict }
+    Finding { what: "tokens".to_owned(), verdict }
+}
+
+/// Every tenant's memory, all of it.
+async fn memories(app: &App) -> Vec<Finding> {
+    let tenants = match quad_store::tenant::list(&app.store).await {
+        Ok(tenants) => tenants,
+        Err(error) => {
+            return vec![Finding { what: "memory".to_owned(), verdict: Err(error.causes()) }];
+        }
+    };
+    let mut findings = Vec::new();
+    for tenant in tenants {
+        let (what, index) =
+            (format!("memory of {}", tenant.name), format!("search index of {}", tenant.name));
+        match app.memory.check(&tenant.id).await {
+            Err(error) => {
+                findings.push(Finding { what, verdict: Err(format!("{}; restore a backup", error.causes())) })
+            }
+            Ok(checked) => {
+                let seen = format!(
+                    "{} nodes and {} edges agree with all that is said of them",
+                    checked.nodes, checked.edges
+                );
+                findings.push(Finding { what, verdict: sound(seen, &checked.faults, MENDED) });
+                let remedy =
+                    format!("delete {}: it is made anew", app.memory.index_folder(&tenant.id).display());
+                let seen = "agrees with the nodes".to_owned();
+                findings.push(Finding { what: index, verdict: sound(seen, &checked.index_faults, &remedy) });
+            }
+        }
+    }
+    findings
+}
+
+/// What to do about a graph that does not agree with itself.
+const MENDED: &str = "restore a backup, or `quad memory export` what is there and `quad memory import` it into a new data folder: \
+    it is then counted anew, and what leads nowhere is left out";
+
+fn sound(seen: String, faults: &[String], remedy: &str) -> Result<String, String> {
+    if faults.is_empty() { Ok(seen) } else { Err(format!("{}; {remedy}", faults.join("; "))) }
 }
 
 fn report(findings: &[Finding], as_json: bool) -> Result<()> {

@@ -4,6 +4,7 @@ mod agent;
 mod audit;
 mod backup;
 mod bkend;
+mod brain;
 mod call;
 mod client_config;
 mod completions;
@@ -11,6 +12,8 @@ mod doctor;
 mod key;
 mod ls;
 mod markdoc;
+mod memory;
+mod progress;
 mod read;
 mod serve;
 mod stdio;
@@ -49,7 +52,7 @@ pub async fn run(cli: Cli) -> Result<()> {
     }
     let config = Config::load(&cli.common)?;
     match cli.command {
-        Command::Doctor => doctor::run(config, json).await,
+        Command::Doctor { deep } => doctor::run(config, deep, json).await,
         Command::Serve(flags) => serve::run(App::open(config).await?, &flags, json).await,
         Command::Stdio(flags) => stdio::run(App::open(config).await?, &flags).await,
         Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
@@ -65,6 +68,8 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
+        Command::Brain { command } => brain::run(&App::open(config).await?, command, json).await,
+        Command::Memory { command } => memory::run(&App::open(config).await?, command, json).await,
         Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
         Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
         Command::Token { command } => token::run(&App::open(config).await?, command, json).await,

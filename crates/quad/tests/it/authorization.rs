@@ -15,7 +15,8 @@ use crate::place::Place;
 use crate::transcripts;
 
 /// Addresses without variables, which no list of templates shows.
-const FIXED: [&str; 5] = [
+const FIXED: [&str; 6] = [
+    "brain://payments/action_types",
     "amem://graph/stats",
     "amem://graph/recent",
     "amem://graph/important",
@@ -24,7 +25,15 @@ const FIXED: [&str; 5] = [
 ];
 
 /// What the variables of templates stand for in the fixture.
-const VARIABLES: [(&str, &str); 8] = [
+const VARIABLES: [(&str, &str); 16] = [
+    ("{account_id}", "acct_8231"),
+    ("{transaction_id}", "tx_4127"),
+    ("{payment_intent_id}", "pi_a1b2c3"),
+    ("{slug}", "accounts%2Facct_8231"),
+    ("{raw_artifact_id}", "raw_cited"),
+    ("{obligation_id}", "obl_1"),
+    ("{counterparty_id}", "cp_aws"),
+    ("{invoice_id}", "inv_1"),
     ("{orgId}", "org_abc123"),
     ("{organizationId}", "org_abc123"),
     ("{projectId}", "proj_xyz789"),
@@ -52,13 +61,16 @@ fn matrix(place: &Place) -> String {
     place.add_tenant("mine");
     place.add_tenant("theirs");
     place.load("mine", &transcripts::folder().join("backend.jsonl"));
+    place.load_into("brain", "mine", &transcripts::folder().join("money.jsonl"));
     let server = place.serve(&["--tools", "all"]);
     let connect =
         |token: &str| Client::over_http(Revision::MODERN, &server.authority, &server.path, Some(token));
     let metadata = Request::new("GET", "/.well-known/oauth-protected-resource");
     let metadata = HttpClient::new(&server.authority).send(&metadata).unwrap();
     let metadata: Value = serde_json::from_slice(&metadata.body).unwrap();
-    let scopes: Vec<&str> = texts(&metadata["scopes_supported"]);
+    let mut scopes: Vec<&str> = texts(&metadata["scopes_supported"]);
+    // A person's decision; no agent gets it, and nothing here asks for it.
+    scopes.retain(|scope| *scope != "payment_intent:approve");
     let mut holders: Vec<(&str, Client)> = scopes
         .iter()
         .map(|scope| (*scope, connect(&place.token("mine", &scope.replace(':', "."), scope))))
@@ -137,11 +149,17 @@ fn expand(template: &str, owner: &mut Client) -> String {
     if uri.starts_with("amem://") {
         // The first node, in the first session.
         uri = uri.replace("node/{id}", "node/0").replace("session/{id}", "session/1");
+        // A search without words is refused.
+        uri = uri.replace("amem://search", "amem://search?q=mine");
     }
     if uri.starts_with("audit://") && uri.contains("{id}") {
         let events = owner.request("resources/read", Some(json!({"uri": "audit://events"}))).outcome.unwrap();
         let events: Value = serde_json::from_str(events["contents"][0]["text"].as_str().unwrap()).unwrap();
         uri = uri.replace("{id}", events["events"][0]["id"].as_str().unwrap());
+    }
+    if uri.starts_with("link://") {
+        // About an address that the owner can read; the row shows what opens that one.
+        uri.push_str("?uri=bkend%3A%2F%2Forgs%2Forg_abc123");
     }
     assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");
     uri

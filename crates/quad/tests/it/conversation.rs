@@ -82,7 +82,8 @@ impl<'a> Conversation<'a> {
             Action::Tenant(name) => self.enter(name),
             Action::Load(file) => {
                 let file = self.transcript.path.with_file_name(file);
-                self.place.load(&self.tenant, &file);
+                let scheme = if self.transcript.scheme == "brain" { "brain" } else { "bkend" };
+                self.place.load_into(scheme, &self.tenant, &file);
                 Ok(())
             }
             Action::Tools(all) => {

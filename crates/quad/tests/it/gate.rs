@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::http::{HttpClient, Request, Response};
 use crate::place::{Place, Server};
+use crate::trail;
 
 fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
     let mut request = Request::new("GET", path);
@@ -47,7 +48,7 @@ fn kids(server: &Server) -> Vec<String> {
     keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
 }
 
-fn kid_of(token: &str) -> String {
+pub fn kid_of(token: &str) -> String {
     let header = BASE64.decode(token.split('.').next().unwrap()).unwrap();
     serde_json::from_slice::<Value>(&header).unwrap()["kid"].as_str().unwrap().to_owned()
 }
@@ -131,10 +132,10 @@ fn a_halted_local_agent_keeps_nobody_else_out() {
 }
 
 /// An identity provider with one key.
-struct Provider(Ed25519KeyPair);
+pub struct Provider(Ed25519KeyPair);
 
 impl Provider {
-    fn new() -> Provider {
+    pub fn new() -> Provider {
         Provider(Ed25519KeyPair::from_seed_unchecked(&[42; 32]).unwrap())
     }
 
@@ -143,7 +144,16 @@ impl Provider {
         json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "idp", "use": "sig", "x": x}]}).to_string()
     }
 
-    fn token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+    /// Makes the servers of a place trust it, from their next start on.
+    pub fn is_trusted_in(&self, place: &Place) {
+        std::fs::write(place.folder().join("jwks.json"), self.key_set()).unwrap();
+        let settings = "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"https://quad.example\"\n\
+                        jwks_file = \"jwks.json\"\n\
+                        claims = { tenant = \"org\", subject = \"client_id\", scopes = \"scp\" }\n";
+        std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
+    }
+
+    pub fn token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         let mut header = json!({"alg": "EdDSA", "kid": "idp"});
         let mut claims = json!({
@@ -160,11 +170,7 @@ impl Provider {
 fn an_external_issuer_says_who_it_is_and_the_registry_what_they_may() {
     for place in Place::on_each_backend() {
         let provider = Provider::new();
-        std::fs::write(place.folder().join("jwks.json"), provider.key_set()).unwrap();
-        let settings = "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"https://quad.example\"\n\
-                        jwks_file = \"jwks.json\"\n\
-                        claims = { tenant = \"org\", subject = \"client_id\", scopes = \"scp\" }\n";
-        std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
+        provider.is_trusted_in(&place);
         place.add_tenant("elsewhere");
         let server = place.serve(&[]);
         let good = provider.token("local", |_, _| {});
@@ -251,11 +257,8 @@ fn refusals_before_a_tenant_is_proven_are_counted_in_the_systems_chain() {
 
 /// Waits until that many refusals for that reason are counted in a chain. They are written about a second late.
 fn wait_for(place: &Place, tenant: &str, reason: &str, count: u64) {
-    let blocks = format!("SELECT body FROM audit_block WHERE tenant_id = '{tenant}' ORDER BY first_sequence");
     loop {
-        let bodies = place.query(&blocks);
-        let events = bodies.iter().flat_map(|row| row[0].as_deref().unwrap_or_default().lines());
-        let events: Vec<Value> = events.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events = trail::events(place, tenant);
         let refused = events
             .iter()
             .filter(|event| event["action"] == "auth.refused" && event["inputs"]["reason"] == reason);

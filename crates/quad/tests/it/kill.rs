@@ -149,7 +149,8 @@ impl Worker<'_> {
     }
 }
 
-fn read_lines(output: impl BufRead + Send + 'static) -> Receiver<String> {
+/// The lines of a process, as they come.
+pub fn read_lines(output: impl BufRead + Send + 'static) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
@@ -162,10 +163,11 @@ fn read_lines(output: impl BufRead + Send + 'static) -> Receiver<String> {
 }
 
 /// Numbers that look random and are the same for the same seed (xorshift).
-struct Moments(u64);
+pub struct Moments(pub u64);
 
 impl Moments {
-    fn below(&mut self, limit: u64) -> u64 {
+    /// The next one, below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -18,7 +18,10 @@ mod era;
 mod freshness;
 mod gate;
 mod kill;
+mod links;
 mod markdoc;
+mod memory_files;
+mod memory_kill;
 mod oracle;
 mod paging;
 mod pattern;
@@ -32,5 +35,6 @@ mod trail;
 mod transcript;
 mod transcripts;
 mod watching;
+mod ways_in;
 
 use quad_sim::http;

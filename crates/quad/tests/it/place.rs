@@ -79,9 +79,14 @@ impl Place {
         self.run(&["tenant", "add", name]);
     }
 
-    /// Loads a file of JSON lines into a tenant.
+    /// Loads a file of JSON lines into a tenant's backend.
     pub fn load(&self, tenant: &str, file: &Path) {
-        self.run(&["bkend", "load", file.to_str().unwrap(), "--tenant", tenant]);
+        self.load_into("bkend", tenant, file);
+    }
+
+    /// Loads a file of JSON lines into what a scheme holds of a tenant.
+    pub fn load_into(&self, scheme: &str, tenant: &str, file: &Path) {
+        self.run(&[scheme, "load", file.to_str().unwrap(), "--tenant", tenant]);
     }
 
     /// A token of an agent with these scopes.
@@ -102,7 +107,7 @@ impl Place {
         let endpoint = opened["endpoint"].as_str().expect("quad serve printed no endpoint").to_owned();
         let rest = endpoint.strip_prefix("http://").expect("an http endpoint");
         let (authority, path) = rest.split_once('/').unwrap();
-        Server { _process: process, authority: authority.to_owned(), path: format!("/{path}") }
+        Server { process, authority: authority.to_owned(), path: format!("/{path}") }
     }
 }
 
@@ -138,9 +143,18 @@ impl Drop for Process {
 
 /// A running `quad serve`.
 pub struct Server {
-    _process: Process,
+    process: Process,
     /// `127.0.0.1:PORT`.
     pub authority: String,
     /// The path of the endpoint for every scheme.
     pub path: String,
+}
+
+impl Server {
+    /// Tells it to stop, and waits until it has written down what it had in mind.
+    pub fn stop(mut self) {
+        let stopped = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
+        assert!(stopped.success());
+        assert!(self.process.0.wait().unwrap().success());
+    }
 }

@@ -6,7 +6,7 @@
 //! @revision 2025-03-26    runs in this revision as well
 //! @scheme amem            speaks to the endpoint of this scheme; of bkend unless it says so
 //! @tenant shop            the conversation is with this tenant from here on; the first mention makes it
-//! @load backend.jsonl     loads this file, which lies beside the transcript, into the tenant
+//! @load backend.jsonl     loads this file, which lies beside the transcript, into the tenant, as the scheme's lines or bkend's
 //! @tools all              asks for all tools, not only the core ones
 //! @agent reader table:read     speaks as this agent, whose token has these scopes; over HTTP only
 //! @agent owner            speaks as the agent that has every scope, as at the beginning

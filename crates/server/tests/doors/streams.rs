@@ -146,6 +146,27 @@ async fn a_stream_ends_when_the_token_is_withdrawn() {
 }
 
 #[tokio::test]
+async fn a_withdrawal_that_a_slow_stream_has_missed_ends_it_all_the_same() {
+    for withdrawn in [true, false] {
+        let running = start().await;
+        let mut events =
+            running.client().listen("s", json!({"resourceSubscriptions": ["toy://items/one"]})).await;
+        events.next().await.unwrap();
+        if withdrawn {
+            running.world.touch(Tag::new("token:all"));
+        }
+        // Nothing else runs meanwhile, so the stream hears only of the last of these.
+        for _ in 0..200 {
+            running.world.touch(Tag::new("toy:nothing"));
+        }
+        running.world.set("one", "second");
+        let next = events.next().await.unwrap();
+        assert_eq!(next["result"].is_object(), withdrawn, "{next:#}");
+        assert_eq!(next["params"]["uri"] == "toy://items/one", !withdrawn, "{next:#}");
+    }
+}
+
+#[tokio::test]
 async fn a_shutdown_ends_streams_and_lets_requests_finish() {
     let mut running = start().await;
     let mut events = running.client().listen("s", json!({"resourcesListChanged": true})).await;

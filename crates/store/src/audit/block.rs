@@ -121,14 +121,15 @@ pub fn previous_hash(record: &str) -> Option<Cow<'_, str>> {
 /// The same from where it stands in a record of the usual form: before `severity` and `tenant_id`, which hold no more than a
 /// name. Nothing else can end a record like that, since a quote within a text is escaped.
 fn previous_hash_in_place(record: &str) -> Option<&str> {
-    const LABEL: &str = "\"prev_event_hash\":\"";
-    let end = record.strip_suffix("\"}")?;
+    // From the end, value by value: a quote that is found first begins the last text, unless it is an escaped one, and then what
+    // stands before it is no key.
+    let (rest, tenant) = record.strip_suffix("\"}")?.rsplit_once('"')?;
+    let (rest, severity) = rest.strip_suffix("\",\"tenant_id\":")?.rsplit_once('"')?;
+    let rest = rest.strip_suffix("\",\"severity\":")?;
+    let (before, hash) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
     let is_plain = |text: &str| !text.contains(['"', '\\']);
-    let (rest, tenant) = end.rsplit_once("\",\"tenant_id\":\"")?;
-    let (rest, severity) = rest.rsplit_once("\",\"severity\":\"")?;
-    let hash = rest.get(rest.len().checked_sub(64)?..)?;
     let found = is_plain(tenant) && is_plain(severity) && is_plain(hash);
-    (found && rest[..rest.len() - 64].ends_with(LABEL)).then_some(hash)
+    (found && before.ends_with("\"prev_event_hash\":\"")).then_some(hash)
 }
 
 /// The `id` of a record, if it can be read.

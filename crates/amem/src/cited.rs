@@ -1,0 +1,115 @@
+//! A neighborhood with the links of its node: what cites it and what it cites, across all schemes. Whoever keeps these links is
+//! known as [`Citations`](quad_core::Citations) only.
+
+use quad_core::{Basis, Content, Principal, Reading, Result};
+use quad_store::Sql as _;
+use serde_json::Value;
+
+use crate::node::NodeId;
+use crate::walk::Neighbourhood;
+use crate::{Amem, micros};
+
+/// `amem://node/{id}/neighborhood` with its links. It depends on what else its reader can read, and on things whose coming back no
+/// tag tells; so it is not kept.
+pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<Reading> {
+    let (document, basis) = around(amem, caller, id, depth, 0).await?;
+    let reading = Reading::new(Content::json(&document)?, basis);
+    Ok(Reading { cacheable: false, ..reading })
+}
+
+/// A page of what lies around a node. Its links, if the caller sees any, stand on the first.
+pub(crate) async fn around(
+    amem: &Amem,
+    caller: &Principal,
+    id: NodeId,
+    depth: usize,
+    offset: usize,
+) -> Result<(Value, Basis)> {
+    let read = move |sql: &mut quad_store::Snapshot<'_>| {
+        let found = Neighbourhood::around(sql, id, depth, offset)?;
+        Ok((found.document(micros::now()), found.rests_on(Basis::at(sql.version()))))
+    };
+    let (mut document, basis) = amem.store.read(&caller.tenant, read).await?;
+    let (Some(citations), 0, Some(shown)) = (&amem.citations, offset, document.as_object_mut()) else {
+        return Ok((document, basis));
+    };
+    let cited = citations.of(caller, &id.uri()).await?;
+    if !cited.links.is_empty() {
+        shown.insert("links".into(), cited.links.into());
+    }
+    if cited.is_cut {
+        shown.insert("links_cut".into(), true.into());
+    }
+    let mut basis = basis.and(&cited.basis);
+    basis.shows = cited.basis.shows;
+    Ok((document, basis))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use quad_core::resolver::View;
+    use quad_core::tool::NoProgress;
+    use quad_core::{BoxFuture, Citations, Cited, Resolver, Scheme, Tag};
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::fixtures;
+
+    /// One link of node 0 for whoever is named so, and how often it was asked.
+    #[derive(Default)]
+    struct Keeper(AtomicUsize);
+
+    impl Citations for Keeper {
+        fn of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<Cited>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move {
+                let is_seen = uri == "amem://node/0" && &*caller.subject == "agent_1";
+                let veiled = Basis::default().on(Tag::new("link:to:x"));
+                let mut basis = Basis::default().and_veiled(&veiled);
+                basis.shows = Some("these".into());
+                let links = if is_seen { vec![json!({"to": uri})] } else { Vec::new() };
+                Ok(Cited { links, is_cut: is_seen, basis })
+            })
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_neighborhood_shows_the_links_of_its_node() {
+        for world in fixtures().await {
+            let keeper = Arc::new(Keeper::default());
+            let store = Arc::new(world.test.store.clone());
+            let folder = tempfile::tempdir().unwrap();
+            let amem = Amem::new(world.test.store.clone(), folder.path()).with_citations(keeper.clone());
+            let amem = Arc::new(amem);
+            let resolver = Resolver::new(vec![amem as Arc<dyn Scheme>], store.clone(), store).unwrap();
+            let read = async |caller: &Principal, uri: &str| {
+                let answer = resolver.read(caller, View::All, uri).await.unwrap();
+                assert!(!answer.sealed.cacheable, "it depends on who reads it");
+                assert!(answer.sealed.basis.is_touched_by(&[Tag::new("link:to:x")]));
+                assert_eq!(answer.sealed.basis.shows.as_deref(), Some("these"));
+                serde_json::from_slice::<Value>(answer.sealed.contents[0].bytes()).unwrap()
+            };
+            let shown = read(&world.caller, "amem://node/0/neighborhood").await;
+            assert_eq!(
+                (&shown["links"], &shown["links_cut"]),
+                (&json!([{"to": "amem://node/0"}]), &json!(true))
+            );
+            let alone = world.read("amem://node/1/neighborhood").await.unwrap();
+            assert_eq!(read(&world.caller, "amem://node/1/neighborhood").await, alone);
+            let other = Principal { subject: "agent_2".into(), ..world.caller.clone() };
+            assert!(read(&other, "amem://node/0/neighborhood").await.get("links").is_none());
+            let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
+            let context =
+                resolver.call(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
+            assert_eq!(context.unwrap().structured.unwrap(), shown);
+            // Whether it is there is asked of the graph alone.
+            let asked = keeper.0.load(Ordering::Relaxed);
+            resolver.probe(&world.caller, "amem://node/0/neighborhood").await.unwrap();
+            assert!(resolver.probe(&world.caller, "amem://node/99/neighborhood").await.is_err());
+            assert_eq!(keeper.0.load(Ordering::Relaxed), asked);
+        }
+    }
+}

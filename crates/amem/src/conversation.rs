@@ -1,0 +1,60 @@
+//! Turns of a conversation: stored as the original stores them, a word that marks them and then JSON; found by what was said.
+
+use serde_json::{Map, Value};
+
+/// What a node begins with that is a turn of a conversation.
+const MARK: &str = "[conversation_meta] ";
+
+/// What was said, in the order in which it is read.
+const SAID: [&str; 3] = ["topic", "user_message", "agent_response"];
+
+/// The content of a node.
+pub(crate) fn content(user: Option<&str>, agent: Option<&str>, topic: Option<&str>) -> String {
+    let mut meta = Map::new();
+    let mut put = |name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            meta.insert(name.to_owned(), value.into());
+        }
+    };
+    put("agent_response", agent);
+    put("channel", Some("conversation"));
+    put("topic", topic);
+    put("user_message", user);
+    meta.insert("version".into(), 1.into());
+    format!("{MARK}{}", Value::Object(meta))
+}
+
+/// The words by which a node is found: its content or, of a turn of a conversation, what was said. In JSON a word after a line
+/// break would be another word, and every turn would be found by the names of its fields.
+pub(crate) fn said(content: &str) -> String {
+    let turn =
+        content.strip_prefix(MARK).and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
+    let Some(turn) = turn else { return content.to_owned() };
+    let said: Vec<&str> = SAID.iter().filter_map(|name| turn.get(*name)?.as_str()).collect();
+    said.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_found_by_what_was_said() {
+        let turn = content(Some("first\nsecond \"quoted\""), None, Some("Topic"));
+        assert!(turn.starts_with("[conversation_meta] {\"channel\":\"conversation\",\"topic\":\"Topic\","));
+        assert_eq!(said(&turn), "Topic\nfirst\nsecond \"quoted\"");
+    }
+
+    #[test]
+    fn everything_else_is_found_by_itself() {
+        for text in [
+            "",
+            "plain",
+            "[conversation_meta] not json",
+            "[conversation_meta] []",
+            "x [conversation_meta] {}",
+        ] {
+            assert_eq!(said(text), text);
+        }
+    }
+}

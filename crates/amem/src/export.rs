@@ -1,0 +1,236 @@
+//! Exporting: a tenant's graph as a file, as of one moment.
+//!
+//! All of it is read in one snapshot, page by page, so that the file is a graph however much is written meanwhile and no more
+//! than a page is in memory.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom};
+
+use quad_core::{Error, EventDraft, Journal as _, Result, TenantId};
+use quad_store::{Row, Sql, Value as Cell, params};
+
+use crate::files::{
+    EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, ServerMemoryWriter, SessionItem, write_amem,
+};
+use crate::session::{self, SessionId};
+use crate::{Amem, corpus, limits, micros, stats};
+
+/// Who did it, in the audit trail.
+const ACTOR: &str = "quad memory export";
+
+/// What an export wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Nodes.
+    pub nodes: u64,
+    /// Edges.
+    pub edges: u64,
+}
+
+impl Amem {
+    /// Writes a tenant's graph into a file, which is emptied first, and says from time to time how far it is: so many steps
+    /// of so many. The audit trail remembers it.
+    pub async fn export(
+        &self,
+        tenant: &TenantId,
+        format: FileFormat,
+        mut file: File,
+        mut tell: impl FnMut(u64, u64) + Send + 'static,
+    ) -> Result<Exported> {
+        let exported = self
+            .store
+            .read(tenant, move |sql| {
+                // A snapshot that could not be kept is begun anew, and so is the file.
+                file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritable)?;
+                let exported = write(sql, format, &file, &mut tell)?;
+                file.sync_all().map_err(unwritable)?;
+                Ok(exported)
+            })
+            .await?;
+        let event = EventDraft::system("memory", "memory_exported", ACTOR)
+            .input("format", format.as_str())
+            .input("nodes", exported.nodes)
+            .input("edges", exported.edges)
+            .succeeded();
+        self.store.record(tenant, event, Vec::new()).await.map_err(|refused| match refused {
+            quad_core::NotRecorded::Failed(error) => error,
+            other => Error::internal(format!("the export was not written down: {other:?}")),
+        })?;
+        Ok(exported)
+    }
+}
+
+fn unwritable(error: std::io::Error) -> Error {
+    Error::bad_input(format!("The file cannot be written: {error}")).because(error)
+}
+
+fn write(
+    sql: &mut dyn Sql,
+    format: FileFormat,
+    file: &File,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Exported> {
+    let stats = stats::read(sql)?;
+    let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    let exported = Exported { nodes: count(stats.nodes()), edges: count(stats.edges) };
+    let total = match format {
+        // Its parts lie one behind the other, and each is read for itself.
+        FileFormat::Amem => 4 * exported.nodes + 3 * exported.edges,
+        FileFormat::Jsonl | FileFormat::ServerMemory => exported.nodes + exported.edges,
+    };
+    let progress = RefCell::new((0, tell));
+    let step = &|| {
+        let (done, tell) = &mut *progress.borrow_mut();
+        *done += 1;
+        if *done % limits::EXPORT_STEP == 0 || *done == total {
+            tell(*done, total);
+        }
+    };
+    let sql = &RefCell::new(sql);
+    let nodes = || Nodes { sql, after: -1, page: VecDeque::new() }.inspect(move |_| step());
+    let edges = || Edges { sql, after: (-1, -1, -1), page: VecDeque::new() }.inspect(move |_| step());
+    let out = BufWriter::with_capacity(1 << 20, file);
+    match format {
+        FileFormat::Amem => write_amem(out, micros::now(), || Ok(nodes()), || Ok(edges()))?,
+        FileFormat::Jsonl => {
+            let mut out = JsonlWriter::begin(out)?;
+            nodes().try_for_each(|node| out.write(&Item::Node(node?)))?;
+            edges().try_for_each(|edge| out.write(&Item::Edge(edge?)))?;
+            let mut before = None;
+            loop {
+                let page = session::page(&mut **sql.borrow_mut(), before, limits::PAGE_SESSIONS)?;
+                for session in &page {
+                    out.write(&Item::Session(session_item(session)))?;
+                }
+                match page.last() {
+                    Some(last) if page.len() == limits::PAGE_SESSIONS => before = Some(last.id),
+                    _ => break,
+                }
+            }
+            out.finish()?;
+        }
+        FileFormat::ServerMemory => {
+            let mut out = ServerMemoryWriter::new(out);
+            nodes().try_for_each(|node| out.node(&node?))?;
+            edges().try_for_each(|edge| out.edge(&edge?))?;
+            out.finish()?;
+        }
+    }
+    Ok(exported)
+}
+
+fn session_item(session: &session::Session) -> SessionItem {
+    let SessionId(session_id) = session.id;
+    SessionItem {
+        session_id,
+        started_at: Some(session.started_at),
+        ended_at: session.ended_at,
+        started_by: Some(session.started_by.clone()),
+        episode_id: session.episode_id.and_then(|id| u64::try_from(id.0).ok()),
+        metadata: session.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+    }
+}
+
+/// All nodes, by id.
+struct Nodes<'a, 's> {
+    sql: &'a RefCell<&'s mut dyn Sql>,
+    after: i64,
+    page: VecDeque<NodeItem>,
+}
+
+impl Nodes<'_, '_> {
+    fn read(&mut self) -> Result<()> {
+        let mut sql = self.sql.borrow_mut();
+        let tenant = sql.tenant().clone();
+        let rows = sql.query(
+            "SELECT n.id, n.event_type, n.session_id, n.created_at, n.confidence, n.access_count, n.last_accessed, \
+             n.created_by, n.content, v.vector FROM amem_node n \
+             LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id \
+             WHERE n.tenant_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3",
+            params![tenant.as_str(), self.after, limits::EXPORT_NODES as i64],
+        )?;
+        for row in &rows {
+            self.after = row.int(0)?;
+            self.page.push_back(node_item(row)?);
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Nodes<'_, '_> {
+    type Item = Result<NodeItem>;
+
+    fn next(&mut self) -> Option<Result<NodeItem>> {
+        if self.page.is_empty()
+            && let Err(error) = self.read()
+        {
+            return Some(Err(error));
+        }
+        self.page.pop_front().map(Ok)
+    }
+}
+
+fn node_item(row: &Row) -> Result<NodeItem> {
+    Ok(NodeItem {
+        id: u64::try_from(row.int(0)?).unwrap_or_default(),
+        event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
+        session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
+        created_at: row.int(3)?,
+        confidence: row.real(4)?,
+        access_count: u32::try_from(row.int(5)?).unwrap_or(u32::MAX),
+        last_accessed: row.int(6)?,
+        created_by: Some(row.text(7)?.to_owned()),
+        content: row.text(8)?.to_owned(),
+        vector: match row.value(9) {
+            Cell::Blob(bytes) => Some(corpus::numbers(bytes)),
+            _ => None,
+        },
+    })
+}
+
+/// All edges, by source, target and type.
+struct Edges<'a, 's> {
+    sql: &'a RefCell<&'s mut dyn Sql>,
+    after: (i64, i64, i64),
+    page: VecDeque<EdgeItem>,
+}
+
+impl Edges<'_, '_> {
+    fn read(&mut self) -> Result<()> {
+        let mut sql = self.sql.borrow_mut();
+        let tenant = sql.tenant().clone();
+        let (source, target, edge_type) = self.after;
+        let rows = sql.query(
+            "SELECT source_id, target_id, edge_type, weight, created_at FROM amem_edge \
+             WHERE tenant_id = $1 AND (source_id, target_id, edge_type) > ($2, $3, $4) \
+             ORDER BY source_id, target_id, edge_type LIMIT $5",
+            params![tenant.as_str(), source, target, edge_type, limits::EXPORT_EDGES as i64],
+        )?;
+        for row in &rows {
+            self.after = (row.int(0)?, row.int(1)?, row.int(2)?);
+            self.page.push_back(EdgeItem {
+                source_id: u64::try_from(self.after.0).unwrap_or_default(),
+                target_id: u64::try_from(self.after.1).unwrap_or_default(),
+                edge_type: u8::try_from(self.after.2).unwrap_or_default(),
+                weight: row.real(3)?,
+                created_at: row.int(4)?,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Edges<'_, '_> {
+    type Item = Result<EdgeItem>;
+
+    fn next(&mut self) -> Option<Result<EdgeItem>> {
+        if self.page.is_empty()
+            && let Err(error) = self.read()
+        {
+            return Some(Err(error));
+        }
+        self.page.pop_front().map(Ok)
+    }
+}

@@ -1,0 +1,30 @@
+//! Lines that could not be used: reported with their numbers, and nothing else is lost.
+
+use super::limits::BAD_LINES_TOLD;
+
+/// A line that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The bad lines of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BadLines {
+    /// The first ones.
+    pub told: Vec<BadLine>,
+    /// How many there are in all.
+    pub count: u64,
+}
+
+impl BadLines {
+    pub(crate) fn add(&mut self, line: u64, reason: String) {
+        self.count += 1;
+        if self.told.len() < BAD_LINES_TOLD {
+            self.told.push(BadLine { line, reason });
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A file of memories whose kind is seen from what is in it.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quad_core::{Error, Kind, Result};
+use serde_json::Value;
+
+use super::amem_file::MAGIC;
+use super::limits::{LINES_LOOKED_AT, WINDOW_BYTES};
+use super::lines::{Line, Lines};
+use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemory, fault};
+
+/// The kinds of files that hold memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// The original's `.amem`.
+    Amem,
+    /// Our own JSONL.
+    Jsonl,
+    /// The JSONL of `@modelcontextprotocol/server-memory`.
+    ServerMemory,
+}
+
+impl FileFormat {
+    /// Its name, as commands print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FileFormat::Amem => "amem",
+            FileFormat::Jsonl => "jsonl",
+            FileFormat::ServerMemory => "server-memory",
+        }
+    }
+}
+
+/// An open file: a stream of items that knows how far it is.
+pub struct MemoryFile {
+    format: FileFormat,
+    reader: Reader,
+    bytes: u64,
+    bytes_read: Arc<AtomicU64>,
+    items_read: u64,
+}
+
+enum Reader {
+    Amem(Box<AmemReader<File>>),
+    Jsonl(Box<JsonlReader<Counted>>),
+    ServerMemory(Box<ServerMemory<Counted>>),
+}
+
+impl MemoryFile {
+    /// Opens a file, whichever kind it is. A file without times is taken as made at `now`, in microseconds since 1970, in
+    /// a session 0 of its own.
+    pub fn open(path: &Path, now: i64) -> Result<MemoryFile> {
+        let unreadable = |error: std::io::Error| {
+            Error::new(Kind::BadInput, "FILE_ERROR", format!("{} cannot be read: {error}", path.display()))
+        };
+        let mut file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(Error::new(
+                Kind::BadInput,
+                "FILE_ERROR",
+                format!("{} is not a file", path.display()),
+            ));
+        }
+        let format = recognise(&mut file)?;
+        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let text = |file: File| {
+            BufReader::with_capacity(WINDOW_BYTES, Counting { file, bytes_read: bytes_read.clone() })
+        };
+        let reader = match format {
+            FileFormat::Amem => Reader::Amem(Box::new(AmemReader::open(file)?)),
+            FileFormat::Jsonl => Reader::Jsonl(Box::new(JsonlReader::open(text(file))?)),
+            FileFormat::ServerMemory => Reader::ServerMemory(Box::new(ServerMemory::new(text(file), now, 0))),
+        };
+        Ok(MemoryFile { format, reader, bytes: metadata.len(), bytes_read, items_read: 0 })
+    }
+
+    /// Reads all of a file that must be right as a whole, so that nothing of a wrong one is taken in. Lines stand for
+    /// themselves and are not read twice.
+    pub fn check(path: &Path) -> Result<()> {
+        let mut file = MemoryFile::open(path, 0)?;
+        if file.format == FileFormat::Amem {
+            file.try_for_each(|item| item.map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// Which kind it is.
+    pub fn format(&self) -> FileFormat {
+        self.format
+    }
+
+    /// How much of how much has been read, in some unit.
+    pub fn progress(&self) -> (u64, u64) {
+        match &self.reader {
+            Reader::Amem(reader) => (self.items_read, reader.node_count() + reader.edge_count()),
+            _ => (self.bytes_read.load(Ordering::Relaxed), self.bytes),
+        }
+    }
+
+    /// The lines that could not be used so far.
+    pub fn bad_lines(&self) -> BadLines {
+        match &self.reader {
+            Reader::Amem(_) => BadLines::default(),
+            Reader::Jsonl(reader) => reader.bad_lines().clone(),
+            Reader::ServerMemory(reader) => reader.bad_lines().clone(),
+        }
+    }
+
+    /// How many vectors were left out so far, since they are no directions in our dimension.
+    pub fn vectors_left_out(&self) -> u64 {
+        match &self.reader {
+            Reader::Amem(reader) => reader.vectors_left_out(),
+            _ => 0,
+        }
+    }
+}
+
+impl Iterator for MemoryFile {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        let item = match &mut self.reader {
+            Reader::Amem(reader) => reader.next(),
+            Reader::Jsonl(reader) => reader.next(),
+            Reader::ServerMemory(reader) => reader.next(),
+        };
+        self.items_read += u64::from(item.is_some());
+        item
+    }
+}
+
+/// Looks at the first bytes, and at the first lines if these are text.
+fn recognise(file: &mut File) -> Result<FileFormat> {
+    let mut magic = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(fault::io)?;
+    if magic == MAGIC {
+        return Ok(FileFormat::Amem);
+    }
+    file.seek(SeekFrom::Start(0)).map_err(fault::io)?;
+    let mut lines = Lines::new(BufReader::new(file));
+    for _ in 0..LINES_LOOKED_AT {
+        let Some(line) = lines.advance()? else { break };
+        let Line::Text(text) = line else { continue };
+        let Ok(line) = serde_json::from_str::<Value>(text) else { continue };
+        if line["format"].is_string() {
+            return Ok(FileFormat::Jsonl);
+        }
+        if line["type"] == "entity" || line["type"] == "relation" {
+            return Ok(FileFormat::ServerMemory);
+        }
+    }
+    Err(Error::new(Kind::BadInput, "BAD_FILE", "The file holds no memories of a kind that is known").hint(
+        "Import a .amem file, the JSONL of @modelcontextprotocol/server-memory, or what quad memory export wrote",
+    ))
+}
+
+type Counted = BufReader<Counting>;
+
+/// A file that counts what is read of it.
+struct Counting {
+    file: File,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_kind_is_seen_from_the_contents() {
+        let entity = "{\"type\":\"entity\",\"name\":\"Ada\",\"observations\":[]}\n";
+        for (bytes, format, items) in [
+            (entity.to_owned(), FileFormat::ServerMemory, 1),
+            (format!("{{broken\n\n{entity}"), FileFormat::ServerMemory, 1),
+            ("{\"format\":\"quadrivium-memory\",\"version\":1}\n".to_owned(), FileFormat::Jsonl, 0),
+        ] {
+            let file = file(bytes.as_bytes());
+            let mut opened = MemoryFile::open(file.path(), 5).unwrap();
+            assert_eq!((opened.format(), opened.by_ref().count()), (format, items), "{bytes}");
+            assert_eq!(opened.progress(), (bytes.len() as u64, bytes.len() as u64));
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused_with_what_to_do() {
+        for bytes in
+            [&b""[..], b"AM", b"hello\nworld\n", b"[1]\n", b"{}", &[0xff; 4096], b"{\"type\":\"wish\"}"]
+        {
+            let error = MemoryFile::open(file(bytes).path(), 5).err().unwrap();
+            assert_eq!((error.kind(), error.code()), (Kind::BadInput, "BAD_FILE"), "{bytes:?}");
+            assert!(error.next_step().is_some());
+        }
+        assert_eq!(MemoryFile::open(file(b"AMEM").path(), 5).err().unwrap().code(), "BAD_FILE");
+        assert_eq!(MemoryFile::open(Path::new("/"), 5).err().unwrap().code(), "FILE_ERROR");
+        assert_eq!(MemoryFile::open(Path::new("/nowhere/at/all"), 5).err().unwrap().code(), "FILE_ERROR");
+        let other = file(b"{\"format\":\"something-else\",\"version\":1}\n");
+        assert!(MemoryFile::open(other.path(), 5).err().unwrap().message().starts_with("Line 1:"));
+    }
+}

@@ -1,0 +1,51 @@
+//! Writing the JSONL of `@modelcontextprotocol/server-memory`: a node becomes an entity `node-ID` of its type with its text as
+//! the one observation, an edge a relation. Confidence, times, sessions, weights and vectors have no place there.
+
+use std::io::Write;
+
+use quad_core::Result;
+use serde_json::{Value, json};
+
+use super::fault;
+use super::item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, NodeItem};
+
+/// Writes such a file.
+pub struct ServerMemoryWriter<W> {
+    out: W,
+}
+
+impl<W: Write> ServerMemoryWriter<W> {
+    /// Begins a file.
+    pub fn new(out: W) -> ServerMemoryWriter<W> {
+        ServerMemoryWriter { out }
+    }
+
+    /// Adds an entity.
+    pub fn node(&mut self, node: &NodeItem) -> Result<()> {
+        let kind = EVENT_TYPES.get(usize::from(node.event_type)).copied().unwrap_or_default();
+        self.line(&json!({"type": "entity", "name": name(node.id), "entityType": kind,
+            "observations": [node.content]}))
+    }
+
+    /// Adds a relation.
+    pub fn edge(&mut self, edge: &EdgeItem) -> Result<()> {
+        let kind = EDGE_TYPES.get(usize::from(edge.edge_type)).copied().unwrap_or_default();
+        self.line(&json!({"type": "relation", "from": name(edge.source_id), "to": name(edge.target_id),
+            "relationType": kind}))
+    }
+
+    fn line(&mut self, line: &Value) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(fault::io)
+    }
+
+    /// Ends the file.
+    pub fn finish(mut self) -> Result<W> {
+        self.out.flush().map_err(fault::io)?;
+        Ok(self.out)
+    }
+}
+
+/// What an entity is called.
+fn name(id: u64) -> String {
+    format!("node-{id}")
+}

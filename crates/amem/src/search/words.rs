@@ -1,0 +1,106 @@
+//! How text becomes words: lower case, runs of Unicode letters and digits, nothing dropped.
+//!
+//! Every word is indexed, short and common ones too, so that a phrase is found exactly as it was written. It is the
+//! *query* that leaves out what says nothing.
+
+use std::ops::Range;
+
+/// Words that carry no meaning of their own, sorted. Negations are not among them: "not" turns a memory around.
+const COMMON: [&str; 60] = [
+    "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+    "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "if", "in", "into",
+    "is", "it", "its", "of", "on", "or", "our", "she", "should", "so", "than", "that", "the", "their",
+    "them", "then", "there", "these", "they", "this", "to", "was", "we", "were", "what", "when", "which",
+    "will", "with", "you",
+];
+
+/// Whether a word is left out of a query that has others: a single byte, or a word that is in every text.
+pub(crate) fn says_little(word: &str) -> bool {
+    word.len() < 2 || COMMON.binary_search(&word).is_ok()
+}
+
+/// Finds the words of a text, one after the other, in one buffer.
+pub(crate) struct Words<'a> {
+    text: &'a str,
+    at: usize,
+    word: String,
+    span: Range<usize>,
+}
+
+impl<'a> Words<'a> {
+    pub fn of(text: &'a str) -> Words<'a> {
+        Words { text, at: 0, word: String::new(), span: 0..0 }
+    }
+
+    /// Steps to the next word, if there is one.
+    pub fn advance(&mut self) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let Some(start) = rest.find(char::is_alphanumeric) else {
+            self.at = self.text.len();
+            return false;
+        };
+        let run = rest.get(start..).unwrap_or_default();
+        let length = run.find(|c: char| !c.is_alphanumeric()).unwrap_or(run.len());
+        let run = run.get(..length).unwrap_or_default();
+        self.span = self.at + start..self.at + start + length;
+        self.at = self.span.end;
+        self.word.clear();
+        if run.is_ascii() {
+            self.word.push_str(run);
+            self.word.make_ascii_lowercase();
+        } else {
+            self.word.extend(run.chars().flat_map(char::to_lowercase));
+        }
+        true
+    }
+
+    /// The word at which it stands, in lower case.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// Where the word stands in the text.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+/// All words of a text, in order.
+pub(crate) fn all(text: &str) -> Vec<String> {
+    let mut words = Words::of(text);
+    let mut found = Vec::new();
+    while words.advance() {
+        found.push(words.word().to_owned());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_in_lower_case() {
+        assert_eq!(all("The API's rate-limit: 100/min!"), ["the", "api", "s", "rate", "limit", "100", "min"]);
+        assert_eq!(all("Straße ÉCOLE 東京タワー ǅ"), ["straße", "école", "東京タワー", "ǆ"]);
+        assert_eq!(all(" \"--\" "), Vec::<String>::new());
+        assert_eq!(all(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_common_words_are_sorted() {
+        assert!(COMMON.is_sorted());
+        assert!(says_little("the") && says_little("x") && !says_little("not") && !says_little("é"));
+    }
+
+    #[test]
+    fn spans_are_where_the_words_are() {
+        let text = "ÄÖ ü";
+        let mut words = Words::of(text);
+        assert!(words.advance());
+        assert_eq!(&text[words.span()], "ÄÖ");
+        assert!(words.advance());
+        assert_eq!(&text[words.span()], "ü");
+        assert!(!words.advance() && !words.advance());
+    }
+}

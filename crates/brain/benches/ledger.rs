@@ -1,0 +1,180 @@
+//! What the ledger costs at a size: `cargo bench -p quad-brain --bench ledger -- [TRANSACTIONS]` (10,000 unless given), over
+//! two hundred accounts.
+//!
+//! Statements are imported as the command does it, each commit durable, on SQLite; reads go through the resolver. Prints
+//! figures; asserts nothing.
+
+// A failed expectation ends the measurement.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quad_brain::import::{self, Request};
+use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
+use quad_core::resolver::View;
+use quad_core::tool::NoProgress;
+use quad_core::{Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_store::{Writer, testing};
+use serde_json::{Map, Value, json};
+
+const ACCOUNTS: usize = 200;
+
+struct Nobody;
+
+impl AgentDirectory for Nobody {
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
+        Box::pin(async { Ok((Vec::new(), Basis::default())) })
+    }
+}
+
+struct World {
+    resolver: Resolver,
+    caller: Principal,
+}
+
+impl World {
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
+        let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await;
+        output.unwrap().structured.unwrap_or_default()
+    }
+
+    async fn read(&self, uri: &str) {
+        self.resolver.read(&self.caller, View::All, uri).await.unwrap();
+    }
+}
+
+fn main() {
+    let transactions: usize =
+        std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).next_back().unwrap_or(10_000);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(measure(transactions));
+}
+
+/// The statement of one account: three years of days, fifty counterparties.
+fn statement(account: usize, rows: usize) -> String {
+    let mut csv = String::from("Date,Payee,Description,Amount,Currency\n");
+    for row in 0..rows {
+        // By date, as banks write them.
+        let day = row * 1_080 / rows.max(1);
+        let (year, month, date) = (2023 + day / 360, day % 360 / 30 + 1, day % 30 % 28 + 1);
+        let (whole, cents) = ((row * 37 + account) % 900 + 1, row % 100);
+        let sign = if row % 7 == 0 { "" } else { "-" };
+        writeln!(
+            csv,
+            "{year}-{month:02}-{date:02},Shop {:02},Purchase {row} of card {account},{sign}{whole}.{cents:02},USD",
+            row % 50
+        )
+        .unwrap();
+    }
+    csv
+}
+
+async fn measure(transactions: usize) {
+    let test = testing::sqlite(&[COMPONENT]).await.unwrap();
+    let writer = Writer::from(&test.tenant);
+    let mut lines = String::new();
+    for account in 0..ACCOUNTS {
+        writeln!(lines, "{}", json!({"kind": "account", "id": format!("acct_{account:03}"), "name": format!("Account {account}"), "currency": "USD"})).unwrap();
+    }
+    load::load(&test.store, &writer, "bench", "accounts", lines.as_bytes(), |_| {}).await.unwrap();
+    let files: Vec<String> =
+        (0..ACCOUNTS).map(|account| statement(account, transactions / ACCOUNTS)).collect();
+    let started = Instant::now();
+    let mut added = 0;
+    for (account, file) in files.iter().enumerate() {
+        let request = Request { account: Some(format!("acct_{account:03}")), ..Request::default() };
+        let name = format!("{account}.csv");
+        let report =
+            import::import(&test.store, &writer, "bench", &name, file.as_bytes(), &request, |_, _| {})
+                .await
+                .unwrap();
+        added += report.statements.iter().map(|statement| statement.posted.added).sum::<usize>();
+    }
+    let taken = started.elapsed();
+    println!(
+        "import: {added} rows in {:.1} s, {:.0} rows/s",
+        taken.as_secs_f64(),
+        added as f64 / taken.as_secs_f64()
+    );
+
+    let scheme: Arc<dyn Scheme> = Arc::new(Brain::new(test.store.clone(), Arc::new(Nobody)));
+    let store = Arc::new(test.store.clone());
+    let resolver = Resolver::new(vec![scheme], store.clone(), store).unwrap();
+    let caller = Principal {
+        tenant: test.tenant.clone(),
+        subject: "bench".into(),
+        kind: PrincipalKind::Agent,
+        scopes: ScopeSet::parse("*:*"),
+        proof: None,
+        expires_at: None,
+    };
+    let world = World { resolver, caller };
+    // Single rows, each once, then one of them again and again.
+    let page = world.call("ledger.transactions.list", json!({"limit": 300})).await;
+    let ids: Vec<String> =
+        page["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    let mut times = Vec::new();
+    for id in &ids {
+        let started = Instant::now();
+        world.read(&format!("brain://ledger/transactions/{id}")).await;
+        times.push(started.elapsed());
+    }
+    print("transaction, not cached", &mut times);
+    let first = format!("brain://ledger/transactions/{}", ids[0]);
+    repeat("transaction, cached", 300, || world.read(&first)).await;
+    for account in 0..ACCOUNTS {
+        let started = Instant::now();
+        world.read(&format!("brain://ledger/accounts/acct_{account:03}")).await;
+        times.push(started.elapsed());
+    }
+    print("account, not cached", &mut times);
+    repeat("account, cached", 300, || world.read("brain://ledger/accounts/acct_000")).await;
+    repeat("transactions.list, first page of 100", 100, || async {
+        world.call("ledger.transactions.list", json!({})).await;
+    })
+    .await;
+    let mut cursor = Value::Null;
+    let size = (transactions / 1_001).clamp(1, 100);
+    for _ in 0..999 {
+        let arguments =
+            if cursor.is_null() { json!({"limit": size}) } else { json!({"limit": size, "cursor": cursor}) };
+        cursor = world.call("ledger.transactions.list", arguments).await["next_cursor"].clone();
+    }
+    repeat(&format!("transactions.list, 1,000th page of {size}"), 100, || async {
+        world.call("ledger.transactions.list", json!({"limit": size, "cursor": cursor})).await;
+    })
+    .await;
+    for number in 0..20 {
+        let line = json!({"kind": "transaction", "id": format!("tx_new{number}"), "account_id": "acct_000", "amount": "1.00",
+            "currency": "USD", "direction": "outflow", "transaction_date": "2025-06-15"});
+        load::load(&test.store, &writer, "bench", "one", line.to_string().as_bytes(), |_| {}).await.unwrap();
+        let started = Instant::now();
+        world.read("brain://wiki/monthly-summaries/2025-06").await;
+        times.push(started.elapsed());
+    }
+    print("monthly page after one new transaction", &mut times);
+    repeat("wiki.question", 100, || async {
+        world.call("wiki.question", json!({"question": "How much did I spend in June 2025?"})).await;
+    })
+    .await;
+}
+
+async fn repeat<F: Future<Output = ()>>(name: &str, times: usize, mut work: impl FnMut() -> F) {
+    let mut taken = Vec::with_capacity(times);
+    for _ in 0..times {
+        let started = Instant::now();
+        work().await;
+        taken.push(started.elapsed());
+    }
+    print(name, &mut taken);
+}
+
+fn print(name: &str, times: &mut Vec<Duration>) {
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_micros();
+    println!("{name}: p50 {} µs, p99 {} µs", at(50), at(99));
+    times.clear();
+}

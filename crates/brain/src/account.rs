@@ -1,0 +1,259 @@
+//! Accounts: what holds money, and how much.
+//!
+//! `current_balance` is what the newest balance said plus what was posted after it; without a balance it is the sum of
+//! everything posted. `posted` is that sum in either case. Only [`posting`](crate::posting) and [`balance`](crate::balance)
+//! move them.
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx, params};
+use serde_json::{Map, Value, json};
+
+use crate::balance::{self, Snapshot};
+use crate::ids::{AccountId, BalanceId};
+use crate::keyset::{Key, Range, Sort};
+use crate::money::Balance;
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::words::words;
+use crate::{money, refusal};
+
+words!(
+    /// What sort of account.
+    AccountType, "account type" {
+        BankChecking = "bank_checking",
+        BankSavings = "bank_savings",
+        Card = "card",
+        Loan = "loan",
+        LineOfCredit = "line_of_credit",
+        Onchain = "onchain",
+        PaymentProcessor = "payment_processor",
+    }
+);
+words!(
+    /// Whether it is in use.
+    AccountStatus, "account status" { Active = "active", Closed = "closed", Frozen = "frozen", Pending = "pending" }
+);
+
+noun!(
+    /// An account as stored.
+    Account, "account" in "brain_account" as AccountId {
+        name: String,
+        account_type: AccountType,
+        institution: Option<String>,
+        external_account_id: Option<String>,
+        currency: Currency,
+        current_balance: Balance,
+        available_balance: Option<Balance>,
+        status: AccountStatus,
+        posted: Balance,
+        balance_as_of: Option<Timestamp>,
+        transaction_count: i64,
+        unreconciled_count: i64,
+    }
+);
+
+/// What is to become an account.
+#[derive(Clone, Debug)]
+pub(crate) struct NewAccount {
+    pub id: AccountId,
+    pub name: String,
+    pub account_type: AccountType,
+    pub institution: Option<String>,
+    pub external_account_id: Option<String>,
+    pub currency: Currency,
+    pub status: AccountStatus,
+}
+
+impl Account {
+    /// As lists and reads show it: without the counters.
+    pub(crate) fn view(&self, tenant: &str) -> Map<String, Value> {
+        let mut shown = self.show(tenant);
+        for internal in ["posted", "balance_as_of", "transaction_count", "unreconciled_count"] {
+            shown.shift_remove(internal);
+        }
+        shown
+    }
+
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/accounts/{id}")
+    }
+
+    /// Its place in the list of accounts.
+    pub(crate) fn key(&self) -> Key {
+        Key { sort: Sort::Time(self.standing.created_at.0), id: self.id.as_str().to_owned() }
+    }
+
+    /// Reads one from a line of a file, with the balance that it claims.
+    pub(crate) fn load(
+        tx: &mut Tx<'_>,
+        line: &Map<String, Value>,
+        standing: Standing,
+        touched: &mut Touched,
+    ) -> Result<bool> {
+        const KNOWN: &[&str] = &[
+            "name",
+            "account_type",
+            "institution",
+            "external_account_id",
+            "currency",
+            "current_balance",
+            "available_balance",
+            "status",
+            "balance_as_of",
+        ];
+        noun::check_keys(line, KNOWN)?;
+        let id = match line.get("id").filter(|id| !id.is_null()) {
+            Some(id) => AccountId::read("id", id)?,
+            None => AccountId::generate()?,
+        };
+        let new = NewAccount {
+            id,
+            name: noun::field(line, "name")?,
+            account_type: noun::field::<Option<_>>(line, "account_type")?
+                .unwrap_or(AccountType::BankChecking),
+            institution: noun::field(line, "institution")?,
+            external_account_id: noun::field(line, "external_account_id")?,
+            currency: noun::field(line, "currency")?,
+            status: noun::field::<Option<_>>(line, "status")?.unwrap_or(AccountStatus::Active),
+        };
+        let current: Option<Balance> = noun::field(line, "current_balance")?;
+        let available: Option<Balance> = noun::field(line, "available_balance")?;
+        let as_of: Option<Timestamp> = noun::field(line, "balance_as_of")?;
+        let account = create(tx, new.clone(), standing.clone(), touched)?;
+        if let (Some(current), Some(_)) = (current, &account) {
+            let snapshot = Snapshot {
+                id: BalanceId::generate()?,
+                account_id: new.id,
+                as_of: as_of.unwrap_or(standing.updated_at),
+                current_balance: current,
+                available_balance: available,
+                pending_balance: None,
+                currency: new.currency,
+                standing,
+            };
+            balance::record(tx, snapshot, touched)?;
+        }
+        Ok(account.is_some())
+    }
+}
+
+/// Makes an account; `None` if its id or its bank's number is taken.
+pub(crate) fn create(
+    tx: &mut Tx<'_>,
+    new: NewAccount,
+    standing: Standing,
+    touched: &mut Touched,
+) -> Result<Option<Account>> {
+    let zero = Balance(Amount::ZERO);
+    let account = Account {
+        id: new.id,
+        name: new.name,
+        account_type: new.account_type,
+        institution: new.institution,
+        external_account_id: new.external_account_id,
+        currency: new.currency,
+        current_balance: zero,
+        available_balance: None,
+        status: new.status,
+        posted: zero,
+        balance_as_of: None,
+        transaction_count: 0,
+        unreconciled_count: 0,
+        standing,
+    };
+    if !noun::insert(tx, &account)? {
+        return Ok(None);
+    }
+    crate::raw::cite(tx, &account.standing)?;
+    touched.row(Account::KIND, account.id.as_str());
+    touched.listing();
+    Ok(Some(account))
+}
+
+/// The account with that number at its bank.
+pub(crate) fn by_external_id(sql: &mut dyn Sql, external: &str) -> Result<Option<Account>> {
+    let query = format!(
+        "SELECT {} FROM brain_account WHERE tenant_id = $1 AND external_account_id = $2",
+        Account::columns()
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, external])?.as_ref().map(Account::from_row).transpose()
+}
+
+/// How many accounts there are. They are few: a person has a handful, a company some hundreds.
+pub(crate) fn count(
+    sql: &mut dyn Sql,
+    status: Option<AccountStatus>,
+    account_type: Option<AccountType>,
+) -> Result<i64> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT COUNT(*) FROM brain_account WHERE tenant_id = $1 AND (CAST($2 AS TEXT) IS NULL OR status = $2) \
+         AND (CAST($3 AS TEXT) IS NULL OR account_type = $3)",
+        params![tenant, status.map(AccountStatus::as_str), account_type.map(AccountType::as_str)],
+    )?;
+    row.map_or(Ok(0), |row| Ok(row.int(0)?))
+}
+
+/// Accounts, the newest first.
+pub(crate) fn page(
+    sql: &mut dyn Sql,
+    status: Option<AccountStatus>,
+    account_type: Option<AccountType>,
+    after: Option<Key>,
+    limit: usize,
+) -> Result<(Vec<Account>, Option<Key>)> {
+    Range::by("created_at", true).page(sql, after, limit, Account::key, |account: &Account| {
+        status.is_none_or(|status| account.status == status)
+            && account_type.is_none_or(|wanted| account.account_type == wanted)
+    })
+}
+
+/// What `brain://ledger/accounts/{id}` and `ledger.account.get` give.
+pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
+    let Some(account) = noun::find::<Account>(sql, id)? else { return Ok(None) };
+    let tenant = sql.tenant().as_str().to_owned();
+    let latest = balance::latest(sql, id)?.map(|balance| Value::Object(balance.show(&tenant)));
+    Ok(Some(json!({"account": account.view(&tenant), "latest_balance": latest})))
+}
+
+/// An account found by what people call it: its id, its name or part of it, unless several fit.
+pub(crate) fn named(sql: &mut dyn Sql, words: &str) -> Result<Option<Account>> {
+    let (accounts, _) = page(sql, None, None, None, crate::limits::ITEMS_MAX)?;
+    let exact = accounts.iter().find(|account| words.contains(&account.id.as_str().to_lowercase()));
+    if let Some(account) = exact {
+        return Ok(Some(account.clone()));
+    }
+    let fits = |account: &&Account| words.contains(&account.name.to_lowercase());
+    let mut fitting: Vec<&Account> = accounts.iter().filter(fits).collect();
+    fitting.sort_by_key(|account| std::cmp::Reverse(account.name.len()));
+    Ok(fitting.first().map(|account| (*account).clone()))
+}
+
+/// Adds to what an account holds.
+pub(crate) fn move_by(
+    account: &mut Account,
+    posted: Amount,
+    after_balance: Amount,
+    now: Timestamp,
+) -> Result<()> {
+    account.posted = Balance(money::add(account.posted.0, posted)?);
+    account.current_balance = Balance(money::add(account.current_balance.0, after_balance)?);
+    account.standing.updated_at = now.max(account.standing.updated_at);
+    Ok(())
+}
+
+/// Refuses money of another currency than the account's.
+pub(crate) fn check_currency(account: &Account, currency: Currency) -> Result<()> {
+    if account.currency == currency {
+        return Ok(());
+    }
+    Err(refusal::conflict(
+        "currency_mismatch",
+        format!("The account {} is in {}, not in {currency}", account.id, account.currency),
+    )
+    .hint("Use an account of that currency; currencies are never added"))
+}

@@ -1,0 +1,75 @@
+//! Balances: what a bank said an account held at a moment.
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx, params};
+
+use crate::account::{self, Account};
+use crate::ids::AccountId;
+use crate::money::{self, Balance};
+use crate::noun::{self, Noun, noun};
+use crate::tags::Touched;
+
+noun!(
+    /// What an account held at a moment, according to its bank.
+    Snapshot, "balance" in "brain_balance" as BalanceId {
+        account_id: AccountId,
+        as_of: Timestamp,
+        current_balance: Balance,
+        available_balance: Option<Balance>,
+        pending_balance: Option<Balance>,
+        currency: Currency,
+    }
+);
+
+/// The newest balance of an account.
+pub(crate) fn latest(sql: &mut dyn Sql, account: &str) -> Result<Option<Snapshot>> {
+    let query = format!(
+        "SELECT {} FROM brain_balance WHERE tenant_id = $1 AND account_id = $2 ORDER BY as_of DESC LIMIT 1",
+        Snapshot::columns()
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, account])?.as_ref().map(Snapshot::from_row).transpose()
+}
+
+/// Records a balance. The newest one decides what the account holds: it, and what was posted after it.
+pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut Touched) -> Result<bool> {
+    let mut account: Account = noun::expect(tx, snapshot.account_id.as_str())?;
+    account::check_currency(&account, snapshot.currency)?;
+    if !noun::insert(tx, &snapshot)? {
+        return Ok(false);
+    }
+    crate::raw::cite(tx, &snapshot.standing)?;
+    if account.balance_as_of.is_none_or(|known| known < snapshot.as_of) {
+        let later = posted_after(tx, snapshot.account_id.as_str(), snapshot.as_of)?;
+        account.balance_as_of = Some(snapshot.as_of);
+        account.current_balance = Balance(money::add(snapshot.current_balance.0, later)?);
+        account.available_balance = snapshot.available_balance.or(account.available_balance);
+        account.standing.updated_at = tx.now().max(account.standing.updated_at);
+        noun::update(tx, &account)?;
+    }
+    touched.row(Account::KIND, account.id.as_str());
+    Ok(true)
+}
+
+/// The signed sum of what was posted to an account after a moment. As a rule that is little: a statement ends where its
+/// balance was taken.
+fn posted_after(sql: &mut dyn Sql, account: &str, moment: Timestamp) -> Result<Amount> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let rows = sql.query(
+        "SELECT effect, CAST(SUM(amount_units) AS BIGINT), CAST(SUM(amount_nanos) AS BIGINT) FROM brain_transaction \
+         WHERE tenant_id = $1 AND account_id = $2 AND transaction_date > $3 AND status IN ('posted', 'cleared') \
+         GROUP BY effect",
+        params![tenant, account, moment],
+    )?;
+    let mut sum = Amount::ZERO;
+    for row in &rows {
+        let amount = money::from_columns(row.int(1)?, row.int(2)?)?;
+        sum = match row.text(0)? {
+            "credit" => money::add(sum, amount)?,
+            "debit" => money::subtract(sum, amount)?,
+            _ => sum,
+        };
+    }
+    Ok(sum)
+}

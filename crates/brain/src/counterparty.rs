@@ -1,0 +1,220 @@
+//! Counterparties: whom money comes from and goes to.
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx, params};
+use serde_json::{Map, Value};
+
+use crate::keyset::{Key, Range, Sort};
+use crate::money;
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::total::{self, Subject};
+use crate::words::words;
+
+words!(
+    /// What sort of counterparty.
+    CounterpartyType, "counterparty type" {
+        Merchant = "merchant", Vendor = "vendor", Customer = "customer", Employer = "employer", Employee = "employee",
+        Bank = "bank", Wallet = "wallet", Exchange = "exchange", TaxAuthority = "tax_authority", Agent = "agent",
+        Other = "other",
+    }
+);
+words!(
+    /// How dangerous it is to pay them.
+    RiskLevel, "risk level" { Low = "low", Medium = "medium", High = "high", Sanctioned = "sanctioned" }
+);
+words!(
+    /// How well it is known who they are.
+    VerifiedStatus, "verified status" {
+        Unverified = "unverified", SelfAttested = "self_attested", DocumentVerified = "document_verified",
+        SanctionsCleared = "sanctions_cleared",
+    }
+);
+words!(
+    /// What a person decided about them.
+    TrustStatus, "trust status" {
+        Unreviewed = "unreviewed", Trusted = "trusted", Paused = "paused", Acknowledged = "acknowledged",
+    }
+);
+
+noun!(
+    /// A counterparty as stored.
+    Counterparty, "counterparty" in "brain_counterparty" as CounterpartyId {
+        name: String,
+        display_name: Option<String>,
+        normalized_name: String,
+        kind ["type"]: CounterpartyType,
+        risk_level: Option<RiskLevel>,
+        verified_status: Option<VerifiedStatus>,
+        trust_status: TrustStatus,
+        trust_reviewed_at: Option<Timestamp>,
+        aliases: Vec<String>,
+        linked_accounts: Vec<String>,
+        agent_id: Option<String>,
+        onchain_address: Option<String>,
+        metadata: Map<String, Value>,
+    }
+);
+
+/// A name without what writers of it disagree about: case, punctuation, doubled spaces.
+pub(crate) fn normalize(name: &str) -> String {
+    let mut normalized = String::with_capacity(name.len());
+    let mut words = name.split(|c: char| !(c.is_alphanumeric() || c == '&')).filter(|word| !word.is_empty());
+    if let Some(first) = words.next() {
+        normalized.push_str(&first.to_lowercase());
+        for word in words {
+            normalized.push(' ');
+            normalized.push_str(&word.to_lowercase());
+        }
+    }
+    if normalized.is_empty() { name.trim().to_lowercase() } else { normalized }
+}
+
+impl Counterparty {
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/counterparties/{id}")
+    }
+
+    /// What it is called.
+    pub(crate) fn title(&self) -> &str {
+        self.display_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// As lists and reads show it, with what was paid to it.
+    pub(crate) fn view(&self, sql: &mut dyn Sql) -> Result<Map<String, Value>> {
+        let tenant = sql.tenant().as_str().to_owned();
+        let mut shown = self.show(&tenant);
+        if self.display_name.is_none() {
+            shown.insert("display_name".into(), self.name.as_str().into());
+        }
+        let paid = paid(sql, self.id.as_str())?;
+        let count: i64 = paid.iter().map(|(count, ..)| count).sum();
+        shown.insert("payment_count".into(), count.into());
+        // Two currencies are never added; with several there is one total each.
+        let total = match paid.as_slice() {
+            [] => Value::from("0.00"),
+            [(_, amount, _)] => money::wire(*amount).into(),
+            several => {
+                let totals = several.iter().map(|(_, amount, currency)| {
+                    (currency.as_str().to_owned(), Value::from(money::wire(*amount)))
+                });
+                Value::Object(totals.collect())
+            }
+        };
+        shown.insert("payment_total".into(), total);
+        Ok(shown)
+    }
+
+    /// Its place in the list by name.
+    pub(crate) fn key(&self) -> Key {
+        Key { sort: Sort::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
+    }
+
+    /// Reads one from a line of a file.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Counterparty> {
+        let mut line = line.clone();
+        let name: String = noun::field(&line, "name")?;
+        line.insert("normalized_name".into(), normalize(&name).into());
+        line.entry("type").or_insert_with(|| CounterpartyType::Other.show());
+        line.entry("trust_status").or_insert_with(|| TrustStatus::Unreviewed.show());
+        Counterparty::from_line(&line, standing)
+    }
+}
+
+/// What was paid to a counterparty: posted and cleared outflows, by currency.
+pub(crate) fn paid(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amount, Currency)>> {
+    let totals = total::of(sql, Subject::Counterparty, id, total::EVER)?;
+    let outflows = totals.into_iter().filter(|total| total.direction == "outflow");
+    Ok(outflows.map(|total| (total.count, total.amount, total.currency)).collect())
+}
+
+/// Adds a counterparty; false if its id, or its name and type, are there.
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut Touched) -> Result<bool> {
+    if !noun::insert(tx, new)? {
+        return Ok(false);
+    }
+    let tenant = tx.tenant().as_str().to_owned();
+    for alias in &new.aliases {
+        tx.execute(
+            "INSERT INTO brain_alias (tenant_id, alias, counterparty_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            params![tenant.as_str(), normalize(alias), new.id.as_str()],
+        )?;
+    }
+    crate::raw::cite(tx, &new.standing)?;
+    touched.row(Counterparty::KIND, new.id.as_str());
+    touched.listing();
+    Ok(true)
+}
+
+/// The counterparty of a normalized name or alias, whatever its type.
+pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Counterparty>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let query = format!(
+        "SELECT {} FROM brain_counterparty WHERE tenant_id = $1 AND normalized_name = $2 ORDER BY kind LIMIT 1",
+        Counterparty::columns()
+    );
+    if let Some(row) = sql.query_opt(&query, params![tenant.as_str(), normalized])? {
+        return Counterparty::from_row(&row).map(Some);
+    }
+    let alias = sql.query_opt(
+        "SELECT counterparty_id FROM brain_alias WHERE tenant_id = $1 AND alias = $2 ORDER BY counterparty_id LIMIT 1",
+        params![tenant, normalized],
+    )?;
+    match alias {
+        Some(row) => noun::find(sql, row.text(0)?),
+        None => Ok(None),
+    }
+}
+
+/// Counterparties by name.
+pub(crate) fn page(
+    sql: &mut dyn Sql,
+    q: Option<&str>,
+    kind: Option<CounterpartyType>,
+    after: Option<Key>,
+    limit: usize,
+) -> Result<(Vec<Counterparty>, Option<Key>)> {
+    let wanted = q.map(normalize).filter(|wanted| !wanted.is_empty());
+    Range::by("normalized_name", false).page(sql, after, limit, Counterparty::key, |row: &Counterparty| {
+        kind.is_none_or(|kind| row.kind == kind)
+            && wanted.as_deref().is_none_or(|wanted| {
+                row.normalized_name.contains(wanted)
+                    || row.aliases.iter().any(|alias| normalize(alias) == wanted)
+            })
+    })
+}
+
+/// The counterparty that a question names: the longest name that stands in it.
+pub(crate) fn named(sql: &mut dyn Sql, words: &str) -> Result<Option<Counterparty>> {
+    let words = normalize(words);
+    let parts: Vec<&str> = words.split(' ').collect();
+    // Every run of words, the longest first: a name has few, so this is a handful of lookups by name.
+    for length in (1..=parts.len().min(6)).rev() {
+        for run in parts.windows(length) {
+            let run = run.join(" ");
+            if run.len() < 2 {
+                continue;
+            }
+            if let Some(found) = by_name(sql, &run)? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_what_writers_disagree_about() {
+        assert_eq!(normalize("  Amazon Web-Services, Inc. "), "amazon web services inc");
+        assert_eq!(normalize("AT&T"), "at&t");
+        assert_eq!(normalize("Bäcker Müller"), "bäcker müller");
+        assert_eq!(normalize("***"), "***");
+    }
+}

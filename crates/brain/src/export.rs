@@ -1,0 +1,174 @@
+//! Exporting: the ledger as a journal that hledger reads, with equal balances.
+//!
+//! Every account opens with what it held before its first transaction, then follow its posted and cleared transactions by
+//! date. What is pending is not in a balance and not in the journal.
+
+use quad_core::{Error, Result, TenantId, Timestamp};
+use quad_statements::{Amount, JournalPosting, JournalTransaction, Status, write_journal};
+use quad_store::{Sql, Store};
+
+use crate::account::Account;
+use crate::category::Category;
+use crate::civil::{self, Civil};
+use crate::counterparty::Counterparty;
+use crate::keyset::{Key, Range};
+use crate::noun;
+use crate::transaction::{Direction, Effect, Transaction};
+use crate::{limits, listing, money};
+
+/// Writes the journal of a tenant; `write` gets it piece by piece.
+pub async fn journal(
+    store: &Store,
+    tenant: &TenantId,
+    mut write: impl FnMut(&str) -> Result<()>,
+) -> Result<usize> {
+    let mut after = String::new();
+    let mut written = 0;
+    loop {
+        let from = after.clone();
+        let accounts =
+            store.read(tenant, move |sql| listing::by_id::<Account>(sql, &from, limits::ITEMS_MAX)).await?;
+        let Some(last) = accounts.last() else { return Ok(written) };
+        after = last.id.as_str().to_owned();
+        for account in &accounts {
+            written += one(store, tenant, account, &mut write).await?;
+        }
+    }
+}
+
+/// The account's name in the journal. Two accounts may share a name, so the id is part of it.
+fn name(account: &Account) -> String {
+    use crate::account::AccountType as T;
+    let top = match account.account_type {
+        T::Card | T::Loan | T::LineOfCredit => "liabilities",
+        _ => "assets",
+    };
+    format!("{top}:{}:{}", account.name.replace(':', "-"), account.id)
+}
+
+fn day(time: Timestamp) -> Result<jiff::civil::Date> {
+    let Civil { year, month, day } = civil::civil(time);
+    let out = || Error::internal("a day outside the calendar");
+    let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
+    let (year, month, day) = (year.map_err(|_| out())?, month.map_err(|_| out())?, day.map_err(|_| out())?);
+    jiff::civil::Date::new(year, month, day).map_err(|_| out())
+}
+
+async fn one(
+    store: &Store,
+    tenant: &TenantId,
+    account: &Account,
+    write: &mut impl FnMut(&str) -> Result<()>,
+) -> Result<usize> {
+    let (own, currency) = (name(account), account.currency.as_str().to_owned());
+    let mut text = String::new();
+    let opening = money::subtract(account.current_balance.0, account.posted.0)?;
+    let mut after: Option<Key> = None;
+    let (mut first, mut written) = (true, 0);
+    loop {
+        let (id, from) = (account.id.as_str().to_owned(), after.clone());
+        let rows = store.read(tenant, move |sql| page(sql, &id, from.as_ref())).await?;
+        if first {
+            first = false;
+            let at = rows.first().map_or(account.standing.created_at, |row| row.0.transaction_date);
+            open(&mut text, day(at)?, &own, opening, &currency)?;
+        }
+        let Some((last, ..)) = rows.last() else { break };
+        after = Some(last.key());
+        for (row, party, category) in &rows {
+            if row.status.counts() {
+                entry(&mut text, row, party, category, &own, &currency)?;
+                written += 1;
+            }
+        }
+        write(&text)?;
+        text.clear();
+    }
+    write(&text)?;
+    Ok(written)
+}
+
+/// Transactions of an account from the oldest on, with the names of their counterparties and categories.
+fn page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Vec<(Transaction, String, String)>> {
+    let range = Range::by("transaction_date", false).equal("account_id", account);
+    let rows: Vec<Transaction> = range.rows(sql, after, limits::TRANSACTIONS_MAX)?;
+    let mut named = Vec::with_capacity(rows.len());
+    for row in rows {
+        let party = match &row.counterparty_id {
+            Some(id) => noun::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
+            None => None,
+        };
+        let category = match &row.category_id {
+            Some(id) => noun::find::<Category>(sql, id.as_str())?.map(|category| category.name),
+            None => None,
+        };
+        named.push((row, party.unwrap_or_default(), category.unwrap_or_default()));
+    }
+    Ok(named)
+}
+
+fn open(
+    text: &mut String,
+    date: jiff::civil::Date,
+    own: &str,
+    opening: Amount,
+    currency: &str,
+) -> Result<()> {
+    // Also an account that began with nothing is declared.
+    let postings = [
+        JournalPosting { account: own, amount: Some((opening, currency)), assertion: None },
+        JournalPosting { account: "equity:opening balances", amount: None, assertion: None },
+    ];
+    let transaction = JournalTransaction {
+        date,
+        second_date: None,
+        status: Status::Booked,
+        code: "",
+        payee: "",
+        note: "opening balance",
+        tags: &[],
+        postings: &postings,
+    };
+    let transactions = if opening.is_zero() { Vec::new() } else { vec![transaction] };
+    write_journal(text, transactions, &[own], &[currency]).map_err(Error::internal)
+}
+
+fn entry(
+    text: &mut String,
+    row: &Transaction,
+    party: &str,
+    category: &str,
+    own: &str,
+    currency: &str,
+) -> Result<()> {
+    let amount = match row.effect {
+        Effect::Credit => row.amount,
+        Effect::Debit => money::subtract(Amount::ZERO, row.amount)?,
+    };
+    let category = if category.is_empty() { "unknown" } else { category };
+    let other = match row.direction {
+        Direction::Inflow => format!("income:{category}"),
+        Direction::Outflow => format!("expenses:{category}"),
+        Direction::Transfer => "equity:transfers".to_owned(),
+        Direction::Adjustment => "equity:adjustments".to_owned(),
+    };
+    let postings = [
+        JournalPosting { account: own, amount: Some((amount, currency)), assertion: None },
+        JournalPosting { account: &other, amount: None, assertion: None },
+    ];
+    let transaction = JournalTransaction {
+        date: day(row.transaction_date)?,
+        second_date: None,
+        status: Status::Booked,
+        code: row.id.as_str(),
+        payee: party,
+        note: row.description_raw.as_deref().unwrap_or_default(),
+        tags: &[],
+        postings: &postings,
+    };
+    let mut one = String::new();
+    write_journal(&mut one, [transaction], &[], &[]).map_err(Error::internal)?;
+    // The declaration of the decimal mark stands once, before the first account.
+    text.push_str(one.strip_prefix("decimal-mark .\n").unwrap_or(&one));
+    Ok(())
+}

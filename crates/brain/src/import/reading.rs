@@ -1,0 +1,125 @@
+//! Reading a file: with what is known about it beforehand, and what a projection keeps of it.
+
+use quad_core::{Error, Kind, Result};
+use quad_statements::{Currency, Document, Options, Refusal, csv};
+use quad_store::{Sql, Store, Tx, Writer, params};
+use serde_json::{Value, json};
+
+use super::Request;
+use crate::account::Account;
+use crate::{limits, noun, refusal};
+
+/// What is known of a file's account before the file is read.
+#[derive(Default)]
+pub(super) struct Known {
+    /// How its last table was read.
+    mapping: Option<csv::Mapping>,
+    /// Its currency, for a file that names none.
+    currency: Option<Currency>,
+}
+
+pub(super) async fn read(
+    store: &Store,
+    writer: &Writer,
+    bytes: &[u8],
+    request: &Request,
+) -> Result<Document> {
+    let account = request.account.clone();
+    let known = store.read(&writer.tenant, move |sql| {
+        if let Some(account) = &account {
+            noun::expect::<Account>(sql, account)?;
+        }
+        known(sql, account.as_deref())
+    });
+    parse(bytes, request, known.await?)
+}
+
+pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Document> {
+    let refused = |refusal: Refusal| {
+        let hint = match refusal {
+            Refusal::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            _ => refusal.hint(),
+        };
+        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string()).hint(hint.to_owned())
+    };
+    let stated = request
+        .currency
+        .as_deref()
+        .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)))
+        .transpose()?;
+    let mut mapping = known.mapping;
+    // What is said now counts more than what is remembered.
+    if let (Some(mapping), Some(_)) = (&mut mapping, stated) {
+        mapping.currency = stated;
+    }
+    let options = Options {
+        format: None,
+        mapping,
+        overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
+        currency: stated.or(known.currency),
+    };
+    quad_statements::parse(bytes, &options).map_err(refused)
+}
+
+/// What is known of an account, if it is there.
+pub(super) fn known(sql: &mut dyn Sql, account: Option<&str>) -> Result<Known> {
+    let Some(account) = account else { return Ok(Known::default()) };
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
+        params![tenant, account],
+    )?;
+    // A mapping that an older program wrote and that no longer reads is guessed anew.
+    let mapping = row.map(|row| Ok::<_, Error>(serde_json::from_str(row.text(0)?).ok())).transpose()?;
+    let currency = noun::find::<Account>(sql, account)?.map(|account| account.currency);
+    Ok(Known { mapping: mapping.flatten(), currency })
+}
+
+pub(super) fn remember(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    let text = serde_json::to_string(mapping).map_err(Error::internal)?;
+    tx.execute(
+        "INSERT INTO brain_mapping (tenant_id, account_id, mapping, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (tenant_id, account_id) DO UPDATE SET mapping = excluded.mapping, updated_at = excluded.updated_at",
+        params![tenant, account, text, now],
+    )?;
+    Ok(())
+}
+
+pub(super) fn mime_type(document: &Document) -> &'static str {
+    match document.format.name() {
+        "csv" => "text/csv",
+        "ofx" => "application/x-ofx",
+        "camt" => "application/xml",
+        _ => "text/plain",
+    }
+}
+
+/// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
+pub(super) fn extracted(document: &Document) -> Value {
+    let statements: Vec<Value> = document
+        .statements
+        .iter()
+        .map(|statement| {
+            let shown = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
+            json!({
+                "account": statement.account,
+                "currency": statement.currency,
+                "from": statement.from,
+                "to": statement.to,
+                "opening": statement.opening,
+                "closing": statement.closing,
+                "entry_count": statement.entries.len(),
+                "entries": shown,
+            })
+        })
+        .collect();
+    let findings = &document.findings[..document.findings.len().min(limits::PROJECTION_FINDINGS)];
+    json!({
+        "format": document.format,
+        "mapping": document.mapping,
+        "statements": statements,
+        "findings": findings,
+        "finding_count": document.findings.len(),
+    })
+}

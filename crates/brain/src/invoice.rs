@@ -1,0 +1,93 @@
+//! Invoices: what was billed, and how much of it is paid.
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx, params};
+use serde_json::{Map, Value};
+
+use crate::counterparty::Counterparty;
+use crate::ids::CounterpartyId;
+use crate::keyset::Range;
+use crate::money;
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::words::words;
+
+words!(
+    /// How it stands.
+    InvoiceStatus, "invoice status" {
+        Draft = "draft", Sent = "sent", Partial = "partial", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
+        Disputed = "disputed",
+    }
+);
+
+noun!(
+    /// An invoice as stored.
+    Invoice, "invoice" in "brain_invoice" as InvoiceId {
+        invoice_number: String,
+        counterparty_id: CounterpartyId,
+        counterparty_name: Option<String>,
+        amount_due: Amount,
+        amount_paid: Amount,
+        currency: Currency,
+        issue_date: Timestamp,
+        due_date: Option<Timestamp>,
+        status: InvoiceStatus,
+        linked_document_ids: Vec<String>,
+        linked_transaction_ids: Vec<String>,
+        metadata: Map<String, Value>,
+    }
+);
+
+impl Invoice {
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/invoices/{id}")
+    }
+
+    /// What is still to be paid; nothing where more was paid than billed.
+    pub(crate) fn outstanding(&self) -> Result<Amount> {
+        Ok(money::subtract(self.amount_due, self.amount_paid)?.max(Amount::ZERO))
+    }
+
+    /// Reads one from a line of a file.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Invoice> {
+        let mut line = line.clone();
+        line.entry("amount_paid").or_insert_with(|| "0".into());
+        line.entry("status").or_insert_with(|| InvoiceStatus::Sent.show());
+        Invoice::from_line(&line, standing)
+    }
+}
+
+/// Adds an invoice; false if its id, or its counterparty and number, are there.
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut Touched) -> Result<bool> {
+    noun::expect::<Counterparty>(tx, new.counterparty_id.as_str())?;
+    if !noun::insert(tx, new)? {
+        return Ok(false);
+    }
+    crate::raw::cite(tx, &new.standing)?;
+    touched.row(Invoice::KIND, new.id.as_str());
+    touched.row(Counterparty::KIND, new.counterparty_id.as_str());
+    touched.listing();
+    Ok(true)
+}
+
+/// The invoices of that number, as a few counterparties may use the same.
+pub(crate) fn by_number(sql: &mut dyn Sql, number: &str) -> Result<Vec<Invoice>> {
+    let query = format!(
+        "SELECT {} FROM brain_invoice WHERE tenant_id = $1 AND invoice_number = $2 ORDER BY counterparty_id LIMIT 10",
+        Invoice::columns()
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query(&query, params![tenant, number])?.iter().map(Invoice::from_row).collect()
+}
+
+/// Invoices, the newest first.
+pub(crate) fn newest(sql: &mut dyn Sql, counterparty: Option<&str>, limit: usize) -> Result<Vec<Invoice>> {
+    let mut range = Range::by("issue_date", true);
+    if let Some(counterparty) = counterparty {
+        range = range.equal("counterparty_id", counterparty);
+    }
+    range.rows(sql, None, limit)
+}

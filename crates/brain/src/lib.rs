@@ -1,0 +1,238 @@
+//! `brain://`: an agent's money. Raw evidence, a ledger that cites it, and a wiki that is made from the ledger.
+//!
+//! ```text
+//! brain://ledger/accounts/{id} · transactions · payment-intents · obligations · counterparties · invoices
+//! brain://wiki/{slug}           pages, every figure with its evidence
+//! brain://raw/{id}              evidence, and what was read from it
+//! brain://payments/action_types
+//! ```
+//!
+//! Addresses read; commands and a few tools change. Each noun stands in the file of its name: its fields, its lists, its
+//! rules. `posting` is the one way in which transactions enter; it keeps balances (`account`), sums (`total`) and the
+//! largest movements (`peak`) in the same commit. `book` and `load` take rows as they are, `import` makes them from bank
+//! statements, `contribution` takes evidence from agents. `wiki` renders, `question` answers.
+//!
+//! This crate knows no other scheme, no protocol message and no socket.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod acceptance;
+mod account;
+mod action_types;
+mod balance;
+mod batch;
+mod book;
+mod category;
+mod civil;
+mod completion;
+pub mod contribution;
+mod counterparty;
+pub mod export;
+mod ids;
+pub mod import;
+mod invoice;
+mod keyset;
+pub mod limits;
+mod listing;
+pub mod load;
+mod migrations;
+mod money;
+mod noun;
+mod obligation;
+mod payment_intent;
+mod peak;
+#[cfg(test)]
+mod plans;
+mod policy;
+mod posting;
+mod projection;
+mod prompt;
+#[cfg(test)]
+mod properties;
+mod question;
+pub mod raw;
+mod reading;
+mod reconciliation;
+mod refusal;
+mod routes;
+mod standing;
+mod tags;
+#[cfg(test)]
+mod testing;
+mod tools;
+mod total;
+mod transaction;
+mod transfer;
+mod wiki;
+mod words;
+
+use std::sync::Arc;
+
+use quad_core::prompt::{Message, Prompt};
+use quad_core::scheme::{Asked, Completion, CompletionQuery, Listing, Subject};
+use quad_core::tool::{Call, Called};
+use quad_core::{
+    Address, Basis, BoxFuture, Error, Principal, Reading, Result, Route, Scheme, TenantId, Timestamp, Tool,
+};
+use quad_store::{Store, Writer};
+use serde_json::{Map, Value};
+
+pub use book::Booked;
+pub use migrations::COMPONENT;
+pub use posting::Posted;
+
+/// Every scope that this scheme knows.
+pub const SCOPES: &[&str] = &[
+    "ledger:read",
+    "wiki:read",
+    "raw:read",
+    "raw:write",
+    "payment_intent:propose",
+    "payment_intent:approve",
+    "execution:propose",
+    "execution:read",
+];
+
+const INSTRUCTIONS: &str = "brain:// is your principal's money. Read brain://wiki/monthly-summaries/YYYY-MM or call \
+    wiki.question first; list accounts and transactions with ledger.accounts.list and ledger.transactions.list. Every figure \
+    cites brain://ledger/… and brain://raw/…. Bring evidence with raw.contribute. No tool moves money.";
+
+/// An agent as the registry has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSummary {
+    /// Its name.
+    pub subject: String,
+    /// Program or person.
+    pub kind: String,
+    /// Whether it may come in.
+    pub state: String,
+    /// What it is granted.
+    pub scopes: Vec<String>,
+    /// Since when it is known.
+    pub registered_at: Timestamp,
+}
+
+/// The registry of agents, which belongs to somebody else.
+pub trait AgentDirectory: Send + Sync {
+    /// The tenant's agents, and what the list rests on.
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>>;
+}
+
+/// The provider of `brain://`.
+pub struct Brain {
+    store: Store,
+    agents: Arc<dyn AgentDirectory>,
+}
+
+impl Brain {
+    /// A ledger on this store.
+    pub fn new(store: Store, agents: Arc<dyn AgentDirectory>) -> Brain {
+        Brain { store, agents }
+    }
+
+    /// Makes what can be made of an agent's evidence that waits; nothing while the agent is held back. Says how many
+    /// artifacts have become rows.
+    pub async fn extract_waiting(&self, writer: &Writer, agent: &str) -> Result<usize> {
+        let name = agent.to_owned();
+        let waiting = self.store.read(&writer.tenant, move |sql| {
+            let ids = contribution::waiting(sql, &name)?;
+            ids.into_iter()
+                .map(|id| Ok((contribution::said(sql, &name, &id)?, id)))
+                .collect::<Result<Vec<(Map<String, Value>, String)>>>()
+        });
+        let mut extracted = 0;
+        for (said, raw_id) in waiting.await? {
+            let account = said.get("account_id").and_then(Value::as_str).map(str::to_owned);
+            let made = import::extract(&self.store, writer, agent, &raw_id, account).await?;
+            extracted += usize::from(made.is_some());
+            let (name, id) = (agent.to_owned(), raw_id);
+            self.store.jot(&writer.tenant, move |tx| contribution::let_go(tx, &name, &id)).await?;
+        }
+        Ok(extracted)
+    }
+}
+
+impl Scheme for Brain {
+    fn name(&self) -> &'static str {
+        "brain"
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        SCOPES
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        routes::all()
+    }
+
+    /// Evidence is shown to whoever brought it, and to others in part or not at all.
+    fn facts(&self, caller: &Principal, address: &Address) -> String {
+        if address.canonical().starts_with("brain://raw/") {
+            caller.subject.as_ref().to_owned()
+        } else {
+            String::new()
+        }
+    }
+
+    fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+        refusal::spelt(caller, asked, tools::NAMES, error)
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>> {
+        Box::pin(async move { reading::read(self, caller, routes::noun(route)?, address).await })
+    }
+
+    fn list<'a>(
+        &'a self,
+        caller: &'a Principal,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Listing>> {
+        Box::pin(listing::list(self, caller, after, limit))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        caller: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            let Subject::Template(_) = query.subject else { return Ok(Completion::default()) };
+            let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
+            let subject = caller.subject.clone();
+            self.store
+                .read(&caller.tenant, move |sql| completion::values(sql, &variable, &prefix, &subject))
+                .await
+        })
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        tools::all()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+        Box::pin(tools::call(self, call))
+    }
+
+    fn prompts(&self) -> &'static [Prompt] {
+        &prompt::PROMPTS
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        _caller: &'a Principal,
+        prompt: &'static Prompt,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+        Box::pin(async move { prompt::messages(prompt, arguments) })
+    }
+}

@@ -1,0 +1,88 @@
+//! Every limit of this scheme, by name and with its reason.
+
+/// Bytes of a text field: a description of a bank, not a document.
+pub const TEXT_BYTES: usize = 4_096;
+
+/// Texts in a list field, such as aliases or linked transactions.
+pub const LIST_TEXTS: usize = 1_000;
+
+/// Bytes of a metadata object as JSON: every list repeats it.
+pub const METADATA_BYTES: usize = 16_384;
+
+/// Bytes of one contribution: what travels in a request. The contract of the tool says so too.
+pub const CONTRIBUTION_BYTES: usize = 50 << 20;
+
+/// Bytes of one imported file: it is read into memory and parsed as a whole.
+pub const IMPORT_BYTES: usize = 1 << 30;
+
+/// Bytes of an artifact that one row holds, so that no statement holds up the others.
+pub const CHUNK_BYTES: usize = 1 << 20;
+
+/// Chunks that one transaction writes.
+pub const CHUNKS_PER_WRITE: usize = 4;
+
+/// Transactions that one commit posts. With the totals that they change, a commit stays below two thousand rows and fifty
+/// milliseconds, behind which every read waits.
+pub const ROWS_PER_WRITE: usize = 1_000;
+
+/// Lines that one commit of a load reads.
+pub const LINES_PER_WRITE: usize = 500;
+
+/// Bytes of a line of a load.
+pub const LINE_BYTES: usize = 1 << 20;
+
+/// Entries that a projection shows; the evidence itself has them all.
+pub const PROJECTION_ENTRIES: usize = 100;
+
+/// Findings that a projection keeps.
+pub const PROJECTION_FINDINGS: usize = 100;
+
+/// Projections that a read of an artifact shows, the newest first.
+pub const PROJECTIONS_SHOWN: usize = 20;
+
+/// Rows in a page of transactions at most, and unless the caller says otherwise.
+pub const TRANSACTIONS_MAX: usize = 1_000;
+/// The usual page of transactions.
+pub const TRANSACTIONS_DEFAULT: usize = 100;
+
+/// Rows in a page of anything else at most, and unless the caller says otherwise.
+pub const ITEMS_MAX: usize = 500;
+/// The usual page of anything else.
+pub const ITEMS_DEFAULT: usize = 50;
+
+/// Payment intents in a page at most.
+pub const INTENTS_MAX: usize = 100;
+
+/// Rows that one page of a filtered list looks at, whether they match or not. A filter that matches rarely is paid for in
+/// pages.
+pub const VISITED: usize = 10_000;
+
+/// Rows that a filtered list fetches at a time.
+pub const VISITED_STEP: usize = 512;
+
+/// Single rows whose tags a change names; one that touches more names them all at once.
+pub const TAGS: usize = 48;
+
+/// Characters of a question.
+pub const QUESTION_CHARS: usize = 2_000;
+
+/// References that one call resolves.
+pub const REFERENCES: usize = 50;
+
+/// The largest movements of a month, currency and direction that are kept at hand.
+pub const PEAKS: usize = 5;
+
+/// Obligations that a question adds up one by one, where the clock decides which count.
+pub const OBLIGATIONS_SUMMED: usize = 1_000;
+
+/// Rows that an answer cites.
+pub const CITATIONS: usize = 10;
+
+/// Revisions that are tried when the ledger changes while a page is rendered.
+pub const RENDERINGS: usize = 4;
+
+/// Contributions of a new agent that are stored but not believed until somebody releases it or it has made more.
+pub const HELD_CONTRIBUTIONS: i64 = 5;
+
+/// Held artifacts that one release extracts.
+pub const RELEASED: usize = 100;

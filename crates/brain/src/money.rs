@@ -1,0 +1,177 @@
+//! Amounts on the wire and in the database: decimal strings with at least two decimals there, two integers here.
+//!
+//! A field that holds a magnitude is an [`Amount`] that is never negative; the sign is carried by a direction. Balances are
+//! [`Balance`]: the same, signed. Neither knows a currency, and nothing here adds two of different ones.
+
+use quad_core::{Error, Result};
+use quad_statements::{Amount, Currency};
+use quad_store::{Row, Value as Cell};
+use serde_json::Value;
+
+use crate::noun::{Field, step};
+use crate::refusal::invalid;
+
+/// An amount as clients read it: `61404.12`, `5.00`, `0.125`.
+pub(crate) fn wire(amount: Amount) -> String {
+    let text = amount.to_string();
+    match text.split_once('.') {
+        None => format!("{text}.00"),
+        Some((_, fraction)) if fraction.len() == 1 => format!("{text}0"),
+        Some(_) => text,
+    }
+}
+
+/// An amount for people: thousands apart, with its currency.
+pub(crate) fn spoken(amount: Amount, currency: Currency) -> String {
+    let text = wire(amount);
+    let (sign, magnitude) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = magnitude.split_once('.').unwrap_or((magnitude, "00"));
+    let mut grouped = String::with_capacity(whole.len() + whole.len() / 3);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{sign}{grouped}.{fraction} {currency}")
+}
+
+/// An amount from its two columns; sums of columns may have carried over.
+pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
+    Amount::from_nanos(i128::from(units) * 1_000_000_000 + i128::from(nanos))
+        .ok_or_else(|| Error::internal("a sum of money has left the range"))
+}
+
+/// The sum, or the refusal of what cannot be stored.
+pub(crate) fn add(one: Amount, other: Amount) -> Result<Amount> {
+    one.checked_add(other).ok_or_else(|| {
+        crate::refusal::limit("amount_out_of_range", "The sum is larger than can be stored")
+            .hint("Amounts reach up to nine quintillion units")
+    })
+}
+
+/// The difference, or the refusal of what cannot be stored.
+pub(crate) fn subtract(one: Amount, other: Amount) -> Result<Amount> {
+    let negated = other.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
+    add(one, negated)
+}
+
+/// Reads a magnitude: digits and at most one decimal point.
+pub(crate) fn magnitude(field: &str, text: &str) -> Result<Amount> {
+    if text.starts_with('-') {
+        return Err(invalid(field, "must not be negative; the direction carries the sign"));
+    }
+    Amount::parse(text).map_err(|error| invalid(field, error))
+}
+
+impl Field for Amount {
+    const COLUMNS: usize = 2;
+
+    fn columns(name: &str, columns: &mut Vec<String>) {
+        columns.push(format!("{name}_units"));
+        columns.push(format!("{name}_nanos"));
+    }
+
+    fn cells(&self, cells: &mut Vec<Cell>) {
+        cells.push(self.units().into());
+        cells.push(i64::from(self.nanos()).into());
+    }
+
+    fn take(row: &Row, at: &mut usize) -> Result<Amount> {
+        let (units, nanos) = (row.int(step(at))?, row.int(step(at))?);
+        from_columns(units, nanos)
+    }
+
+    fn show(&self) -> Value {
+        wire(*self).into()
+    }
+
+    fn read(field: &str, value: &Value) -> Result<Amount> {
+        let text = value
+            .as_str()
+            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
+        magnitude(field, text)
+    }
+}
+
+/// A signed amount: what an account holds or lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Balance(pub Amount);
+
+impl Field for Balance {
+    const COLUMNS: usize = 2;
+
+    fn columns(name: &str, columns: &mut Vec<String>) {
+        Amount::columns(name, columns);
+    }
+
+    fn cells(&self, cells: &mut Vec<Cell>) {
+        self.0.cells(cells);
+    }
+
+    fn take(row: &Row, at: &mut usize) -> Result<Balance> {
+        Amount::take(row, at).map(Balance)
+    }
+
+    fn show(&self) -> Value {
+        self.0.show()
+    }
+
+    fn read(field: &str, value: &Value) -> Result<Balance> {
+        let text = value
+            .as_str()
+            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
+        Amount::parse(text).map(Balance).map_err(|error| invalid(field, error))
+    }
+}
+
+impl Field for Currency {
+    fn cells(&self, cells: &mut Vec<Cell>) {
+        cells.push(self.as_str().into());
+    }
+
+    fn take(row: &Row, at: &mut usize) -> Result<Currency> {
+        stored(row.text(step(at))?)
+    }
+
+    fn show(&self) -> Value {
+        self.as_str().into()
+    }
+
+    fn read(field: &str, value: &Value) -> Result<Currency> {
+        let text = value.as_str().ok_or_else(|| invalid(field, "must be text"))?;
+        Currency::parse(text).map_err(|error| invalid(field, error))
+    }
+}
+
+/// A currency as the database has it.
+pub(crate) fn stored(text: &str) -> Result<Currency> {
+    Currency::parse(text).map_err(|error| Error::internal(format!("the stored currency {text}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_has_at_least_two_decimals() {
+        let check = |text: &str, expect: &str, spoken_as: &str| {
+            let amount = Amount::parse(text).unwrap();
+            assert_eq!(wire(amount), expect);
+            assert_eq!(spoken(amount, Currency::USD), spoken_as);
+        };
+        check("61404.12", "61404.12", "61,404.12 USD");
+        check("5", "5.00", "5.00 USD");
+        check("0.5", "0.50", "0.50 USD");
+        check("-1234567.125", "-1234567.125", "-1,234,567.125 USD");
+        check("0.00000001", "0.00000001", "0.00000001 USD");
+    }
+
+    #[test]
+    fn a_magnitude_has_no_sign_and_no_exponent() {
+        for bad in ["-5", "1e3", "", ".5", "5.", "0x1", "1,5", "12345678901234567890"] {
+            assert_eq!(magnitude("amount", bad).unwrap_err().code(), crate::refusal::PARAMS_INVALID, "{bad}");
+        }
+        assert_eq!(wire(magnitude("amount", "0.00").unwrap()), "0.00");
+    }
+}

@@ -1,0 +1,201 @@
+//! Obligations: what is owed, to us or by us.
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx};
+use serde_json::{Map, Value};
+
+use crate::counterparty::Counterparty;
+use crate::ids::CounterpartyId;
+use crate::keyset::{Key, Range, Sort};
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::total::{self, Deltas, Subject};
+use crate::words::words;
+use crate::{civil, refusal};
+
+words!(
+    /// What sort of obligation.
+    ObligationType, "obligation type" {
+        Bill = "bill", Invoice = "invoice", Subscription = "subscription", Loan = "loan", Rent = "rent",
+        Payroll = "payroll", Tax = "tax", CardStatement = "card_statement", Dispute = "dispute", Other = "other",
+    }
+);
+words!(
+    /// How it stands.
+    ObligationStatus, "obligation status" {
+        Upcoming = "upcoming", Due = "due", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
+        Disputed = "disputed",
+    }
+);
+words!(
+    /// Who owes.
+    ObligationDirection, "obligation direction" { Payable = "payable", Receivable = "receivable" }
+);
+
+impl ObligationStatus {
+    /// Whether it is still to be settled.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, ObligationStatus::Upcoming | ObligationStatus::Due | ObligationStatus::Overdue)
+    }
+}
+
+/// The words of what is still to be settled.
+pub(crate) const OPEN: [ObligationStatus; 3] =
+    [ObligationStatus::Upcoming, ObligationStatus::Due, ObligationStatus::Overdue];
+
+noun!(
+    /// An obligation as stored.
+    Obligation, "obligation" in "brain_obligation" as ObligationId {
+        kind ["type"]: ObligationType,
+        counterparty_id: CounterpartyId,
+        amount_due: Amount,
+        minimum_due: Option<Amount>,
+        currency: Currency,
+        due_date: Timestamp,
+        recurrence: Option<String>,
+        status: ObligationStatus,
+        linked_transaction_ids: Vec<String>,
+        direction: Option<ObligationDirection>,
+        metadata: Map<String, Value>,
+    }
+);
+
+impl Obligation {
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/obligations/{id}")
+    }
+
+    /// Its place in lists by due date.
+    pub(crate) fn key(&self) -> Key {
+        Key { sort: Sort::Time(self.due_date.0), id: self.id.as_str().to_owned() }
+    }
+
+    /// Whether it is open and its day has passed.
+    pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.status == ObligationStatus::Overdue
+            || (self.status.is_open() && self.due_date < civil::day_start(now))
+    }
+
+    /// Who owes, as far as it was said: what nobody has said is ours to pay.
+    pub(crate) fn owed(&self) -> ObligationDirection {
+        self.direction.unwrap_or(ObligationDirection::Payable)
+    }
+
+    /// Reads one from a line of a file.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Obligation> {
+        let mut line = line.clone();
+        line.entry("type").or_insert_with(|| ObligationType::Bill.show());
+        line.entry("status").or_insert_with(|| ObligationStatus::Upcoming.show());
+        Obligation::from_line(&line, standing)
+    }
+
+    fn count(&self, sign: i64, deltas: &mut Deltas) {
+        if !self.status.is_open() {
+            return;
+        }
+        let change = (sign, self.amount_due.total_nanos() * i128::from(sign));
+        let direction = self.owed().as_str();
+        deltas.add((Subject::Everything, ""), total::OPEN, self.currency, direction, change);
+        let counterparty = (Subject::Counterparty, self.counterparty_id.as_str());
+        deltas.add(counterparty, total::OPEN, self.currency, direction, change);
+    }
+}
+
+/// Adds an obligation; false if its id is there.
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut Touched) -> Result<bool> {
+    if noun::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
+        return Err(refusal::no_row(Counterparty::KIND, new.counterparty_id.as_str()));
+    }
+    if !noun::insert(tx, new)? {
+        return Ok(false);
+    }
+    let mut deltas = Deltas::default();
+    new.count(1, &mut deltas);
+    deltas.write(tx)?;
+    crate::raw::cite(tx, &new.standing)?;
+    touch(new, touched);
+    touched.listing();
+    Ok(true)
+}
+
+/// Puts another version of an obligation in its place.
+pub(crate) fn amend(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut Touched) -> Result<()> {
+    let old: Obligation = noun::expect(tx, changed.id.as_str())?;
+    let mut deltas = Deltas::default();
+    old.count(-1, &mut deltas);
+    changed.count(1, &mut deltas);
+    deltas.write(tx)?;
+    noun::update(tx, changed)?;
+    crate::raw::cite(tx, &changed.standing)?;
+    touch(&old, touched);
+    touch(changed, touched);
+    Ok(())
+}
+
+fn touch(row: &Obligation, touched: &mut Touched) {
+    touched.row(Obligation::KIND, row.id.as_str());
+    touched.row(Counterparty::KIND, row.counterparty_id.as_str());
+}
+
+/// Which obligations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub status: Option<ObligationStatus>,
+    pub kind: Option<ObligationType>,
+    pub counterparty_id: Option<String>,
+    pub due_after: Option<Timestamp>,
+    pub due_before: Option<Timestamp>,
+}
+
+impl Filter {
+    /// A page of them, by due date.
+    pub(crate) fn page(
+        &self,
+        sql: &mut dyn Sql,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<(Vec<Obligation>, Option<Key>)> {
+        let mut range = Range::by("due_date", false).least(self.due_after).most(self.due_before);
+        if let Some(counterparty) = &self.counterparty_id {
+            range = range.equal("counterparty_id", counterparty.as_str());
+        } else if let Some(status) = self.status {
+            range = range.equal("status", status.as_str());
+        } else if let Some(kind) = self.kind {
+            range = range.equal("kind", kind.as_str());
+        }
+        range.page(sql, after, limit, Obligation::key, |row: &Obligation| {
+            self.status.is_none_or(|status| row.status == status)
+                && self.kind.is_none_or(|kind| row.kind == kind)
+        })
+    }
+}
+
+/// Open obligations by due date: of everybody or of one counterparty, due within bounds.
+pub(crate) fn open(
+    sql: &mut dyn Sql,
+    counterparty: Option<&str>,
+    due_after: Option<Timestamp>,
+    due_before: Option<Timestamp>,
+    limit: usize,
+) -> Result<Vec<Obligation>> {
+    let mut found: Vec<Obligation> = Vec::new();
+    if let Some(counterparty) = counterparty {
+        let range = Range::by("due_date", false)
+            .equal("counterparty_id", counterparty)
+            .least(due_after)
+            .most(due_before);
+        let open = |row: &Obligation| row.status.is_open();
+        return Ok(range.page(sql, None, limit, Obligation::key, open)?.0);
+    }
+    for status in OPEN {
+        let range =
+            Range::by("due_date", false).equal("status", status.as_str()).least(due_after).most(due_before);
+        found.extend(range.rows::<Obligation>(sql, None, limit)?);
+    }
+    found.sort_by(|one, other| (one.due_date, &one.id).cmp(&(other.due_date, &other.id)));
+    found.truncate(limit);
+    Ok(found)
+}

@@ -1,0 +1,138 @@
+//! Payment intents: payments that somebody proposed. Here they are stored and read; nothing here decides about them.
+
+use quad_core::Result;
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx};
+use serde_json::{Map, Value};
+
+use crate::account::Account;
+use crate::counterparty::Counterparty;
+use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
+use crate::keyset::{Key, Range, Sort};
+use crate::noun::{self, Field as _, Noun, Share, noun};
+use crate::obligation::Obligation;
+use crate::refusal::invalid;
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::words::words;
+
+words!(
+    /// How a payment is to be made.
+    ActionType, "action type" {
+        AchOutbound = "ach_outbound", AchInbound = "ach_inbound", Wire = "wire", OnchainTransfer = "onchain_transfer",
+        ErpWriteback = "erp_writeback", CardPayment = "card_payment", X402Settle = "x402_settle",
+        EscrowRelease = "escrow_release", Other = "other",
+    }
+);
+words!(
+    /// How far it has come.
+    IntentStatus, "payment intent status" {
+        Proposed = "proposed", PendingApproval = "pending_approval", AwaitingSecondApproval = "awaiting_second_approval",
+        Approved = "approved", Dispatching = "dispatching", Executed = "executed", Rejected = "rejected",
+        Failed = "failed", Cancelled = "cancelled", Paused = "paused",
+    }
+);
+words!(
+    /// How dangerous it is.
+    IntentRisk, "risk level" { Low = "low", Medium = "medium", High = "high", Critical = "critical" }
+);
+
+impl IntentStatus {
+    /// Whether it may still lead to a payment.
+    pub(crate) fn is_open(self) -> bool {
+        !matches!(
+            self,
+            IntentStatus::Executed | IntentStatus::Rejected | IntentStatus::Failed | IntentStatus::Cancelled
+        )
+    }
+}
+
+noun!(
+    /// A payment intent as stored.
+    PaymentIntent, "payment_intent" in "brain_payment_intent" as PaymentIntentId {
+        created_by_agent_id: Option<String>,
+        action_type: ActionType,
+        source_account_id: AccountId,
+        destination_counterparty_id: CounterpartyId,
+        amount: Amount,
+        currency: Currency,
+        obligation_id: Option<ObligationId>,
+        invoice_id: Option<InvoiceId>,
+        status: IntentStatus,
+        policy_decision_id: Option<String>,
+        approval_ids: Vec<String>,
+        execution_receipt_ids: Vec<String>,
+        evidence_score: Option<Share>,
+        risk_level: Option<IntentRisk>,
+    }
+);
+
+impl PaymentIntent {
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/payment-intents/{id}")
+    }
+
+    /// Its place in lists by age.
+    pub(crate) fn key(&self) -> Key {
+        Key { sort: Sort::Time(self.standing.created_at.0), id: self.id.as_str().to_owned() }
+    }
+
+    /// Reads one from a line of a file.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<PaymentIntent> {
+        let mut line = line.clone();
+        line.entry("status").or_insert_with(|| IntentStatus::Proposed.show());
+        let intent = PaymentIntent::from_line(&line, standing)?;
+        if intent.amount.is_zero() {
+            return Err(invalid("amount", "must be more than nothing"));
+        }
+        Ok(intent)
+    }
+}
+
+/// Adds an intent; false if its id is there. What it names must exist.
+pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut Touched) -> Result<bool> {
+    noun::expect::<Account>(tx, new.source_account_id.as_str())?;
+    noun::expect::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
+    if let Some(obligation) = &new.obligation_id {
+        noun::expect::<Obligation>(tx, obligation.as_str())?;
+        touched.row(Obligation::KIND, obligation.as_str());
+    }
+    if !noun::insert(tx, new)? {
+        return Ok(false);
+    }
+    crate::raw::cite(tx, &new.standing)?;
+    touched.row(PaymentIntent::KIND, new.id.as_str());
+    if let Some(agent) = &new.created_by_agent_id {
+        touched.row("agent", agent);
+    }
+    touched.listing();
+    Ok(true)
+}
+
+/// Intents of one agent, the newest first.
+pub(crate) fn of_agent(
+    sql: &mut dyn Sql,
+    agent: &str,
+    status: Option<IntentStatus>,
+    after: Option<Key>,
+    limit: usize,
+) -> Result<(Vec<PaymentIntent>, Option<Key>)> {
+    Range::by("created_at", true).equal("created_by_agent_id", agent).page(
+        sql,
+        after,
+        limit,
+        PaymentIntent::key,
+        |row: &PaymentIntent| status.is_none_or(|status| row.status == status),
+    )
+}
+
+/// Intents of one status, the newest first.
+pub(crate) fn of_status(sql: &mut dyn Sql, status: IntentStatus, limit: usize) -> Result<Vec<PaymentIntent>> {
+    Range::by("created_at", true).equal("status", status.as_str()).rows(sql, None, limit)
+}
+
+/// Intents that would settle an obligation, the newest first.
+pub(crate) fn of_obligation(sql: &mut dyn Sql, obligation: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
+    Range::by("created_at", true).equal("obligation_id", obligation).rows(sql, None, limit)
+}

@@ -1,0 +1,104 @@
+//! The largest movements of each month, currency and direction, kept at hand: a page that shows them looks at five rows.
+
+use std::collections::BTreeMap;
+
+use quad_core::Result;
+use quad_statements::{Amount, Currency};
+use quad_store::{Sql, Tx, Value as Cell, params};
+
+use crate::transaction::Transaction;
+use crate::{limits, money};
+
+/// A month, a currency and a direction.
+type Place = (String, Currency, &'static str);
+
+/// Movements that may be among the largest of their month.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates(BTreeMap<Place, Vec<(Amount, String)>>);
+
+impl Candidates {
+    pub(crate) fn add(&mut self, period: &str, row: &Transaction) {
+        let place = (period.to_owned(), row.currency, row.direction.as_str());
+        let peaks = self.0.entry(place).or_default();
+        peaks.push((row.amount, row.id.as_str().to_owned()));
+        if peaks.len() >= 4 * limits::PEAKS {
+            keep_largest(peaks);
+        }
+    }
+
+    /// Writes those that are among the largest.
+    pub(crate) fn write(self, tx: &mut Tx<'_>) -> Result<()> {
+        let tenant = tx.tenant().as_str().to_owned();
+        for ((period, currency, direction), mut candidates) in self.0 {
+            keep_largest(&mut candidates);
+            let known = of(tx, &period, currency, direction)?;
+            let mut all = known.clone();
+            all.extend(candidates);
+            keep_largest(&mut all);
+            for (_, id) in known.iter().filter(|peak| !all.contains(peak)) {
+                forget(tx, &period, currency, direction, id)?;
+            }
+            for (amount, id) in all.iter().filter(|peak| !known.contains(peak)) {
+                let cells: [Cell; 7] = [
+                    tenant.as_str().into(),
+                    period.as_str().into(),
+                    currency.as_str().into(),
+                    direction.into(),
+                    id.as_str().into(),
+                    amount.units().into(),
+                    i64::from(amount.nanos()).into(),
+                ];
+                tx.execute(
+                    "INSERT INTO brain_peak (tenant_id, period, currency, direction, transaction_id, units, nanos) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+                    &cells,
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn keep_largest(peaks: &mut Vec<(Amount, String)>) {
+    peaks.sort_unstable_by(|one, other| other.cmp(one));
+    peaks.dedup();
+    peaks.truncate(limits::PEAKS);
+}
+
+/// The largest movements that are kept, the largest first.
+pub(crate) fn of(
+    sql: &mut dyn Sql,
+    period: &str,
+    currency: Currency,
+    direction: &str,
+) -> Result<Vec<(Amount, String)>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let rows = sql.query(
+        "SELECT units, nanos, transaction_id FROM brain_peak \
+         WHERE tenant_id = $1 AND period = $2 AND currency = $3 AND direction = $4",
+        params![tenant, period, currency.as_str(), direction],
+    )?;
+    let mut peaks = Vec::with_capacity(rows.len());
+    for row in &rows {
+        peaks.push((money::from_columns(row.int(0)?, row.int(1)?)?, row.text(2)?.to_owned()));
+    }
+    keep_largest(&mut peaks);
+    Ok(peaks)
+}
+
+/// A movement that no longer counts is none of the largest. What was sixth stays unknown until something larger comes.
+pub(crate) fn forget(
+    tx: &mut Tx<'_>,
+    period: &str,
+    currency: Currency,
+    direction: &str,
+    id: &str,
+) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute(
+        "DELETE FROM brain_peak WHERE tenant_id = $1 AND period = $2 AND currency = $3 AND direction = $4 \
+         AND transaction_id = $5",
+        params![tenant, period, currency.as_str(), direction, id],
+    )?;
+    Ok(())
+}

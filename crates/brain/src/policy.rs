@@ -1,0 +1,67 @@
+//! Policies as stored: what was loaded can be read. Nothing here evaluates one.
+
+use quad_core::{Result, Timestamp, canonical};
+use quad_store::{Sql, Tx, params};
+use serde_json::{Map, Value};
+
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::raw;
+use crate::standing::Standing;
+use crate::tags::Touched;
+use crate::words::words;
+
+words!(
+    /// Whether it holds.
+    PolicyState, "policy state" {
+        Draft = "draft", PendingSignatures = "pending_signatures", Active = "active", Deactivated = "deactivated",
+        Cancelled = "cancelled", Expired = "expired",
+    }
+);
+
+noun!(
+    /// A policy as stored.
+    Policy, "policy" in "brain_policy" as PolicyId {
+        version: i64,
+        state: PolicyState,
+        content: Map<String, Value>,
+        /// SHA-256 of the content, compact and with sorted keys.
+        content_hash: String,
+        signers: Vec<String>,
+        quorum_required: i64,
+        activated_at: Option<Timestamp>,
+    }
+);
+
+impl Policy {
+    /// Reads one from a line of a file. The hash is ours to compute.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Policy> {
+        let mut line = line.clone();
+        let content: Map<String, Value> = noun::field(&line, "content")?;
+        let hash = canonical::sha256_hex_of(&Value::Object(content));
+        line.insert("content_hash".into(), hash.into());
+        line.entry("state").or_insert_with(|| PolicyState::Draft.show());
+        line.entry("quorum_required").or_insert_with(|| 1.into());
+        Policy::from_line(&line, standing)
+    }
+}
+
+/// Adds a policy; false if its id is there, or if it claims to be active beside another.
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut Touched) -> Result<bool> {
+    if !noun::insert(tx, new)? {
+        return Ok(false);
+    }
+    raw::cite(tx, &new.standing)?;
+    touched.row(Policy::KIND, new.id.as_str());
+    touched.listing();
+    Ok(true)
+}
+
+/// The policy that holds.
+pub(crate) fn active(sql: &mut dyn Sql) -> Result<Option<Policy>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let query = format!(
+        "SELECT {} FROM brain_policy WHERE tenant_id = $1 AND state = 'active' LIMIT 1",
+        Policy::columns()
+    );
+    sql.query_opt(&query, params![tenant])?.as_ref().map(Policy::from_row).transpose()
+}

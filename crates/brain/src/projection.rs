@@ -1,0 +1,120 @@
+//! Projections: what a parser made of an artifact. Never changed; another version of a parser makes another one.
+
+use quad_core::{Error, Result, Timestamp};
+use quad_store::{Row, Sql, Tx, params};
+use serde_json::{Value, json};
+
+use crate::ids::ParsedId;
+use crate::{limits, raw, tags};
+
+/// A projection as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Projection {
+    pub id: ParsedId,
+    pub raw_id: String,
+    pub parser: String,
+    pub parser_version: String,
+    pub extracted: Value,
+    pub confidence: Option<f64>,
+    pub extracted_at: Timestamp,
+}
+
+const COLUMNS: &str = "id, raw_id, parser, parser_version, extracted, confidence, extracted_at";
+
+impl Projection {
+    fn from_row(row: &Row) -> Result<Projection> {
+        Ok(Projection {
+            id: ParsedId::stored(row.text(0)?),
+            raw_id: row.text(1)?.to_owned(),
+            parser: row.text(2)?.to_owned(),
+            parser_version: row.text(3)?.to_owned(),
+            extracted: serde_json::from_str(row.text(4)?).map_err(Error::internal)?,
+            confidence: if *row.value(5) == quad_store::Value::Null { None } else { Some(row.real(5)?) },
+            extracted_at: Timestamp(row.int(6)?),
+        })
+    }
+
+    /// As a read of its artifact shows it.
+    pub(crate) fn show(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "raw_artifact_id": self.raw_id,
+            "parser": self.parser,
+            "parser_version": self.parser_version,
+            "extracted": self.extracted,
+            "confidence": self.confidence,
+            "extracted_at": self.extracted_at,
+        })
+    }
+}
+
+/// The projections of an artifact, the newest first.
+pub(crate) fn of_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection>> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 \
+         ORDER BY parser DESC, parser_version DESC LIMIT {}",
+        limits::PROJECTIONS_SHOWN
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query(&query, params![tenant, raw])?.iter().map(Projection::from_row).collect()
+}
+
+/// The projection that this parser made, if it has.
+pub(crate) fn by_parser(
+    sql: &mut dyn Sql,
+    raw: &str,
+    parser: &str,
+    version: &str,
+) -> Result<Option<Projection>> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 AND parser = $3 AND parser_version = $4"
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, raw, parser, version])?
+        .as_ref()
+        .map(Projection::from_row)
+        .transpose()
+}
+
+/// Writes a projection, unless this parser has made one already; says which it is, and whether it is new.
+pub(crate) fn write(
+    tx: &mut Tx<'_>,
+    raw_id: &str,
+    parser: &str,
+    version: &str,
+    extracted: &Value,
+    confidence: Option<f64>,
+) -> Result<(Projection, bool)> {
+    let artifact = raw::find(tx, raw_id)?.ok_or_else(|| raw::no_artifact(raw_id))?;
+    if artifact.tombstoned_at.is_some() {
+        return Err(raw::withdrawn(raw_id));
+    }
+    if let Some(known) = by_parser(tx, raw_id, parser, version)? {
+        return Ok((known, false));
+    }
+    let made = Projection {
+        id: ParsedId::generate()?,
+        raw_id: raw_id.to_owned(),
+        parser: parser.to_owned(),
+        parser_version: version.to_owned(),
+        extracted: extracted.clone(),
+        confidence,
+        extracted_at: tx.now(),
+    };
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute(
+        &format!("INSERT INTO brain_parsed (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"),
+        params![
+            tenant,
+            made.id.as_str(),
+            raw_id,
+            parser,
+            version,
+            extracted.to_string(),
+            confidence,
+            made.extracted_at
+        ],
+    )?;
+    tx.touch(tags::row(raw::KIND, raw_id));
+    Ok((made, true))
+}

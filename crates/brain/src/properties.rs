@@ -1,0 +1,214 @@
+//! What must hold after any sequence of operations: balances are the sum of postings, totals are a recount, and an
+//! operation that failed has left no trace. The model that checks adds the rows up; the code that runs never does.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use quad_core::Result;
+use quad_store::Sql;
+use serde_json::{Value, json};
+
+use crate::account::Account;
+use crate::listing::by_id;
+use crate::obligation::Obligation;
+use crate::testing::{World, worlds};
+use crate::transaction::{Effect, Transaction};
+
+/// One step: a line to load.
+#[derive(Clone, Debug)]
+struct Step(Value);
+
+const STATUSES: [&str; 6] = ["pending", "posted", "cleared", "failed", "reversed", "disputed"];
+const DIRECTIONS: [&str; 4] = ["inflow", "outflow", "transfer", "adjustment"];
+const OBLIGATIONS: [&str; 6] = ["upcoming", "due", "paid", "overdue", "cancelled", "disputed"];
+
+fn amount() -> impl Strategy<Value = String> {
+    (0_u64..2_000_000, 0_u32..1_000_000_000, 0_usize..10).prop_map(|(units, nanos, decimals)| {
+        let fraction = format!("{nanos:09}");
+        if decimals == 0 { units.to_string() } else { format!("{units}.{}", &fraction[..decimals.min(9)]) }
+    })
+}
+
+fn day() -> impl Strategy<Value = String> {
+    (1_u32..=4, 1_u32..=28).prop_map(|(month, day)| format!("2025-{month:02}-{day:02}"))
+}
+
+fn transaction() -> impl Strategy<Value = Step> {
+    let parts = (
+        0_u8..12,
+        0_u8..3,
+        amount(),
+        0_usize..4,
+        0_usize..6,
+        day(),
+        prop::option::of(0_u8..3),
+        any::<bool>(),
+    );
+    parts.prop_map(|(id, account, amount, direction, status, day, counterparty, upsert)| {
+        let mut line = json!({
+            "kind": "transaction", "id": format!("tx_{id}"), "account_id": format!("acct_{account}"),
+            "amount": amount, "currency": "USD", "direction": DIRECTIONS[direction], "status": STATUSES[status],
+            "transaction_date": day, "counterparty_id": counterparty.map(|id| format!("cp_{id}")),
+        });
+        if upsert {
+            line["operation"] = "upsert".into();
+        }
+        Step(line)
+    })
+}
+
+fn obligation() -> impl Strategy<Value = Step> {
+    (0_u8..4, amount(), 0_usize..6, day(), any::<bool>(), any::<bool>()).prop_map(
+        |(id, amount, status, day, payable, upsert)| {
+            let mut line = json!({
+                "kind": "obligation", "id": format!("obl_{id}"), "counterparty_id": "cp_0", "amount_due": amount,
+                "currency": "USD", "due_date": day, "status": OBLIGATIONS[status],
+                "direction": if payable { "payable" } else { "receivable" },
+            });
+            if upsert {
+                line["operation"] = "upsert".into();
+            }
+            Step(line)
+        },
+    )
+}
+
+fn balance() -> impl Strategy<Value = Step> {
+    (0_u8..3, amount(), day()).prop_map(|(account, amount, day)| {
+        Step(json!({"kind": "balance", "account_id": format!("acct_{account}"), "as_of": day,
+            "current_balance": amount, "currency": "USD"}))
+    })
+}
+
+/// Lines that must be refused, after others in the same commit that would have been good.
+fn broken() -> impl Strategy<Value = Step> {
+    (0_u8..3).prop_map(|which| {
+        Step(match which {
+            0 => json!({"kind": "transaction", "id": "tx_b", "account_id": "acct_0", "amount": "-1", "currency": "USD",
+                "direction": "inflow", "transaction_date": "2025-01-01"}),
+            1 => json!({"kind": "transaction", "id": "tx_b", "account_id": "acct_0", "amount": "1", "currency": "EUR",
+                "direction": "inflow", "transaction_date": "2025-01-01"}),
+            _ => json!({"kind": "obligation", "id": "obl_b", "counterparty_id": "cp_none", "amount_due": "1",
+                "currency": "USD", "due_date": "2025-01-01"}),
+        })
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    let step = prop_oneof![6 => transaction(), 2 => obligation(), 1 => balance(), 1 => broken()];
+    prop::collection::vec(prop::collection::vec(step, 1..5), 1..12)
+}
+
+/// Everything that is kept as a sum.
+type Kept = (Vec<(String, i128, i128, i64)>, BTreeMap<String, (i64, i128)>);
+
+fn kept(sql: &mut dyn Sql) -> Result<Kept> {
+    let accounts = by_id::<Account>(sql, "", 100)?
+        .into_iter()
+        .map(|account| {
+            let id = account.id.as_str().to_owned();
+            (
+                id,
+                account.current_balance.0.total_nanos(),
+                account.posted.0.total_nanos(),
+                account.transaction_count,
+            )
+        })
+        .collect();
+    let mut totals = BTreeMap::new();
+    let rows = sql.query(
+        "SELECT kind, subject_id, period, currency, direction, count, units, nanos FROM brain_total WHERE tenant_id = $1",
+        &[sql.tenant().as_str().into()],
+    )?;
+    for row in &rows {
+        let name: Vec<&str> = (0..5).map(|column| row.text(column)).collect::<std::result::Result<_, _>>()?;
+        let (count, units, nanos) = (row.int(5)?, row.int(6)?, row.int(7)?);
+        assert!((0..1_000_000_000).contains(&nanos) && units >= 0, "{name:?} {units} {nanos}");
+        if count != 0 {
+            totals.insert(name.join(" "), (count, i128::from(units) * 1_000_000_000 + i128::from(nanos)));
+        } else {
+            assert_eq!((units, nanos), (0, 0), "{name:?}");
+        }
+    }
+    Ok((accounts, totals))
+}
+
+/// The same, by adding all rows up.
+fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
+    let rows = by_id::<Transaction>(sql, "", 10_000)?;
+    let mut totals: BTreeMap<String, (i64, i128)> = BTreeMap::new();
+    let mut add = |name: String, nanos: i128| {
+        let total = totals.entry(name).or_default();
+        *total = (total.0 + 1, total.1 + nanos);
+    };
+    for row in rows.iter().filter(|row| row.status.counts()) {
+        let month = &row.transaction_date.to_string()[..7];
+        for period in [month, "ever"] {
+            let nanos = row.amount.total_nanos();
+            add(format!("all  {period} USD {}", row.direction), nanos);
+            add(format!("account {} {period} USD {}", row.account_id, row.direction), nanos);
+            if let Some(counterparty) = &row.counterparty_id {
+                add(format!("counterparty {counterparty} {period} USD {}", row.direction), nanos);
+            }
+        }
+    }
+    for row in by_id::<Obligation>(sql, "", 10_000)?.iter().filter(|row| row.status.is_open()) {
+        let nanos = row.amount_due.total_nanos();
+        add(format!("all  open USD {}", row.owed()), nanos);
+        add(format!("counterparty {} open USD {}", row.counterparty_id, row.owed()), nanos);
+    }
+    let mut accounts = Vec::new();
+    for account in by_id::<Account>(sql, "", 100)? {
+        let own: Vec<&Transaction> = rows.iter().filter(|row| row.account_id == account.id).collect();
+        let sum = |after: Option<i64>| -> i128 {
+            own.iter()
+                .filter(|row| row.status.counts() && after.is_none_or(|after| row.transaction_date.0 > after))
+                .map(|row| row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 })
+                .sum()
+        };
+        let newest = crate::balance::latest(sql, account.id.as_str())?;
+        let current = match &newest {
+            Some(balance) => balance.current_balance.0.total_nanos() + sum(Some(balance.as_of.0)),
+            None => sum(None),
+        };
+        accounts.push((account.id.as_str().to_owned(), current, sum(None), own.len() as i64));
+    }
+    Ok((accounts, totals))
+}
+
+async fn state(world: &World) -> (Kept, Kept) {
+    world.test.store.read(&world.test.tenant, |sql| Ok((kept(sql)?, recounted(sql)?))).await.unwrap()
+}
+
+#[test]
+fn sums_are_a_recount_after_any_sequence() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    // Each case is a database of its own.
+    let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 200, ..Config::default() });
+    let outcome = runner.run(&steps(), |commits| {
+        runtime.block_on(async {
+            for world in worlds().await {
+                let mut lines = String::new();
+                for number in 0..3 {
+                    lines.push_str(&format!("{}\n", json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"})));
+                    lines.push_str(&format!("{}\n", json!({"kind": "counterparty", "id": format!("cp_{number}"), "name": format!("C{number}")})));
+                }
+                world.load(&lines).await.unwrap();
+                for commit in &commits {
+                    let lines: Vec<String> = commit.iter().map(|step| step.0.to_string()).collect();
+                    let before = state(&world).await;
+                    let loaded = world.load(&lines.join("\n")).await;
+                    let (kept, recounted) = state(&world).await;
+                    if let Err(error) = &loaded {
+                        assert_ne!(error.kind(), quad_core::Kind::Internal, "{}", error.causes());
+                        assert_eq!(before.0, kept, "a failed load has left a trace");
+                    }
+                    assert_eq!(kept, recounted);
+                }
+            }
+        });
+        Ok(())
+    });
+    outcome.unwrap();
+}

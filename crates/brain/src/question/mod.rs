@@ -1,0 +1,436 @@
+//! Questions about money, answered from the ledger. No model: a question is recognised by its words or it is not answered.
+//!
+//! [`INTENTS`] is the whole of what can be answered, in the order in which a question is held against it; the first that
+//! recognises it answers. An answer cites the rows that it rests on. Sums of several currencies are refused, and so is
+//! everything that asks for something to be done.
+
+mod flow;
+mod holdings;
+mod owed;
+mod parties;
+mod period;
+mod plans;
+
+use quad_core::{Result, Timestamp};
+use quad_store::Sql;
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::noun::Noun;
+use period::Period;
+
+/// The kinds of rows that an answer may rest on.
+pub(crate) const KINDS: &[&str] = &[
+    "account",
+    "transaction",
+    "counterparty",
+    "obligation",
+    "invoice",
+    "payment_intent",
+    "policy",
+    "category",
+];
+
+/// A question as the intents see it.
+pub(crate) struct Question {
+    /// Lower-case words, single spaces, a space at either end.
+    words: String,
+    /// As it was asked.
+    original: String,
+    /// What counts as today.
+    now: Timestamp,
+}
+
+impl Question {
+    fn new(text: &str, now: Timestamp) -> Question {
+        let lower = text.to_lowercase();
+        let kept: String =
+            lower
+                .chars()
+                .map(|c| {
+                    if c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '&' | '.' | '#') {
+                        c
+                    } else {
+                        ' '
+                    }
+                })
+                .collect();
+        let words: Vec<&str> =
+            kept.split(' ').map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
+        Question { words: format!(" {} ", words.join(" ")), original: text.trim().to_owned(), now }
+    }
+
+    /// Whether one of these words or phrases stands in it.
+    fn has(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.words.contains(&format!(" {phrase} ")))
+    }
+
+    /// The period that it names.
+    fn period(&self) -> Option<Period> {
+        period::find(&self.words, self.now)
+    }
+
+    /// The currency that it names, by code.
+    fn currency(&self) -> Option<quad_statements::Currency> {
+        // As it was asked: `try` is a word, `TRY` is a currency.
+        let codes = self.original.split(|c: char| !c.is_ascii_alphabetic());
+        codes
+            .filter(|code| {
+                (3..=5).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_uppercase())
+            })
+            .filter(|code| !matches!(*code, "AWS" | "IBM" | "ACH" | "API" | "VAT" | "IRS" | "LLC" | "INV"))
+            .find_map(|code| quad_statements::Currency::parse(code).ok())
+    }
+}
+
+/// An answer, with the rows that it rests on.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    text: String,
+    evidence: Vec<(&'static str, String, String)>,
+    is_refusal: bool,
+}
+
+impl Answer {
+    fn new(text: impl Into<String>) -> Answer {
+        Answer { text: text.into(), ..Answer::default() }
+    }
+
+    /// An answer that is none, and says why.
+    fn none(text: impl Into<String>) -> Answer {
+        Answer { text: text.into(), is_refusal: true, ..Answer::default() }
+    }
+
+    /// Cites a row.
+    fn cite<N: Noun>(&mut self, row: &N, excerpt: impl Into<String>) {
+        let known = self.evidence.iter().any(|(_, id, _)| id == row.id_text());
+        if !known && self.evidence.len() < limits::CITATIONS {
+            self.evidence.push((N::KIND, row.id_text().to_owned(), excerpt.into()));
+        }
+    }
+}
+
+/// One thing that can be asked.
+pub(crate) struct Intent {
+    /// Its name.
+    #[allow(dead_code)]
+    pub name: &'static str,
+    recognises: fn(&Question) -> bool,
+    answer: fn(&mut dyn Sql, &Question) -> Result<Answer>,
+}
+
+macro_rules! intent {
+    ($name:literal, $recognises:expr, $answer:expr) => {
+        Intent { name: $name, recognises: $recognises, answer: $answer }
+    };
+}
+
+/// Everything that can be answered. The narrow ones stand before the wide ones.
+pub(crate) static INTENTS: [Intent; 35] = [
+    intent!(
+        "invoice_status",
+        |q| q.has(&["invoice"]) && plans::invoice_number(q).is_some(),
+        plans::invoice_status
+    ),
+    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && late(q), plans::overdue_invoices),
+    intent!("list_invoices", |q| q.has(&["invoices"]), plans::list_invoices),
+    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), plans::subscriptions),
+    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), plans::payroll),
+    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), plans::policy),
+    intent!(
+        "pending_recommendations",
+        |q| q.has(&["pending", "waiting", "awaiting", "open"])
+            && q.has(&[
+                "recommendation",
+                "recommendations",
+                "proposal",
+                "proposals",
+                "approval",
+                "approvals",
+                "payment intents",
+                "intents"
+            ]),
+        plans::pending
+    ),
+    intent!(
+        "vendor_trust",
+        |q| q.has(&["trust", "trusted", "trustworthy", "verified", "sanctioned", "risky", "risk"]),
+        parties::trust
+    ),
+    intent!("overdue_receivables", |q| late(q) && receivable(q), owed::overdue_receivables),
+    intent!("overdue_payables", late, owed::overdue_payables),
+    intent!(
+        "owed_by_party",
+        |q| q.has(&["owe me", "owe us", "owes me", "owes us"])
+            || (q.has(&["owe", "owes"]) && q.has(&["does"])),
+        owed::owed_by_party
+    ),
+    intent!("ar_total", receivable, owed::receivables),
+    intent!("largest_payable", |q| q.has(LARGEST) && q.has(BILLS), owed::largest_payable),
+    intent!(
+        "next_payable",
+        |q| q.has(&["next bill", "next payment", "next payable", "next obligation"]),
+        owed::next_payable
+    ),
+    intent!(
+        "bills_due",
+        |q| q.has(BILLS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]),
+        owed::bills_due
+    ),
+    intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]), owed::owed_to_party),
+    intent!(
+        "ap_total",
+        |q| q.has(&["accounts payable", "payable", "payables", "ap", "outstanding bills", "unpaid bills"]),
+        owed::payables
+    ),
+    intent!(
+        "spending_change",
+        |q| q.has(&[
+            "change",
+            "changed",
+            "increase",
+            "increased",
+            "decrease",
+            "decreased",
+            "higher",
+            "lower",
+            "rise",
+            "drop"
+        ]) && q.has(SPENDING),
+        flow::spending_change
+    ),
+    intent!(
+        "spending_by_category",
+        |q| q.has(&["by category", "per category", "each category", "categories"]),
+        flow::by_category
+    ),
+    intent!(
+        "top_counterparties",
+        |q| q.has(&["top", "biggest", "largest", "most"])
+            && q.has(&[
+                "vendor",
+                "vendors",
+                "supplier",
+                "suppliers",
+                "merchant",
+                "merchants",
+                "customer",
+                "customers",
+                "counterparty",
+                "counterparties",
+                "payees"
+            ]),
+        flow::top
+    ),
+    intent!(
+        "trailing_average",
+        |q| q.has(AVERAGE) && q.has(&["month", "monthly", "months"]),
+        flow::trailing_average
+    ),
+    intent!("average_transaction", |q| q.has(AVERAGE), flow::average),
+    intent!("largest_transaction", |q| q.has(LARGEST), flow::largest),
+    intent!(
+        "cash_flow_summary",
+        |q| q.has(&["cash flow", "cashflow", "net", "profit", "burn"]),
+        flow::summary
+    ),
+    intent!(
+        "count_transactions",
+        |q| q.has(&["how many", "number of", "count"]) && q.has(&["transactions", "payments", "transfers"]),
+        flow::count
+    ),
+    intent!(
+        "count_accounts",
+        |q| q.has(&["how many", "number of", "count"]) && q.has(&["accounts"]),
+        holdings::count
+    ),
+    intent!(
+        "count_counterparties",
+        |q| q.has(&["how many", "number of", "count"])
+            && q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
+        parties::count
+    ),
+    intent!("account_balance", |q| q.has(&["balance", "balances"]), holdings::balance),
+    intent!(
+        "total_cash",
+        |q| q.has(&["cash", "money", "funds"]) && q.has(&["have", "total", "available", "left", "hold"]),
+        holdings::cash
+    ),
+    intent!("list_accounts", |q| q.has(&["accounts"]), holdings::list),
+    intent!(
+        "received_from_party",
+        |q| q.has(&[
+            "receive",
+            "received",
+            "get from",
+            "got from",
+            "earn from",
+            "income from",
+            "paid me",
+            "paid us"
+        ]),
+        flow::received
+    ),
+    intent!(
+        "income_total",
+        |q| q.has(&["income", "revenue", "inflow", "inflows", "earn", "earned", "earnings"]),
+        flow::income
+    ),
+    intent!("spend_with_party", |q| q.has(SPENDING) || q.has(&["pay", "paid"]), flow::spending),
+    intent!(
+        "list_transactions",
+        |q| q.has(&["transactions", "payments", "activity", "movements"]),
+        flow::list
+    ),
+    intent!(
+        "list_counterparties",
+        |q| q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
+        parties::list
+    ),
+];
+
+const LARGEST: &[&str] = &["largest", "biggest", "highest", "greatest"];
+const AVERAGE: &[&str] = &["average", "mean", "avg", "typical"];
+const SPENDING: &[&str] =
+    &["spend", "spent", "spending", "expense", "expenses", "outflow", "outflows", "cost", "costs"];
+const BILLS: &[&str] = &["bill", "bills", "obligation", "obligations", "payable", "payables", "dues"];
+
+fn late(question: &Question) -> bool {
+    question.has(&["overdue", "late", "past due"])
+}
+
+fn receivable(question: &Question) -> bool {
+    question.has(&["receivable", "receivables", "ar", "owed to me", "owed to us", "customers owe", "owes"])
+}
+
+/// Words at the beginning of a question that make it an order.
+const ORDERS: &[&str] = &[
+    "pay",
+    "send",
+    "transfer",
+    "wire",
+    "remit",
+    "settle",
+    "execute",
+    "approve",
+    "authorize",
+    "release",
+    "move",
+    "buy",
+    "withdraw",
+    "deposit",
+    "cancel",
+    "refund",
+];
+
+/// Words that ask for the rules to be set aside.
+const OVERRIDES: &[&str] = &[
+    "override",
+    "bypass",
+    "ignore the policy",
+    "ignore policy",
+    "ignore all",
+    "skip approval",
+    "without approval",
+    "disable policy",
+];
+
+/// Answers a question.
+pub(crate) fn ask(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
+    let question = Question::new(text, now);
+    let answer = route(sql, &question)?;
+    // How much of what an answer rests on is shown: two rows a step.
+    let shown = if answer.is_refusal { 0 } else { (2 * depth).min(limits::CITATIONS) };
+    let evidence: Vec<Value> = answer
+        .evidence
+        .iter()
+        .take(shown)
+        .map(|(kind, id, excerpt)| json!({"entityType": kind, "entityId": id, "excerpt": excerpt}))
+        .collect();
+    Ok(json!({
+        "question": text,
+        "answered": !answer.is_refusal,
+        "answer": answer.text,
+        "evidence": evidence,
+        "model": "structured-ledger-query",
+        "usage": {"inputTokens": 0, "outputTokens": 0},
+    }))
+}
+
+fn route(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    let mut words = question
+        .words
+        .split_whitespace()
+        .skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
+    if words.next().is_some_and(|first| ORDERS.contains(&first)) {
+        return Ok(Answer::none(
+            "That asks for something to be done. Questions are answered here; nothing is paid, sent or approved.",
+        ));
+    }
+    if question.has(OVERRIDES) {
+        return Ok(Answer::none("The policy is not set aside here."));
+    }
+    match INTENTS.iter().find(|intent| (intent.recognises)(question)) {
+        Some(intent) => (intent.answer)(sql, question),
+        None => Ok(Answer::none(
+            "The ledger has no ready answer to that. Ask about balances, spending, income, cash flow, bills, invoices, \
+             subscriptions, categories or counterparties.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intent(text: &str) -> Option<&'static str> {
+        let question = Question::new(text, Timestamp(1_757_800_000_000));
+        INTENTS.iter().find(|intent| (intent.recognises)(&question)).map(|intent| intent.name)
+    }
+
+    #[test]
+    fn questions_find_their_intent() {
+        for (text, expect) in [
+            ("How many transactions do I have in September 2025?", "count_transactions"),
+            ("Cash flow summary for 2025-09", "cash_flow_summary"),
+            ("Which bills are due in the next 7 days?", "bills_due"),
+            ("Why did spending change in September 2025?", "spending_change"),
+            ("What is the status of invoice INV-1001?", "invoice_status"),
+            ("What subscriptions are active?", "subscriptions"),
+            ("How much did I spend at AWS last month?", "spend_with_party"),
+            ("How much do I owe Acme?", "owed_to_party"),
+            ("How much does Acme owe us?", "owed_by_party"),
+            ("What is overdue?", "overdue_payables"),
+            ("Which receivables are overdue?", "overdue_receivables"),
+            ("Accounts receivable total", "ar_total"),
+            ("What are our accounts payable?", "ap_total"),
+            ("What is the balance of Operating?", "account_balance"),
+            ("How much cash do we have?", "total_cash"),
+            ("Average monthly net over the last 12 months", "trailing_average"),
+            ("What was the largest expense in August 2025?", "largest_transaction"),
+            ("What is the largest bill?", "largest_payable"),
+            ("What is the next bill?", "next_payable"),
+            ("Spending by category in 2025-09", "spending_by_category"),
+            ("Do we trust Acme?", "vendor_trust"),
+            ("Are there pending approvals?", "pending_recommendations"),
+            ("What does the policy allow automatically?", "policy_auto_allow"),
+            ("How much was payroll in August 2025?", "payroll"),
+            ("How much income did we have in 2025?", "income_total"),
+            ("Who are our top vendors?", "top_counterparties"),
+            ("How many accounts are there?", "count_accounts"),
+            ("List my accounts", "list_accounts"),
+            ("Show recent transactions", "list_transactions"),
+            ("How many vendors do we have?", "count_counterparties"),
+            ("What did we receive from Acme?", "received_from_party"),
+            ("List the vendors", "list_counterparties"),
+            ("Which invoices are overdue?", "overdue_invoices"),
+            ("Show the invoices", "list_invoices"),
+            ("What is the average transaction?", "average_transaction"),
+        ] {
+            assert_eq!(intent(text), Some(expect), "{text}");
+        }
+        for text in ["What is the weather?", "", "Tell me a joke"] {
+            assert_eq!(intent(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Periods as people name them: whole months, since that is what the totals know.
+
+use quad_core::Timestamp;
+
+use crate::civil::{Month, Quarter};
+
+/// A stretch of whole months.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Period {
+    pub label: String,
+    pub months: Vec<Month>,
+}
+
+impl Period {
+    fn month(month: Month) -> Period {
+        Period { label: month.to_string(), months: vec![month] }
+    }
+
+    fn quarter(quarter: Quarter) -> Period {
+        Period { label: quarter.to_string(), months: quarter.months().to_vec() }
+    }
+
+    fn year(year: i64) -> Period {
+        let first = Month { year, month: 1 };
+        Period { label: year.to_string(), months: (0..12).map(|later| first.plus(later)).collect() }
+    }
+
+    /// The last so many months, this one included.
+    pub(super) fn trailing(last: Month, count: i64) -> Period {
+        let months: Vec<Month> = (0..count).rev().map(|back| last.plus(-back)).collect();
+        let label = match (months.first(), months.last()) {
+            (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+            (Some(first), _) => first.to_string(),
+            _ => String::new(),
+        };
+        Period { label, months }
+    }
+
+    /// The period of the same length before this one.
+    pub(super) fn before(&self) -> Period {
+        let count = self.months.len() as i64;
+        match self.months.first() {
+            Some(first) => Period::trailing(first.plus(-1), count),
+            None => self.clone(),
+        }
+    }
+}
+
+const NAMES: [(&str, &str); 12] = [
+    ("january", "jan"),
+    ("february", "feb"),
+    ("march", "mar"),
+    ("april", "apr"),
+    ("may", "may"),
+    ("june", "jun"),
+    ("july", "jul"),
+    ("august", "aug"),
+    ("september", "sep"),
+    ("october", "oct"),
+    ("november", "nov"),
+    ("december", "dec"),
+];
+
+/// The period that stands in a question; `words` are lower-case with single spaces.
+pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
+    let this = Month::of(now);
+    let parts: Vec<&str> = words.split_whitespace().collect();
+    for (index, part) in parts.iter().enumerate() {
+        let next = parts.get(index + 1).copied().unwrap_or_default();
+        let after = parts.get(index + 2).copied().unwrap_or_default();
+        if let Some(month) = Month::parse(part) {
+            return Some(Period::month(month));
+        }
+        if let Some(quarter) = Quarter::parse(&part.to_uppercase()) {
+            return Some(Period::quarter(quarter));
+        }
+        if let Some(quarter) = part.strip_prefix('q').and_then(|quarter| quarter.parse::<i64>().ok())
+            && (1..=4).contains(&quarter)
+        {
+            let year = year(next).unwrap_or(this.year);
+            return Some(Period::quarter(Quarter { year, quarter }));
+        }
+        if let Some(month) = NAMES.iter().position(|(long, short)| part == long || part == short) {
+            let month = month as i64 + 1;
+            // `may` is also a word; as a month it stands before a year or after `in`.
+            let is_word = *part == "may" && year(next).is_none() && (index == 0 || parts[index - 1] != "in");
+            if !is_word {
+                let year = year(next).unwrap_or(if month > this.month { this.year - 1 } else { this.year });
+                return Some(Period::month(Month { year, month }));
+            }
+        }
+        match (*part, next) {
+            ("this" | "current", "month") => return Some(Period::month(this)),
+            ("last" | "previous" | "prior", "month") => return Some(Period::month(this.plus(-1))),
+            ("this" | "current", "quarter") => return Some(Period::quarter(this.quarter())),
+            ("last" | "previous" | "prior", "quarter") => {
+                return Some(Period::quarter(this.plus(-3).quarter()));
+            }
+            ("this" | "current", "year") => return Some(Period::year(this.year)),
+            ("last" | "previous" | "prior", "year") => return Some(Period::year(this.year - 1)),
+            ("last" | "past" | "trailing", count) if after.starts_with("month") => {
+                let count = count.parse::<i64>().ok().filter(|count| (1..=120).contains(count))?;
+                return Some(Period::trailing(this, count));
+            }
+            _ => {}
+        }
+    }
+    // A bare year, where nothing narrower was said.
+    parts.iter().find_map(|part| year(part)).map(Period::year)
+}
+
+fn year(text: &str) -> Option<i64> {
+    let year = text.parse::<i64>().ok().filter(|_| text.len() == 4)?;
+    (1970..2200).contains(&year).then_some(year)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_found_as_people_name_them() {
+        let now = crate::civil::midnight(2025, 10, 5);
+        let check = |words: &str, expect: Option<&str>| {
+            assert_eq!(find(words, now).map(|period| period.label).as_deref(), expect, "{words}");
+        };
+        check("in september 2025", Some("2025-09"));
+        check("in november", Some("2024-11"));
+        check("2025-09 please", Some("2025-09"));
+        check("q3 2025", Some("2025-Q3"));
+        check("2025-q3", Some("2025-Q3"));
+        check("last month", Some("2025-09"));
+        check("last quarter", Some("2025-Q3"));
+        check("in 2024", Some("2024"));
+        check("last 12 months", Some("2024-11 to 2025-10"));
+        check("may i ask", None);
+        check("in may", Some("2025-05"));
+        check("how much", None);
+        assert_eq!(find("2025-q3", now).unwrap().before().label, "2025-04 to 2025-06");
+    }
+}

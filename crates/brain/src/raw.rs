@@ -1,0 +1,321 @@
+//! Raw evidence: bytes that never change, found by what they are.
+//!
+//! The same bytes are one artifact in a tenant, whoever brings them; in another tenant they are another. An artifact can be
+//! marked as withdrawn, and keeps its bytes. Who may see one is decided here too: whoever contributed it, and whoever may
+//! read the ledger once a row of the ledger cites it. Nobody else can tell it from one that does not exist.
+
+use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
+use quad_store::{Row, Sql, Store, Tx, Writer, params};
+use serde_json::{Map, Value};
+
+use crate::ids::RawId;
+use crate::standing::Standing;
+use crate::words::words;
+use crate::{batch, limits, projection, refusal, tags};
+
+words!(
+    /// Where an artifact comes from.
+    SourceType, "source type" {
+        Plaid = "plaid", Stripe = "stripe", Netsuite = "netsuite", EmailInbound = "email_inbound",
+        CsvUpload = "csv_upload", XlsxUpload = "xlsx_upload", TxtUpload = "txt_upload", PdfUpload = "pdf_upload",
+        AlchemyWallet = "alchemy_wallet", EthAddress = "eth_address", MergeAccounting = "merge_accounting",
+        Finch = "finch", AgentContributed = "agent_contributed", WikiAnnotation = "wiki_annotation", Other = "other",
+    }
+);
+words!(
+    /// How far its interpretation has come.
+    ProjectionStatus, "projection status" {
+        Pending = "pending", Projecting = "projecting", Projected = "projected", Failed = "projection_failed",
+    }
+);
+
+/// The word for the kind of thing, in tags.
+pub(crate) const KIND: &str = "raw";
+
+/// An artifact, without its bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Artifact {
+    pub id: RawId,
+    pub sha256: String,
+    pub source_type: SourceType,
+    pub source_ref: Map<String, Value>,
+    pub mime_type: Option<String>,
+    pub bytes: i64,
+    pub ingested_at: Timestamp,
+    pub ingested_by: String,
+    pub projection_status: Option<ProjectionStatus>,
+    pub is_cited: bool,
+    pub tombstoned_at: Option<Timestamp>,
+}
+
+const COLUMNS: &str = "id, sha256, source_type, source_ref, mime_type, bytes, ingested_at, ingested_by, \
+    projection_status, cited, tombstoned_at";
+
+impl Artifact {
+    fn from_row(row: &Row) -> Result<Artifact> {
+        let word = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
+        let status = row.opt_text(8)?;
+        Ok(Artifact {
+            id: RawId::stored(row.text(0)?),
+            sha256: row.text(1)?.to_owned(),
+            source_type: SourceType::parse(row.text(2)?).ok_or_else(|| word("an unknown source type"))?,
+            source_ref: serde_json::from_str(row.text(3)?).map_err(Error::internal)?,
+            mime_type: row.opt_text(4)?.map(str::to_owned),
+            bytes: row.int(5)?,
+            ingested_at: Timestamp(row.int(6)?),
+            ingested_by: row.text(7)?.to_owned(),
+            projection_status: status
+                .map(|status| ProjectionStatus::parse(status).ok_or_else(|| word("an unknown status")))
+                .transpose()?,
+            is_cited: row.int(9)? != 0,
+            tombstoned_at: row.opt_int(10)?.map(Timestamp),
+        })
+    }
+
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://raw/{id}")
+    }
+
+    /// As somebody may see it: its contributor sees what it said and the hash of the bytes, others only what it is.
+    fn show(&self, tenant: &str, is_own: bool) -> Map<String, Value> {
+        let mut shown = Map::new();
+        shown.insert("id".into(), self.id.as_str().into());
+        shown.insert("tenant_id".into(), tenant.into());
+        shown.insert("source_type".into(), self.source_type.as_str().into());
+        shown.insert("mime_type".into(), self.mime_type.clone().into());
+        shown.insert("bytes".into(), self.bytes.into());
+        if is_own {
+            shown.insert("sha256".into(), self.sha256.as_str().into());
+            shown.insert("source_ref".into(), Value::Object(self.source_ref.clone()));
+        }
+        shown.insert("ingested_at".into(), self.ingested_at.to_string().into());
+        shown.insert("ingested_by".into(), self.ingested_by.as_str().into());
+        shown.insert("projection_status".into(), self.projection_status.map(ProjectionStatus::as_str).into());
+        shown.insert("tombstoned_at".into(), self.tombstoned_at.map(|at| at.to_string()).into());
+        shown
+    }
+}
+
+/// What is to become an artifact.
+#[derive(Clone, Debug)]
+pub(crate) struct NewArtifact {
+    pub source_type: SourceType,
+    pub source_ref: Map<String, Value>,
+    pub mime_type: Option<String>,
+    pub ingested_by: String,
+    pub sha256: String,
+    pub bytes: i64,
+}
+
+/// The artifact of that id.
+pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Option<Artifact>> {
+    by_column(sql, "id", id)
+}
+
+/// The artifact of those bytes.
+pub(crate) fn by_hash(sql: &mut dyn Sql, sha256: &str) -> Result<Option<Artifact>> {
+    by_column(sql, "sha256", sha256)
+}
+
+fn by_column(sql: &mut dyn Sql, column: &str, value: &str) -> Result<Option<Artifact>> {
+    let query = format!("SELECT {COLUMNS} FROM brain_raw WHERE tenant_id = $1 AND {column} = $2");
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, value])?.as_ref().map(Artifact::from_row).transpose()
+}
+
+/// What a caller sees of an artifact; `None` for what it may not see and for what does not exist.
+pub(crate) fn visible(
+    sql: &mut dyn Sql,
+    id: &str,
+    subject: &str,
+    with_parsed: bool,
+) -> Result<Option<Value>> {
+    let Some(artifact) = find(sql, id)? else { return Ok(None) };
+    let tenant = sql.tenant().as_str().to_owned();
+    let own = sql.query_opt(
+        "SELECT contributed_at FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
+        params![tenant.as_str(), subject, id],
+    )?;
+    if own.is_none() && !artifact.is_cited {
+        return Ok(None);
+    }
+    let mut shown = artifact.show(&tenant, own.is_some());
+    if with_parsed {
+        let parsed: Vec<Value> =
+            projection::of_artifact(sql, id)?.iter().map(projection::Projection::show).collect();
+        shown.insert("parsed".into(), parsed.into());
+    }
+    Ok(Some(Value::Object(shown)))
+}
+
+/// Writes the row of an artifact whose chunks are there; says which artifact has these bytes, and whether it is new.
+pub(crate) fn register(tx: &mut Tx<'_>, new: &NewArtifact) -> Result<(Artifact, bool)> {
+    register_as(tx, new, None)
+}
+
+/// The same under an id that it brings.
+pub(crate) fn register_as(tx: &mut Tx<'_>, new: &NewArtifact, id: Option<RawId>) -> Result<(Artifact, bool)> {
+    tx.lock("brain:raw")?;
+    if let Some(known) = by_hash(tx, &new.sha256)? {
+        return Ok((known, false));
+    }
+    let artifact = Artifact {
+        id: match id {
+            Some(id) => id,
+            None => RawId::generate()?,
+        },
+        sha256: new.sha256.clone(),
+        source_type: new.source_type,
+        source_ref: new.source_ref.clone(),
+        mime_type: new.mime_type.clone(),
+        bytes: new.bytes,
+        ingested_at: tx.now(),
+        ingested_by: new.ingested_by.clone(),
+        projection_status: None,
+        is_cited: false,
+        tombstoned_at: None,
+    };
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute(
+        "INSERT INTO brain_raw (tenant_id, id, sha256, source_type, source_ref, mime_type, bytes, ingested_at, \
+         ingested_by, cited) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)",
+        params![
+            tenant,
+            artifact.id.as_str(),
+            artifact.sha256.as_str(),
+            artifact.source_type.as_str(),
+            Value::Object(artifact.source_ref.clone()).to_string(),
+            artifact.mime_type.clone(),
+            artifact.bytes,
+            artifact.ingested_at,
+            artifact.ingested_by.as_str()
+        ],
+    )?;
+    tx.touch(tags::row(KIND, artifact.id.as_str()));
+    Ok((artifact, true))
+}
+
+/// Writes some chunks of an artifact. Chunks without a row of the artifact mean nothing, so this can be done beforehand.
+pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &[u8]) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    for (index, chunk) in bytes.chunks(limits::CHUNK_BYTES).enumerate() {
+        tx.execute(
+            "INSERT INTO brain_chunk (tenant_id, sha256, number, body) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            params![tenant.as_str(), sha256, (first + index) as i64, chunk.to_vec()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Stores the bytes of a large artifact, a few chunks a commit, before anybody speaks of it.
+pub(crate) async fn store_bytes(store: &Store, writer: &Writer, sha256: &str, bytes: &[u8]) -> Result<()> {
+    for (index, part) in bytes.chunks(limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE).enumerate() {
+        let (part, hash) = (part.to_vec(), sha256.to_owned());
+        let first = index * limits::CHUNKS_PER_WRITE;
+        store.jot(&writer.tenant, move |tx| write_chunks(tx, &hash, first, &part)).await?;
+    }
+    Ok(())
+}
+
+/// The bytes of an artifact, whole.
+pub(crate) fn read_bytes(sql: &mut dyn Sql, artifact: &Artifact) -> Result<Vec<u8>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut bytes = Vec::with_capacity(usize::try_from(artifact.bytes).unwrap_or_default());
+    let mut number = 0_i64;
+    while (bytes.len() as i64) < artifact.bytes {
+        let row = sql.query_opt(
+            "SELECT body FROM brain_chunk WHERE tenant_id = $1 AND sha256 = $2 AND number = $3",
+            params![tenant.as_str(), artifact.sha256.as_str(), number],
+        )?;
+        let row = row.ok_or_else(|| Error::internal(format!("a chunk of {} is missing", artifact.id)))?;
+        bytes.extend_from_slice(row.blob(0)?);
+        number += 1;
+    }
+    if canonical::sha256_hex(&bytes) != artifact.sha256 {
+        return Err(Error::internal(format!("the bytes of {} are not what they were", artifact.id)));
+    }
+    Ok(bytes)
+}
+
+/// Says how far the interpretation has come.
+pub(crate) fn set_status(tx: &mut Tx<'_>, id: &str, status: ProjectionStatus) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute(
+        "UPDATE brain_raw SET projection_status = $3 WHERE tenant_id = $1 AND id = $2",
+        params![tenant, id, status.as_str()],
+    )?;
+    tx.touch(tags::row(KIND, id));
+    Ok(())
+}
+
+/// A row of the ledger cites this evidence: who may read the ledger may see it from now on.
+pub(crate) fn cite(tx: &mut Tx<'_>, standing: &Standing) -> Result<()> {
+    cite_ids(tx, &standing.source_ids, &standing.evidence_ids)
+}
+
+/// The same for several rows.
+pub(crate) fn cite_ids(tx: &mut Tx<'_>, sources: &[String], evidence: &[String]) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    let mut cited: Vec<String> = sources.to_vec();
+    for piece in batch::pieces(evidence) {
+        let query = format!(
+            "SELECT raw_id FROM brain_parsed WHERE tenant_id = $1 AND id IN ({})",
+            batch::list(piece.len(), 2)
+        );
+        let mut cells = vec![quad_store::Value::from(tenant.as_str())];
+        cells.extend(piece.iter().map(|id| quad_store::Value::from(id.as_str())));
+        for row in &tx.query(&query, &cells)? {
+            let raw = row.text(0)?;
+            if !cited.iter().any(|known| known == raw) {
+                cited.push(raw.to_owned());
+            }
+        }
+    }
+    for raw in &cited {
+        let changed = tx.execute(
+            "UPDATE brain_raw SET cited = 1 WHERE tenant_id = $1 AND id = $2 AND cited = 0",
+            params![tenant.as_str(), raw.as_str()],
+        )?;
+        if changed > 0 {
+            tx.touch(tags::row(KIND, raw));
+        }
+    }
+    Ok(())
+}
+
+/// Withdraws an artifact: its bytes stay, nothing new is made of it. Once more does no harm.
+pub async fn tombstone(store: &Store, writer: &Writer, actor: &str, id: &str) -> Result<Timestamp> {
+    let event = EventDraft::system("raw", "raw.tombstone", actor).input("raw_id", id).succeeded();
+    let id = id.to_owned();
+    let work = move |tx: &mut Tx<'_>| {
+        let artifact = find(tx, &id)?.ok_or_else(|| no_artifact(&id))?;
+        if let Some(at) = artifact.tombstoned_at {
+            return Ok(at);
+        }
+        let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+        tx.execute(
+            "UPDATE brain_raw SET tombstoned_at = $3 WHERE tenant_id = $1 AND id = $2",
+            params![tenant, id.as_str(), now],
+        )?;
+        tx.touch(tags::row(KIND, &id));
+        tx.touch(tags::listing());
+        Ok(now)
+    };
+    Ok(store.write(writer, event, work).await?.0)
+}
+
+/// No such artifact, or none that the caller may see.
+pub(crate) fn no_artifact(id: &str) -> Error {
+    Error::new(
+        quad_core::Kind::NotFound,
+        "raw_artifact_not_found",
+        format!("There is no artifact {}", refusal::cut(id, 80)),
+    )
+}
+
+/// The artifact is withdrawn.
+pub(crate) fn withdrawn(id: &str) -> Error {
+    refusal::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
+        .hint("Its bytes stay as they are; nothing new is made of them")
+}

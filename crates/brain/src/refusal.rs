@@ -1,0 +1,175 @@
+//! The refusals of this scheme: the codes that its clients know, a sentence, and what to do next.
+
+use quad_core::scheme::Asked;
+use quad_core::{Error, Kind, Principal, nearest};
+use serde_json::{Value, json};
+
+/// Input outside its rules.
+pub(crate) const PARAMS_INVALID: &str = "request_params_invalid";
+
+/// The credential lacks a scope.
+pub(crate) const SCOPE_INSUFFICIENT: &str = "auth_scope_insufficient";
+
+/// No such ledger row.
+pub(crate) const ROW_NOT_FOUND: &str = "ledger_row_not_found";
+
+/// An argument or a field outside its rules.
+pub(crate) fn invalid(field: &str, message: impl std::fmt::Display) -> Error {
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}")).fact("field", field)
+}
+
+/// Something that must be there and is not.
+pub(crate) fn missing(field: &str) -> Error {
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).fact("field", field)
+}
+
+/// A word of a closed vocabulary that is not in it.
+pub(crate) fn unknown(what: &str, field: &str, word: &str, known: &[&'static str]) -> Error {
+    let refused = invalid(field, format!("{} is no {what}", cut(word, 80)));
+    match nearest(word, known.iter().copied()) {
+        Some(near) => refused.hint(format!("The nearest is {near}; there are {}", known.join(", "))),
+        None => refused.hint(format!("There are {}", known.join(", "))),
+    }
+}
+
+/// A row that another row names but that does not exist.
+pub(crate) fn no_row(what: &str, id: &str) -> Error {
+    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", cut(id, 80))).fact("id", id)
+}
+
+/// It fits, but not with what is there.
+pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, code, message)
+}
+
+/// A named limit.
+pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Limit, code, message)
+}
+
+/// The first so many characters, and a sign that there are more.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// A refusal of the shared path or of ours, as the clients of this scheme know it: its code, repeated as `brain_code`.
+pub(crate) fn spelt(caller: &Principal, asked: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
+    let error = match error.kind() {
+        Kind::Scope => scope(caller, asked, error),
+        Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(absent(asked)),
+        _ => error,
+    };
+    // The protocol tells an unknown tool by its code; the clients' word for it stands beside.
+    let code = match error.code() {
+        "INVALID_URI" | "VALIDATION_ERROR" | "INVALID_CURSOR" => PARAMS_INVALID.to_owned(),
+        "INTERNAL" => "internal_server_error".to_owned(),
+        "UNKNOWN_TOOL" => {
+            return error.fact("brain_code", PARAMS_INVALID).fact("details", json!({"available": tools}));
+        }
+        "UNKNOWN_PROMPT" => {
+            let names: Vec<&str> = crate::prompt::PROMPTS.iter().map(|prompt| prompt.name).collect();
+            return error.fact("brain_code", PARAMS_INVALID).fact("details", json!({"available": names}));
+        }
+        code => code.to_owned(),
+    };
+    let error = match details(&error) {
+        Some(details) => error.fact("details", details),
+        None => error,
+    };
+    error.with_code(code.clone()).fact("brain_code", code)
+}
+
+/// What clients look for beside the message: the field that is wrong, or the argument that a prompt lacks.
+fn details(error: &Error) -> Option<Value> {
+    if let Some(missing) = error.get_fact("missing") {
+        return Some(json!({"missing": missing}));
+    }
+    if let Some(Value::Array(faults)) = error.get_fact("details") {
+        return Some(json!({"field": faults.first().and_then(first_field), "faults": faults}));
+    }
+    error.get_fact("field").map(|field| json!({"field": field}))
+}
+
+/// The field that a fault of a schema is about; a missing one is named in its reason only.
+fn first_field(fault: &Value) -> Option<String> {
+    let place = fault["field"].as_str().unwrap_or_default();
+    if !place.is_empty() {
+        return Some(place.to_owned());
+    }
+    let reason = fault["reason"].as_str()?;
+    let (name, rest) = reason.strip_prefix('"')?.split_once('"')?;
+    rest.contains("required").then(|| name.to_owned())
+}
+
+/// What is not there, by the shape of its address.
+fn absent(asked: Asked<'_>) -> &'static str {
+    let Asked::Address(uri) = asked else { return ROW_NOT_FOUND };
+    let path = uri.split_once("://").map_or(uri, |(_, path)| path);
+    if path.starts_with("wiki/") {
+        "wiki_page_not_found"
+    } else if path.starts_with("raw/") {
+        "raw_artifact_not_found"
+    } else if path.starts_with("ledger/payment-intents/") {
+        "payment_intent_not_found"
+    } else {
+        ROW_NOT_FOUND
+    }
+}
+
+fn scope(caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+    let needed = error.get_fact("scope").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let held: Vec<&str> = caller.scopes.iter().collect();
+    let message = match asked {
+        Asked::Tool(name) => format!("tool '{name}' requires scope '{needed}'"),
+        Asked::Prompt(name) => format!("prompt '{name}' requires scope '{needed}'"),
+        _ => format!("This needs the scope {needed}"),
+    };
+    let spelt = Error::new(Kind::Scope, SCOPE_INSUFFICIENT, message)
+        .fact("scope", needed.as_str())
+        .fact("details", json!({"required": [needed], "held": held}));
+    let spelt = match error.next_step() {
+        Some(hint) => spelt.hint(hint),
+        None => spelt,
+    };
+    match error.uri() {
+        Some(uri) => spelt.at(uri),
+        None => spelt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::{Need, TenantId};
+
+    use super::*;
+
+    #[test]
+    fn codes_are_those_that_clients_know() {
+        let caller = Principal::local_agent(TenantId::new("t"), ["wiki:read"]);
+        let check = |asked: Asked<'_>, error: Error, code: &str| {
+            let spelt = spelt(&caller, asked, &["a.b"], error);
+            assert_eq!(spelt.get_fact("brain_code").and_then(Value::as_str), Some(code));
+        };
+        let account = Asked::Address("brain://ledger/accounts/acct_1");
+        check(account, Error::not_found("brain://ledger/accounts/acct_1"), ROW_NOT_FOUND);
+        check(Asked::Address("brain://wiki/x"), Error::not_found("brain://wiki/x"), "wiki_page_not_found");
+        check(Asked::Address("brain://raw/x"), Error::not_found("brain://raw/x"), "raw_artifact_not_found");
+        check(account, Error::scope_missing(Need(&["ledger:read"])), SCOPE_INSUFFICIENT);
+        check(account, Error::internal("fire"), "internal_server_error");
+        check(Asked::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
+        let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", "Unknown tool: x");
+        let unknown = spelt(&caller, Asked::Tool("x"), &["a.b"], unknown);
+        assert_eq!(unknown.code(), "UNKNOWN_TOOL");
+        assert_eq!(unknown.get_fact("details"), Some(&json!({"available": ["a.b"]})));
+    }
+
+    #[test]
+    fn a_missing_argument_is_named() {
+        let fault = json!({"field": "", "reason": "\"account_id\" is a required property"});
+        assert_eq!(first_field(&fault).as_deref(), Some("account_id"));
+        assert_eq!(first_field(&json!({"field": "limit", "reason": "x"})).as_deref(), Some("limit"));
+    }
+}

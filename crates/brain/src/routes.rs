@@ -1,0 +1,242 @@
+//! The addresses of this scheme.
+
+use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+
+/// What an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noun {
+    Account,
+    Transaction,
+    PaymentIntent,
+    Page,
+    Raw,
+    Obligation,
+    Counterparty,
+    Invoice,
+    ActionTypes,
+}
+
+pub(crate) const LEDGER_READ: Need = Need(&["ledger:read"]);
+pub(crate) const WIKI_READ: Need = Need(&["wiki:read"]);
+pub(crate) const RAW_WRITE: Need = Need(&["raw:write"]);
+pub(crate) const EVIDENCE_READ: Need = Need(&["ledger:read", "raw:read"]);
+pub(crate) const PROPOSE: Need = Need(&["payment_intent:propose"]);
+pub(crate) const EXECUTION_READ: Need = Need(&["execution:read"]);
+
+/// The catalogue of payment types: the one address without a variable.
+pub(crate) const ACTION_TYPES: &str = "brain://payments/action_types";
+
+/// One line of the table of routes.
+pub(crate) struct Line {
+    pub noun: Noun,
+    pub template: &'static str,
+    pub name: &'static str,
+    pub description: &'static str,
+    pub mime_type: &'static str,
+    pub need: Need,
+    pub advertised: bool,
+}
+
+const JSON: &str = "application/json";
+
+macro_rules! line {
+    ($noun:ident, $template:expr, $name:literal, $description:literal, $mime:expr, $need:ident, $advertised:literal) => {
+        Line {
+            noun: Noun::$noun,
+            template: $template,
+            name: $name,
+            description: $description,
+            mime_type: $mime,
+            need: $need,
+            advertised: $advertised,
+        }
+    };
+}
+
+/// All of them: the five of the contract first. A page's address has slashes; clients that expand `{slug}` escape them, and
+/// others do not, so it has three shapes.
+pub(crate) const LINES: [Line; 11] = [
+    line!(
+        Account,
+        "brain://ledger/accounts/{account_id}",
+        "Ledger account",
+        "One account and its newest balance: bank, card, loan, credit line, wallet or processor.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        Transaction,
+        "brain://ledger/transactions/{transaction_id}",
+        "Ledger transaction",
+        "One movement of money on one account, with the evidence that it rests on.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        PaymentIntent,
+        "brain://ledger/payment-intents/{payment_intent_id}",
+        "Payment intent",
+        "A payment that somebody has proposed, and how far it has come.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        Page,
+        "brain://wiki/{slug}",
+        "Wiki page",
+        "What is known about an account, counterparty, obligation, invoice, agent, policy, month or quarter, every figure cited.",
+        "text/markdown",
+        WIKI_READ,
+        true
+    ),
+    line!(
+        Raw,
+        "brain://raw/{raw_artifact_id}",
+        "Raw evidence",
+        "Evidence as it came in, and what was read from it; it never changes.",
+        JSON,
+        EVIDENCE_READ,
+        true
+    ),
+    line!(
+        Obligation,
+        "brain://ledger/obligations/{obligation_id}",
+        "Ledger obligation",
+        "Something owed: a bill, an invoice, a subscription, a loan, payroll or tax.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        Counterparty,
+        "brain://ledger/counterparties/{counterparty_id}",
+        "Ledger counterparty",
+        "Somebody whom money comes from or goes to, with what was paid to them.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        Invoice,
+        "brain://ledger/invoices/{invoice_id}",
+        "Ledger invoice",
+        "An invoice, and how much of it is paid.",
+        JSON,
+        LEDGER_READ,
+        true
+    ),
+    line!(
+        Page,
+        "brain://wiki/{+slug}",
+        "Wiki page",
+        "The same, with its slashes.",
+        "text/markdown",
+        WIKI_READ,
+        false
+    ),
+    line!(
+        Page,
+        "brain://wiki/pages/{+slug}",
+        "Wiki page",
+        "The same, under its other name.",
+        "text/markdown",
+        WIKI_READ,
+        false
+    ),
+    line!(
+        ActionTypes,
+        ACTION_TYPES,
+        "Payment action types",
+        "The ways in which a payment can be proposed, and what each needs.",
+        JSON,
+        PROPOSE,
+        false
+    ),
+];
+
+/// All routes, in the order of [`noun`].
+pub(crate) fn all() -> Vec<Route> {
+    LINES.iter().filter_map(|line| spec(line).map(|spec| route(line, spec)).ok()).collect()
+}
+
+fn spec(line: &Line) -> Result<RouteSpec> {
+    let spec = RouteSpec::parse(line.template).map_err(|error| Error::internal(error.to_string()))?;
+    // A page in one segment comes with its slashes escaped.
+    Ok(if line.noun == Noun::Page { spec.with("slug", Grammar::Slug) } else { spec })
+}
+
+fn route(line: &Line, spec: RouteSpec) -> Route {
+    Route {
+        spec,
+        name: line.name,
+        title: line.name,
+        description: line.description,
+        mime_type: Some(line.mime_type),
+        need: line.need,
+        advertised: line.advertised,
+    }
+}
+
+/// What route number so-and-so names.
+pub(crate) fn noun(route: usize) -> Result<Noun> {
+    LINES
+        .get(route)
+        .map(|line| line.noun)
+        .ok_or_else(|| Error::internal(format!("there is no route {route}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn router() -> quad_address::Router<usize> {
+        let mut router = quad_address::Router::new();
+        assert_eq!(all().len(), LINES.len());
+        for (index, route) in all().into_iter().enumerate() {
+            router.add(route.spec, index).unwrap();
+        }
+        router
+    }
+
+    #[test]
+    fn every_spelling_of_a_page_is_one_address() {
+        let router = router();
+        for slug in [
+            "monthly-summaries/2025-09",
+            "/monthly-summaries/2025-09",
+            "monthly-summaries%2F2025-09",
+            "%2Fmonthly-summaries%2F2025-09",
+            "monthly%2Dsummaries/2025-09",
+        ] {
+            let uri = format!("brain://wiki/{slug}");
+            let (address, index) = router.route(&uri).unwrap();
+            assert_eq!(noun(*index).unwrap(), Noun::Page);
+            assert_eq!(address.canonical(), "brain://wiki/monthly-summaries/2025-09", "{uri}");
+        }
+        let (alias, _) = router.route("brain://wiki/pages/monthly-summaries/2025-09").unwrap();
+        assert_eq!(alias.variable("slug"), Some("monthly-summaries/2025-09"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_at_once() {
+        let router = router();
+        for bad in [
+            "brain://ledger/accounts/{account_id}",
+            "brain://ledger/widgets/x",
+            "https://x",
+            "brain://ledger/accounts/acct_X/extra",
+            "brain://ledger/accounts/",
+            "brain://wiki/",
+            "brain://wiki/a/../b",
+            "brain://wiki/a%2F..%2Fb",
+            "brain://payments/action_types/x",
+            &format!("brain://{}x", "/".repeat(200_000)),
+        ] {
+            assert!(router.route(bad).is_err(), "{}", &bad[..bad.len().min(80)]);
+        }
+        assert_eq!(noun(*router.route(ACTION_TYPES).unwrap().1).unwrap(), Noun::ActionTypes);
+    }
+}

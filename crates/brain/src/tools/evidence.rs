@@ -1,0 +1,114 @@
+//! `evidence.resolve`: which of some references lead anywhere.
+
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Basis, Result, Tool};
+use quad_store::Sql;
+use serde_json::{Value, json};
+
+use super::{Arguments, input, read, unknown};
+use crate::account::Account;
+use crate::counterparty::Counterparty;
+use crate::invoice::Invoice;
+use crate::money::spoken;
+use crate::noun::{self, Noun};
+use crate::obligation::Obligation;
+use crate::routes::EXECUTION_READ;
+use crate::transaction::Transaction;
+use crate::{Brain, civil, limits, tags};
+
+/// What can be referred to.
+const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
+
+pub(super) fn tools() -> Vec<Tool> {
+    let reference = json!({
+        "type": "object",
+        "properties": {"kind": {"type": "string", "enum": KINDS}, "ref": {"type": "string", "minLength": 1, "maxLength": 256}},
+        "required": ["kind", "ref"],
+        "additionalProperties": false,
+    });
+    vec![Tool::new(
+        "evidence.resolve",
+        "Resolve references",
+        "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
+        input(
+            &[(
+                "refs",
+                json!({"type": "array", "minItems": 1, "maxItems": limits::REFERENCES, "items": reference}),
+            )],
+            &["refs"],
+        ),
+        EXECUTION_READ,
+        Effect::Reads,
+    )]
+}
+
+pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+    if call.tool.name != "evidence.resolve" {
+        return Err(unknown(call.tool.name));
+    }
+    let arguments = Arguments(call.arguments);
+    let refs: Vec<(String, String)> = arguments
+        .0
+        .get("refs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|entry| {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            (text("kind"), text("ref"))
+        })
+        .collect();
+    let work = move |sql: &mut dyn Sql| {
+        let mut basis = tags::basis(sql.version());
+        let mut results = Vec::with_capacity(refs.len());
+        for (kind, reference) in &refs {
+            results.push(resolve(sql, kind, reference, &mut basis)?);
+        }
+        Ok((json!({"results": results}), basis))
+    };
+    read(brain, call.caller, work).await
+}
+
+fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, basis: &mut Basis) -> Result<Value> {
+    basis.tags.insert(tags::row(kind, reference));
+    let found: Option<(String, String)> = match kind {
+        Account::KIND => noun::find::<Account>(sql, reference)?.map(|row| {
+            (
+                format!("{}, {}", row.name, spoken(row.current_balance.0, row.currency)),
+                Account::uri(reference),
+            )
+        }),
+        Counterparty::KIND => noun::find::<Counterparty>(sql, reference)?
+            .map(|row| (format!("{}, {}", row.title(), row.kind), Counterparty::uri(reference))),
+        Invoice::KIND => noun::find::<Invoice>(sql, reference)?.map(|row| {
+            let amount = spoken(row.amount_due, row.currency);
+            (format!("Invoice {}, {amount}, {}", row.invoice_number, row.status), Invoice::uri(reference))
+        }),
+        Obligation::KIND => noun::find::<Obligation>(sql, reference)?.map(|row| {
+            let (amount, day) = (spoken(row.amount_due, row.currency), civil::date(row.due_date));
+            (format!("{} of {amount}, due {day}, {}", row.kind, row.status), Obligation::uri(reference))
+        }),
+        Transaction::KIND => noun::find::<Transaction>(sql, reference)?.map(|row| {
+            let (amount, day) = (spoken(row.amount, row.currency), civil::date(row.transaction_date));
+            (format!("{day}: {amount} {}, {}", row.direction, row.status), Transaction::uri(reference))
+        }),
+        _ => None,
+    };
+    let reason = match (&found, kind) {
+        (Some(_), _) => None,
+        (None, "wiki_entity") => Some("the wiki has pages, not entities: name the row itself"),
+        (None, _) => Some("nothing has that id"),
+    };
+    let mut result = json!({
+        "kind": kind,
+        "ref": reference,
+        "resolvable": found.is_some(),
+        "not_found": found.is_none(),
+        "summary": found.as_ref().map(|(summary, _)| summary),
+        "deep_link": found.as_ref().map(|(_, uri)| uri),
+    });
+    if let (Some(reason), Some(result)) = (reason, result.as_object_mut()) {
+        result.insert("reason".into(), reason.into());
+    }
+    Ok(result)
+}

@@ -1,0 +1,161 @@
+//! `raw.*`: bringing evidence and looking at it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use quad_core::tool::{Call, Called, Effect};
+use quad_core::{Error, Kind, PrincipalKind, Result, Tool, ToolOutput, canonical};
+use quad_store::{Tx, Writer};
+use serde_json::{Map, Value, json};
+
+use super::{Arguments, id, input, read, string, unknown, word};
+use crate::raw::{self, NewArtifact, SourceType};
+use crate::refusal::invalid;
+use crate::routes::{EVIDENCE_READ, RAW_WRITE};
+use crate::{Brain, contribution, limits, refusal, tags};
+
+/// Bytes up to which evidence is stored in the transaction of its call; more is stored before, in parts.
+const AT_ONCE_BYTES: usize = limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "raw.contribute",
+            "Contribute evidence",
+            "Stores a document as evidence, unchanged and for ever: a bank statement, an invoice, a receipt. The same bytes \
+             twice are one artifact. Statements (CSV, OFX, camt.053, hledger) are read into the ledger; those of a new \
+             agent wait until somebody has released it.",
+            input(
+                &[
+                    ("payload", string("The document")),
+                    ("encoding", word(&["utf-8", "base64"], "How the payload is written; utf-8 unless said")),
+                    ("mime_type", string("Its media type; application/json unless said")),
+                    (
+                        "source_ref",
+                        json!({"type": "object", "description": "Where it comes from; account_id names the account of a statement"}),
+                    ),
+                ],
+                &["payload"],
+            ),
+            RAW_WRITE,
+            Effect::Creates,
+        ),
+        Tool::new(
+            "raw.artifact.get",
+            "Look at evidence",
+            "What an artifact is and what was read from it: one that you contributed, or one that the ledger cites.",
+            input(
+                &[
+                    ("raw_id", id("The artifact")),
+                    ("include_parsed", json!({"type": "boolean", "default": true})),
+                ],
+                &["raw_id"],
+            ),
+            EVIDENCE_READ,
+            Effect::Reads,
+        ),
+    ]
+}
+
+pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+    match call.tool.name {
+        "raw.contribute" => contribute(brain, call).await,
+        "raw.artifact.get" => {
+            let arguments = Arguments(call.arguments);
+            let raw_id = arguments.required("raw_id")?.to_owned();
+            let with_parsed = arguments.truth("include_parsed", true);
+            let subject = call.caller.subject.clone();
+            let work = move |sql: &mut dyn quad_store::Sql| {
+                let basis = tags::basis(sql.version()).on(tags::row(raw::KIND, &raw_id));
+                let found = raw::visible(sql, &raw_id, &subject, with_parsed)?;
+                Ok((found.ok_or_else(|| raw::no_artifact(&raw_id))?, basis))
+            };
+            read(brain, call.caller, work).await
+        }
+        name => Err(unknown(name)),
+    }
+}
+
+async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
+    if call.caller.kind != PrincipalKind::Agent {
+        return Err(Error::new(Kind::Scope, refusal::SCOPE_INSUFFICIENT, "Only agents contribute evidence")
+            .hint("A person imports with `quad brain import`")
+            .fact("scope", "raw:write"));
+    }
+    let arguments = Arguments(call.arguments);
+    let bytes = decode(arguments.required("payload")?, arguments.text("encoding"))?;
+    let mime_type = arguments.text("mime_type").unwrap_or("application/json").to_owned();
+    if mime_type.len() > 128 {
+        return Err(invalid("mime_type", "has at most 128 characters"));
+    }
+    let agent = call.caller.subject.as_ref().to_owned();
+    let said = attribution(&arguments, &agent)?;
+    let new = NewArtifact {
+        source_type: SourceType::AgentContributed,
+        source_ref: said.clone(),
+        mime_type: Some(mime_type),
+        ingested_by: agent.clone(),
+        sha256: canonical::sha256_hex(&bytes),
+        bytes: bytes.len() as i64,
+    };
+    let writer = Writer::from(call.caller);
+    let in_parts = bytes.len() > AT_ONCE_BYTES;
+    if in_parts {
+        raw::store_bytes(&brain.store, &writer, &new.sha256, &bytes).await?;
+    }
+    let event = call.event.succeeded();
+    let contributor = agent.clone();
+    let work = move |tx: &mut Tx<'_>| {
+        if !in_parts {
+            raw::write_chunks(tx, &new.sha256, 0, &bytes)?;
+        }
+        let (artifact, is_new) = raw::register(tx, &new)?;
+        contribution::record(tx, &artifact, &agent, &said)?;
+        tx.output("raw_id", artifact.id.as_str());
+        tx.output("sha256", artifact.sha256.as_str());
+        tx.output("deduplicated", !is_new);
+        Ok(json!({
+            "rawId": artifact.id.as_str(),
+            "sha256": artifact.sha256,
+            "bytes": artifact.bytes,
+            "sourceType": artifact.source_type.as_str(),
+            "ingestedAt": artifact.ingested_at,
+            "deduplicated": !is_new,
+        }))
+    };
+    let (value, receipt) = brain.store.write(&writer, event, work).await?;
+    brain.extract_waiting(&writer, &contributor).await?;
+    let uri = raw::Artifact::uri(value["rawId"].as_str().unwrap_or_default());
+    Ok(Called::wrote(ToolOutput::structured(value).link(uri, "Raw evidence"), receipt))
+}
+
+fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
+    let bytes = match encoding {
+        Some("base64") => {
+            let compact: String = payload.split_ascii_whitespace().collect();
+            BASE64.decode(compact).map_err(|error| invalid("payload", format!("is not base64: {error}")))?
+        }
+        _ => payload.as_bytes().to_vec(),
+    };
+    if bytes.is_empty() {
+        return Err(invalid("payload", "must not be empty"));
+    }
+    if bytes.len() > limits::CONTRIBUTION_BYTES {
+        return Err(refusal::limit(
+            "raw_artifact_too_large",
+            "The payload is larger than can be contributed",
+        )
+        .fact("limit_bytes", limits::CONTRIBUTION_BYTES));
+    }
+    Ok(bytes)
+}
+
+/// What the caller says of the source, under what we know of the caller: that comes last and wins.
+fn attribution(arguments: &Arguments, agent: &str) -> Result<Map<String, Value>> {
+    let mut said = arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
+    if Value::Object(said.clone()).to_string().len() > limits::METADATA_BYTES {
+        return Err(invalid("source_ref", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
+    }
+    said.remove("agent_role");
+    said.insert("agent_id".into(), agent.into());
+    Ok(said)
+}

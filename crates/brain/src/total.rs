@@ -1,0 +1,201 @@
+//! Totals: sums that are kept, so that nobody has to add the ledger up.
+//!
+//! A total is of a subject (everything, an account, a counterparty, a category), of a period (a month, all time, or what is
+//! open now), of one currency and one direction. The transaction that posts also changes the totals; there is no other way.
+
+use std::collections::BTreeMap;
+
+use quad_core::{Error, Result};
+use quad_statements::{Amount, Currency};
+use quad_store::{Row, Sql, Tx, Value as Cell, params};
+
+use crate::civil::Month;
+use crate::{batch, money};
+
+/// What a total is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Subject {
+    Everything,
+    Account,
+    Counterparty,
+    Category,
+}
+
+impl Subject {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Subject::Everything => "all",
+            Subject::Account => "account",
+            Subject::Counterparty => "counterparty",
+            Subject::Category => "category",
+        }
+    }
+}
+
+/// Over all time.
+pub(crate) const EVER: &str = "ever";
+
+/// Not settled yet: what is owed now.
+pub(crate) const OPEN: &str = "open";
+
+/// One sum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Total {
+    pub subject_id: String,
+    pub period: String,
+    pub currency: Currency,
+    pub direction: String,
+    pub count: i64,
+    pub amount: Amount,
+}
+
+impl Total {
+    fn from_row(row: &Row) -> Result<Total> {
+        Ok(Total {
+            subject_id: row.text(0)?.to_owned(),
+            period: row.text(1)?.to_owned(),
+            currency: money::stored(row.text(2)?)?,
+            direction: row.text(3)?.to_owned(),
+            count: row.int(4)?,
+            amount: money::from_columns(row.int(5)?, row.int(6)?)?,
+        })
+    }
+}
+
+const COLUMNS: &str = "subject_id, period, currency, direction, count, units, nanos";
+
+/// The totals of one subject in one period: a handful, by currency and direction. Emptied ones are left out.
+pub(crate) fn of(sql: &mut dyn Sql, subject: Subject, id: &str, period: &str) -> Result<Vec<Total>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let query = format!(
+        "SELECT {COLUMNS} FROM brain_total WHERE tenant_id = $1 AND kind = $2 AND subject_id = $3 AND period = $4 \
+         ORDER BY currency, direction"
+    );
+    let rows = sql.query(&query, params![tenant, subject.as_str(), id, period])?;
+    let totals = rows.iter().map(Total::from_row).collect::<Result<Vec<_>>>()?;
+    Ok(totals.into_iter().filter(|total| total.count > 0).collect())
+}
+
+/// The subjects with the greatest sums of a period, currency and direction.
+pub(crate) fn greatest(
+    sql: &mut dyn Sql,
+    subject: Subject,
+    period: &str,
+    currency: Currency,
+    direction: &str,
+    limit: usize,
+) -> Result<Vec<Total>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let query = format!(
+        "SELECT {COLUMNS} FROM brain_total WHERE tenant_id = $1 AND kind = $2 AND period = $3 AND currency = $4 \
+         AND direction = $5 ORDER BY units DESC, nanos DESC, subject_id DESC LIMIT $6"
+    );
+    let cells = params![tenant, subject.as_str(), period, currency.as_str(), direction, limit as i64];
+    let totals = sql.query(&query, cells)?.iter().map(Total::from_row).collect::<Result<Vec<_>>>()?;
+    Ok(totals.into_iter().filter(|total| total.count > 0).collect())
+}
+
+/// The months in which anything was posted, from after `after` on.
+pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> Result<Vec<Month>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut found: Vec<Month> = Vec::new();
+    let mut after = after.map(|month| month.to_string()).unwrap_or_default();
+    // A month has a row for each currency and direction; the periods that are no months sort after all of them.
+    while found.len() < limit {
+        let row = sql.query_opt(
+            "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' \
+             AND period > $2 AND period < ':' ORDER BY period LIMIT 1",
+            params![tenant.as_str(), after.as_str()],
+        )?;
+        let Some(row) = row else { break };
+        row.text(0)?.clone_into(&mut after);
+        found.extend(Month::parse(&after));
+    }
+    Ok(found)
+}
+
+/// The newest month in which anything was posted.
+pub(crate) fn newest_month(sql: &mut dyn Sql) -> Result<Option<Month>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' AND period < ':' \
+         ORDER BY period DESC LIMIT 1",
+        params![tenant],
+    )?;
+    row.map(|row| Ok(Month::parse(row.text(0)?))).transpose().map(Option::flatten)
+}
+
+/// Changes of totals, gathered in memory until a commit writes them.
+#[derive(Debug, Default)]
+pub(crate) struct Deltas(BTreeMap<Place, Delta>);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    subject: Subject,
+    id: String,
+    period: String,
+    currency: Currency,
+    direction: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Delta {
+    count: i64,
+    nanos: i128,
+}
+
+impl Deltas {
+    /// Adds `count` movements of together `nanos` billionths; both are negative when something is taken back.
+    pub(crate) fn add(
+        &mut self,
+        (subject, id): (Subject, &str),
+        period: &str,
+        currency: Currency,
+        direction: &'static str,
+        (count, nanos): (i64, i128),
+    ) {
+        let place = Place { subject, id: id.to_owned(), period: period.to_owned(), currency, direction };
+        let delta = self.0.entry(place).or_default();
+        delta.count += count;
+        delta.nanos += nanos;
+    }
+
+    /// Writes them.
+    pub(crate) fn write(self, tx: &mut Tx<'_>) -> Result<()> {
+        let tenant = tx.tenant().as_str().to_owned();
+        let changed: Vec<(Place, Delta)> =
+            self.0.into_iter().filter(|(_, delta)| delta.count != 0 || delta.nanos != 0).collect();
+        for piece in batch::pieces(&changed) {
+            // Both parts of a sum are never negative, and those of a delta have one sign: at most one unit carries over.
+            let statement = format!(
+                "INSERT INTO brain_total (tenant_id, kind, subject_id, period, currency, direction, count, units, nanos) \
+                 VALUES {} ON CONFLICT (tenant_id, kind, subject_id, period, currency, direction) DO UPDATE SET \
+                 count = brain_total.count + excluded.count, \
+                 units = brain_total.units + excluded.units + CASE \
+                   WHEN brain_total.nanos + excluded.nanos >= 1000000000 THEN 1 \
+                   WHEN brain_total.nanos + excluded.nanos < 0 THEN -1 ELSE 0 END, \
+                 nanos = brain_total.nanos + excluded.nanos - CASE \
+                   WHEN brain_total.nanos + excluded.nanos >= 1000000000 THEN 1000000000 \
+                   WHEN brain_total.nanos + excluded.nanos < 0 THEN -1000000000 ELSE 0 END",
+                batch::rows(piece.len(), 2, 8, "$1")
+            );
+            let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
+            for (place, delta) in piece {
+                let amount = Amount::from_nanos(delta.nanos)
+                    .ok_or_else(|| Error::internal("a change of a total has left the range"))?;
+                cells.extend([
+                    place.subject.as_str().into(),
+                    place.id.as_str().into(),
+                    place.period.as_str().into(),
+                    place.currency.as_str().into(),
+                    place.direction.into(),
+                    delta.count.into(),
+                    amount.units().into(),
+                    i64::from(amount.nanos()).into(),
+                ]);
+            }
+            tx.execute(&statement, &cells)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Transactions: single movements of money.
+
+use quad_core::{Result, Timestamp, canonical};
+use quad_statements::{Amount, Currency};
+use quad_store::Sql;
+use serde_json::{Map, Value};
+
+use crate::civil;
+use crate::ids::{AccountId, CategoryId, CounterpartyId};
+use crate::keyset::{Key, Range, Sort};
+use crate::noun::{self, Field as _, Noun, noun};
+use crate::standing::Standing;
+use crate::words::words;
+
+words!(
+    /// Which way the money went.
+    Direction, "direction" {
+        Inflow = "inflow", Outflow = "outflow", Transfer = "transfer", Adjustment = "adjustment",
+    }
+);
+words!(
+    /// What it did to the account: an amount has no sign, and a transfer goes either way.
+    Effect, "effect" { Credit = "credit", Debit = "debit" }
+);
+words!(
+    /// How far it has come.
+    TransactionStatus, "transaction status" {
+        Pending = "pending", Posted = "posted", Cleared = "cleared", Failed = "failed", Reversed = "reversed",
+        Disputed = "disputed",
+    }
+);
+words!(
+    /// Whether it was matched with something else that tells of it.
+    ReconciliationStatus, "reconciliation status" {
+        Unreconciled = "unreconciled", Matched = "matched", Partial = "partial", Disputed = "disputed",
+    }
+);
+
+impl TransactionStatus {
+    /// Whether it counts in balances and totals.
+    pub(crate) fn counts(self) -> bool {
+        matches!(self, TransactionStatus::Posted | TransactionStatus::Cleared)
+    }
+}
+
+noun!(
+    /// A movement of money as stored.
+    Transaction, "transaction" in "brain_transaction" as TransactionId {
+        amount: Amount,
+        currency: Currency,
+        direction: Direction,
+        effect: Effect,
+        account_id: AccountId,
+        external_transaction_id: Option<String>,
+        /// The bank's own id or a fingerprint, after the day: what makes it the same movement.
+        dedup_key: String,
+        transaction_date: Timestamp,
+        posted_date: Option<Timestamp>,
+        counterparty_id: Option<CounterpartyId>,
+        category_id: Option<CategoryId>,
+        status: TransactionStatus,
+        description_raw: Option<String>,
+        description_normalized: Option<String>,
+        reconciliation_status: Option<ReconciliationStatus>,
+        chain_tx_hash: Option<String>,
+    }
+);
+
+impl Transaction {
+    /// As lists and reads show it.
+    pub(crate) fn view(&self, tenant: &str) -> Map<String, Value> {
+        let mut shown = self.show(tenant);
+        for internal in ["dedup_key", "chain_tx_hash"] {
+            shown.shift_remove(internal);
+        }
+        shown
+    }
+
+    /// Its address.
+    pub(crate) fn uri(id: &str) -> String {
+        format!("brain://ledger/transactions/{id}")
+    }
+
+    /// Its place in lists by date.
+    pub(crate) fn key(&self) -> Key {
+        Key { sort: Sort::Time(self.transaction_date.0), id: self.id.as_str().to_owned() }
+    }
+
+    /// Whether nothing vouches for it yet.
+    pub(crate) fn is_unreconciled(&self) -> bool {
+        self.reconciliation_status == Some(ReconciliationStatus::Unreconciled)
+    }
+
+    /// Reads one from a line of a file.
+    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Transaction> {
+        let mut line = line.clone();
+        let direction: Direction = noun::field(&line, "direction")?;
+        if line.get("effect").is_none_or(Value::is_null) {
+            // A transfer leaves the account that it is told of, unless it says otherwise.
+            let effect = match direction {
+                Direction::Inflow | Direction::Adjustment => Effect::Credit,
+                Direction::Outflow | Direction::Transfer => Effect::Debit,
+            };
+            line.insert("effect".into(), effect.show());
+        }
+        line.remove("dedup_key");
+        let at: Timestamp = noun::field(&line, "transaction_date")?;
+        let id = line.get("id").and_then(Value::as_str).map(str::to_owned);
+        let external = line.get("external_transaction_id").and_then(Value::as_str);
+        // Without an id of the bank's, the row's own id is what makes it the same.
+        let key = match (external, &id) {
+            (Some(external), _) => external_key(external),
+            (None, Some(id)) => format!("id:{id}"),
+            (None, None) => day_key(at, &Value::Object(line.clone()).to_string()),
+        };
+        line.insert("dedup_key".into(), key.into());
+        line.entry("status").or_insert_with(|| TransactionStatus::Posted.show());
+        Transaction::from_line(&line, standing)
+    }
+}
+
+/// What makes a movement with an id of its bank's the same.
+pub(crate) fn external_key(external: &str) -> String {
+    format!("x:{external}")
+}
+
+/// What makes a movement the same by its fingerprint: the day first, so that neighbours in time are neighbours on the disk.
+pub(crate) fn day_key(at: Timestamp, fingerprint: &str) -> String {
+    let mut digest = canonical::sha256_hex(fingerprint.as_bytes());
+    digest.truncate(24);
+    format!("{}:{digest}", civil::date(at))
+}
+
+/// Which transactions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub account_id: Option<String>,
+    pub counterparty_id: Option<String>,
+    pub direction: Option<Direction>,
+    pub status: Option<TransactionStatus>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+impl Filter {
+    /// A page of them, the newest first.
+    pub(crate) fn page(
+        &self,
+        sql: &mut dyn Sql,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<(Vec<Transaction>, Option<Key>)> {
+        let mut range = Range::by("transaction_date", true).least(self.since).most(self.until);
+        if let Some(account) = &self.account_id {
+            range = range.equal("account_id", account.as_str());
+        } else if let Some(counterparty) = &self.counterparty_id {
+            range = range.equal("counterparty_id", counterparty.as_str());
+        }
+        range.page(sql, after, limit, Transaction::key, |row: &Transaction| {
+            self.direction.is_none_or(|direction| row.direction == direction)
+                && self.status.is_none_or(|status| row.status == status)
+                && self.counterparty_id.as_deref().is_none_or(|wanted| {
+                    row.counterparty_id.as_ref().is_some_and(|counterparty| counterparty.as_str() == wanted)
+                })
+        })
+    }
+
+    /// The newest few.
+    pub(crate) fn newest(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<Transaction>> {
+        Ok(self.page(sql, None, limit)?.0)
+    }
+}

@@ -1,0 +1,122 @@
+//! Revisions: every different thing that a page ever said, each under an id of its own.
+//!
+//! A revision is kept when somebody reads a page that says something new. That advances no version and tells nobody: what
+//! changed was the ledger, and of that everybody has heard.
+
+use quad_core::{Error, Result, Timestamp};
+use quad_store::{Row, Sql, Tx, params};
+use serde_json::{Value, json};
+
+use super::{PageName, PageType, Rendered};
+use crate::ids::PageId;
+
+/// A revision as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Revision {
+    pub id: PageId,
+    pub slug: String,
+    pub page_type: PageType,
+    pub subject_id: Option<String>,
+    pub body_md: String,
+    pub source_revision: String,
+    pub rendered_at: Timestamp,
+}
+
+const COLUMNS: &str = "id, slug, page_type, subject_id, body_md, source_revision, rendered_at";
+
+impl Revision {
+    fn from_row(row: &Row) -> Result<Revision> {
+        let page_type = row.text(2)?;
+        Ok(Revision {
+            id: PageId::stored(row.text(0)?),
+            slug: row.text(1)?.to_owned(),
+            page_type: PageType::parse(page_type)
+                .ok_or_else(|| Error::internal(format!("a page is stored as {page_type}")))?,
+            subject_id: row.opt_text(3)?.map(str::to_owned),
+            body_md: row.text(4)?.to_owned(),
+            source_revision: row.text(5)?.to_owned(),
+            rendered_at: Timestamp(row.int(6)?),
+        })
+    }
+
+    /// As `wiki.page.get` shows it. Slugs begin with a slash there.
+    pub(crate) fn show(&self) -> Value {
+        json!({
+            "id": self.id.as_str(),
+            "page_type": self.page_type.as_str(),
+            "subject_id": self.subject_id,
+            "slug": format!("/{}", self.slug),
+            "body_md": self.body_md,
+            "rendered_at": self.rendered_at,
+            "source_revision": self.source_revision,
+            "uri": format!("brain://wiki/{}", self.slug),
+        })
+    }
+}
+
+/// The revision of that id.
+pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Option<Revision>> {
+    let query = format!("SELECT {COLUMNS} FROM brain_page_revision WHERE tenant_id = $1 AND id = $2");
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, id])?.as_ref().map(Revision::from_row).transpose()
+}
+
+/// The newest revision of a page, and the version of the ledger that it was last seen at.
+pub(crate) fn newest(sql: &mut dyn Sql, name: &PageName) -> Result<Option<(Revision, i64)>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT page_id, rendered_version FROM brain_page WHERE tenant_id = $1 AND slug = $2",
+        params![tenant, name.slug()],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    let (id, version) = (row.text(0)?.to_owned(), row.int(1)?);
+    Ok(find(sql, &id)?.map(|revision| (revision, version)))
+}
+
+/// Keeps a page that says something new; gives the revision that says it. `None` if somebody has kept a page of a newer
+/// ledger meanwhile: then this one must be made again.
+pub(crate) fn keep(tx: &mut Tx<'_>, rendered: &Rendered) -> Result<Option<Revision>> {
+    let slug = rendered.name.slug();
+    tx.lock(&format!("brain:page:{slug}"))?;
+    let version = rendered.basis.version.map_or(0, |version| version.0);
+    if let Some((known, seen)) = newest(tx, &rendered.name)? {
+        if known.body_md == rendered.body {
+            return Ok(Some(known));
+        }
+        if seen > version {
+            return Ok(None);
+        }
+    }
+    let made = Revision {
+        id: PageId::generate()?,
+        slug: slug.clone(),
+        page_type: rendered.name.page_type(),
+        subject_id: rendered.name.subject_id().map(str::to_owned),
+        body_md: rendered.body.clone(),
+        source_revision: rendered.source_revision.clone(),
+        rendered_at: tx.now(),
+    };
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute(
+        &format!(
+            "INSERT INTO brain_page_revision (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+        ),
+        params![
+            tenant.as_str(),
+            made.id.as_str(),
+            slug.as_str(),
+            made.page_type.as_str(),
+            made.subject_id.clone(),
+            made.body_md.as_str(),
+            made.source_revision.as_str(),
+            made.rendered_at
+        ],
+    )?;
+    tx.execute(
+        "INSERT INTO brain_page (tenant_id, slug, page_id, rendered_version) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (tenant_id, slug) DO UPDATE SET page_id = excluded.page_id, \
+         rendered_version = excluded.rendered_version",
+        params![tenant, slug, made.id.as_str(), version],
+    )?;
+    Ok(Some(made))
+}

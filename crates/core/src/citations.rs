@@ -1,0 +1,25 @@
+//! What an address cites and what cites it, for a scheme that shows this beside what it holds itself.
+//!
+//! The scheme that keeps the links and the one that shows them meet here; neither knows the other.
+
+use serde_json::Value;
+
+use crate::{Basis, BoxFuture, Principal, Result};
+
+/// Whoever keeps the links.
+pub trait Citations: Send + Sync {
+    /// The links of an address, in both directions, as far as the caller can read both ends. `uri` is canonical, and the caller
+    /// has been found to be able to read it.
+    fn of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<Cited>>;
+}
+
+/// The links of one address.
+#[derive(Clone, Debug, Default)]
+pub struct Cited {
+    /// Each as the keeper shows it, those that start at the address first.
+    pub links: Vec<Value>,
+    /// Whether the keeper stopped before it had looked at all.
+    pub is_cut: bool,
+    /// What they rest on, all of it veiled: a link that is hidden from the caller may change.
+    pub basis: Basis,
+}

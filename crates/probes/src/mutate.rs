@@ -1,0 +1,86 @@
+//! Small changes of known inputs, the same in every run.
+//!
+//! Far less than what a fuzzer does, since nothing tells it what a change has reached; but it needs no other compiler, no
+//! instrumentation and no luck, so an ordinary test can do it on any machine.
+
+/// Words that decoders look for.
+const WORDS: [&[u8]; 24] = [
+    b"\0",
+    b"\n",
+    b"/",
+    b"..",
+    b"%2e",
+    b"%00",
+    b"%c0%ae",
+    b"?",
+    b"&",
+    b"=",
+    b"{",
+    b"}",
+    b"{+x}",
+    b"{?a,b}",
+    b"[",
+    b"]",
+    b"\"",
+    b"\\u0000",
+    b"\\ud800",
+    b"null",
+    b"1e400",
+    b".",
+    b"\"id\":1",
+    b"#mcp-name:",
+];
+
+/// Longest input that is made.
+const BYTES_MAX: usize = 16 * 1024;
+
+/// Makes inputs out of others.
+#[derive(Clone, Debug)]
+pub struct Mutator {
+    state: u64,
+}
+
+impl Mutator {
+    /// The mutator of that seed.
+    pub fn new(seed: u64) -> Mutator {
+        Mutator { state: seed | 1 }
+    }
+
+    /// Changes `input` in one to four places; `others` may lend it pieces.
+    pub fn change(&mut self, input: &mut Vec<u8>, others: &[Vec<u8>]) {
+        for _ in 0..=self.below(4) {
+            let at = self.below(input.len() + 1);
+            let end = (at + self.below(9)).min(input.len());
+            match self.below(7) {
+                0 if at < input.len() => input[at] ^= 1 << self.below(8),
+                1 => drop(input.drain(at..end)),
+                2 => input.insert(at, self.below(256) as u8),
+                3 => insert(input, at, WORDS[self.below(WORDS.len())]),
+                4 => {
+                    let piece = input[at..end].repeat(1 + self.below(40));
+                    insert(input, at, &piece);
+                }
+                5 if !others.is_empty() => {
+                    let other = &others[self.below(others.len())];
+                    let from = self.below(other.len() + 1);
+                    let to = (from + self.below(64)).min(other.len());
+                    insert(input, at, &other[from..to]);
+                }
+                _ => input.truncate(at),
+            }
+        }
+        input.truncate(BYTES_MAX);
+    }
+
+    /// A number from 0 to `end`, without it; 0 if there is none. Xorshift: no secret depends on it.
+    fn below(&mut self, end: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state % end.max(1) as u64) as usize
+    }
+}
+
+fn insert(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
+    input.splice(at..at, piece.iter().copied());
+}

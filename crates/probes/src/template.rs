@@ -1,0 +1,72 @@
+//! Templates: what is filled in can be taken out again.
+//!
+//! The first line is the template, each further one the value of its next variable. A line that is missing leaves the variable
+//! out.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use quad_address::{AddressError, Grammar, RouteSpec, Router, Template, Variables, limits};
+
+/// Any bytes as a template and its values.
+pub fn template(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut lines = text.split('\n');
+    let source = lines.next().unwrap_or_default();
+    let template = match Template::parse(source) {
+        Ok(template) => template,
+        Err(error) => {
+            assert!(error.to_string().len() <= source.len() + 120, "{error}");
+            return;
+        }
+    };
+    assert_eq!(template.as_str(), source);
+    assert_eq!(Template::parse(template.as_str()).as_ref(), Ok(&template));
+    let names: Vec<String> = template.variables().map(str::to_owned).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "a variable stands twice");
+    let values: Variables = names.iter().zip(lines).collect();
+    let Ok(uri) = template.expand(&values) else { return };
+    let Some(router) = router(template, &names) else { return };
+    match router.route(&uri) {
+        Ok((address, ())) => {
+            assert_eq!(address.variables(), &values, "{source} {uri}");
+            assert_eq!(address.canonical(), uri);
+        }
+        // Free text has a longest, and expansion does not know of grammars.
+        Err(AddressError::BadVariable { name, .. }) => {
+            let value = values.get(&name).unwrap_or_default();
+            assert!(value.len() > limits::TEXT_BYTES_MAX, "{source} {uri}: {name}");
+        }
+        Err(AddressError::TooManyKeys { max }) => assert!(values.len() > max, "{source} {uri}"),
+        Err(error) => panic!("{source} expands to {uri}, which it does not match: {error}"),
+    }
+}
+
+/// A router of this template alone, in which every variable may hold any text. None if so many names have been met that no
+/// more can be kept: a grammar's name lives as long as the program.
+fn router(template: Template, names: &[String]) -> Option<Router<()>> {
+    let mut spec = RouteSpec::new(template);
+    for name in names {
+        spec = spec.with(kept(name)?, Grammar::Text);
+    }
+    let mut router = Router::new();
+    router.add(spec, ()).expect("a template alone was refused");
+    Some(router)
+}
+
+/// The same name, for ever.
+fn kept(name: &str) -> Option<&'static str> {
+    const NAMES: usize = 50_000;
+    const LONGEST: usize = 64;
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut all = KEPT.lock().ok()?;
+    if let Some(known) = all.get(name) {
+        return Some(known);
+    }
+    if all.len() >= NAMES || name.len() > LONGEST {
+        return None;
+    }
+    let new: &'static str = Box::leak(name.into());
+    all.insert(new);
+    Some(new)
+}

@@ -1,0 +1,71 @@
+//! Addresses: any text is one, or is refused in a sentence.
+
+use std::sync::OnceLock;
+
+use quad_address::{Address, Grammar, RouteSpec, Router, limits};
+
+const WORDS: &[&str] = &["fact", "skill"];
+
+/// Templates of every form, and the nearest to what the real schemes have.
+fn router() -> &'static Router<&'static str> {
+    static ROUTER: OnceLock<Router<&'static str>> = OnceLock::new();
+    ROUTER.get_or_init(|| {
+        let spec = |source: &str| RouteSpec::parse(source).unwrap();
+        let text = Grammar::Text;
+        let mut router = Router::new();
+        for (spec, name) in [
+            (spec("bkend://orgs"), "orgs"),
+            (spec("bkend://orgs/{orgId}"), "org"),
+            (spec("bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables"), "tables"),
+            (spec("bkend://tables{/id}{?page,limit}").with("page", Grammar::Integer), "flat"),
+            (spec("audit://events{?agent,uri,cursor}").with("agent", text).with("uri", text), "events"),
+            (spec("brain://wiki/{+slug}"), "wiki"),
+            (spec("brain://wiki/pages/{+page}{?rev}"), "pages"),
+            (spec("refrakt://rune/{name}{?site}").with("name", Grammar::Name).with_open_query(), "rune"),
+            (spec("refrakt://file/v{n}.json").with("n", Grammar::Integer), "file"),
+            (spec("amem://types/{type}").with("type", Grammar::OneOfAnyCase(WORDS)), "types"),
+            (spec("amem://types/fact"), "facts"),
+            (spec("link://{+uri}").with("uri", text), "link"),
+        ] {
+            router.add(spec, name).unwrap();
+        }
+        router
+    })
+}
+
+/// Any bytes as an address.
+pub fn uri(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match router().route(&text) {
+        Ok((address, name)) => accepted(&text, &address, name),
+        Err(error) => {
+            let (sentence, hint) = (error.to_string(), error.hint().unwrap_or_default());
+            assert!(sentence.chars().count() < 240, "a stranger made us talk: {sentence}");
+            assert!(!sentence.contains(char::is_control) && !hint.contains(char::is_control));
+        }
+    }
+}
+
+fn accepted(text: &str, address: &Address, name: &str) {
+    assert_eq!(address.requested(), text);
+    let canonical = address.canonical();
+    assert!(canonical.is_ascii() && canonical.len() <= limits::URI_BYTES_MAX, "{canonical}");
+    assert!(!canonical.contains(['#', ' ', '\\', '{', '}', '"', '<', '>']), "{canonical}");
+    assert!(canonical.starts_with(&format!("{}://", address.scheme())), "{canonical}");
+    // Printed and read again it is the same, for ever.
+    let (again, name_again) =
+        router().route(canonical).unwrap_or_else(|error| panic!("{canonical}: {error}"));
+    assert_eq!(again.canonical(), canonical);
+    assert_eq!((again.route(), name_again), (address.route(), &name));
+    assert_eq!((again.variables(), again.extra()), (address.variables(), address.extra()));
+    // Nothing that comes out of a path climbs, and nothing at all is invisible.
+    let (path, _) = canonical.split_once('?').unwrap_or((canonical, ""));
+    let is_dots = |part: &str| matches!(part, "." | "..");
+    assert!(!path.split('/').any(is_dots), "{canonical}");
+    for (variable, value) in address.variables().iter().chain(address.extra().iter()) {
+        assert!(!value.contains(char::is_control), "{variable}: {value:?}");
+        if matches!(variable, "slug" | "page" | "name" | "orgId" | "projectId" | "envId" | "id") {
+            assert!(!value.split(['/', '\\']).any(is_dots), "{variable}: {value:?}");
+        }
+    }
+}

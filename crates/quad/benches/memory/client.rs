@@ -1,0 +1,123 @@
+//! The client that all servers get: lines of JSON over a pipe.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A server and the pipe to it.
+pub struct Client {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+    /// The tools that it has.
+    pub tools: Vec<String>,
+}
+
+impl Client {
+    /// Starts a server and greets it.
+    pub fn start(mut command: Command) -> Client {
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let input = process.stdin.take().unwrap();
+        let output = BufReader::with_capacity(1 << 20, process.stdout.take().unwrap());
+        let mut client = Client { process, input, output, next_id: 0, tools: Vec::new() };
+        let info = json!({"name": "bench", "version": "1"});
+        client.request(
+            "initialize",
+            json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": info}),
+        );
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    /// Asks which tools there are.
+    pub fn learn_tools(&mut self) {
+        let listed = self.request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
+        self.tools = tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").and_then(|()| self.input.flush()).expect("the server has ended");
+    }
+
+    /// The next answer, whatever it answers.
+    fn answer(&mut self) -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server has ended");
+            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            if message.get("id").is_some() && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let answer = self.answer();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    /// The same with the time that it took; nothing if it was refused.
+    pub fn timed(&mut self, method: &str, params: Value) -> Option<Duration> {
+        let begun = Instant::now();
+        let answer = self.request(method, params);
+        let took = begun.elapsed();
+        let is_good = answer.get("error").is_none() && answer["result"]["isError"] != true;
+        is_good.then_some(took)
+    }
+
+    /// Calls a second, if so many are under way at a time.
+    pub fn pipelined(
+        &mut self,
+        window: usize,
+        calls: usize,
+        call: impl Fn(usize) -> (&'static str, Value),
+    ) -> f64 {
+        let begun = Instant::now();
+        let (mut sent, mut answered) = (0, 0);
+        while answered < calls {
+            while sent < calls && sent - answered < window {
+                let (name, arguments) = call(sent);
+                self.next_id += 1;
+                let params = json!({"name": name, "arguments": arguments});
+                let message =
+                    json!({"jsonrpc": "2.0", "id": self.next_id, "method": "tools/call", "params": params});
+                self.send(&message);
+                sent += 1;
+            }
+            let answer = self.answer();
+            assert!(answer["result"]["isError"] != true && answer.get("error").is_none(), "{answer}");
+            answered += 1;
+        }
+        calls as f64 / begun.elapsed().as_secs_f64()
+    }
+
+    /// What the server weighs, in MiB.
+    pub fn resident_mib(&self) -> f64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+        let kib: f64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default();
+        kib / 1_024.0
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,189 @@
+//! What a memory costs at a size, beside others: `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
+//!
+//! A graph is generated, three edges a node, and imported; our own export writes the files that peers open. Then every server is
+//! started on it and asked the same things by the same client over standard input and output, one server after the other.
+//! `CMD` is run by a shell; `{amem}` in it is the name of a `.amem` file, `{entities}` that of a file of
+//! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. No peer is installed by this repository.
+//!
+//! Prints figures and, for each peer, how many times as long it takes as we do. Asserts nothing but that answers come.
+
+// A benchmark that cannot set up its servers has nothing to say.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+mod graph;
+mod questions;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use client::Client;
+use questions::{Figures, QUESTIONS};
+
+/// The graph that is enough to see that all of this works.
+const NODES_SMOKE: u64 = 300;
+
+/// Calls that are under way at a time, as of so many clients.
+const PIPELINED: usize = 64;
+
+struct Settings {
+    sizes: Vec<u64>,
+    peers: Vec<(String, String)>,
+    repeats: usize,
+}
+
+impl Settings {
+    fn read() -> Settings {
+        let mut arguments = std::env::args().skip(1);
+        let (mut sizes, mut peers, mut measuring) = (Vec::new(), Vec::new(), false);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--nodes" => {
+                    let list = arguments.next().expect("--nodes is followed by numbers");
+                    sizes = list.split(',').map(|size| size.parse().expect("a number of nodes")).collect();
+                }
+                "--peer" => {
+                    let peer = arguments.next().expect("--peer is followed by NAME=COMMAND");
+                    let (name, command) = peer.split_once('=').expect("a peer is NAME=COMMAND");
+                    peers.push((name.to_owned(), command.to_owned()));
+                }
+                "--bench" => measuring = true,
+                _ => {}
+            }
+        }
+        if !measuring {
+            // `cargo test` runs this only to see that it works, with ourselves as the peer.
+            let quad = env!("CARGO_BIN_EXE_quad");
+            let peer = format!("{quad} stdio --only amem --tools all --data-dir {{dir}}");
+            return Settings {
+                sizes: vec![NODES_SMOKE],
+                peers: vec![("ourselves".to_owned(), peer)],
+                repeats: 2,
+            };
+        }
+        if sizes.is_empty() {
+            sizes = vec![1_000, 10_000];
+        }
+        Settings { sizes, peers, repeats: 200 }
+    }
+}
+
+fn main() {
+    let settings = Settings::read();
+    for size in &settings.sizes {
+        compare(*size, &settings);
+    }
+}
+
+fn quad(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quad"));
+    command.args(arguments).arg("--data-dir").arg(folder).env("QUAD_LOG", "error");
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> f64 {
+    let begun = Instant::now();
+    let output = quad(folder, arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    begun.elapsed().as_secs_f64()
+}
+
+fn compare(nodes: u64, settings: &Settings) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (data, source) = (file("data"), file("graph.jsonl"));
+    let edges = graph::write(&source, nodes);
+    println!("\n== {nodes} nodes, {edges} edges ==");
+    let seconds = run(&data, &["memory", "import", source.to_str().unwrap()]);
+    println!("import: {seconds:.1} s, {:.0} nodes and edges a second", (nodes + edges) as f64 / seconds);
+    let (amem, entities) = (file("graph.amem"), file("graph.entities"));
+    let seconds = run(&data, &["memory", "export", amem.to_str().unwrap(), "--format", "amem"]);
+    println!("export to .amem: {seconds:.1} s");
+    if settings.peers.iter().any(|(_, command)| command.contains("{entities}")) {
+        run(&data, &["memory", "export", entities.to_str().unwrap(), "--format", "server-memory"]);
+    }
+
+    let mut columns: Vec<(String, Figures)> = Vec::new();
+    for audit in ["durable", "async"] {
+        // Each measures the graph as it was imported.
+        let own = file(audit);
+        copy(&data, &own);
+        let command = quad(&own, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
+        columns.push((format!("quad, {audit} audit"), questions::ask_all(command, nodes, settings.repeats)));
+    }
+    for (name, template) in &settings.peers {
+        let own = file(&format!("peer-{}", columns.len()));
+        std::fs::create_dir(&own).unwrap();
+        let given = |from: &Path, name: &str| {
+            let copy = own.join(name);
+            if from.exists() {
+                std::fs::copy(from, &copy).unwrap();
+            }
+            copy.display().to_string()
+        };
+        let mut line = template.replace("{amem}", &given(&amem, "brain.amem"));
+        line = line.replace("{entities}", &given(&entities, "memory.jsonl"));
+        if line.contains("{dir}") {
+            let dir = own.join("data");
+            copy(&data, &dir);
+            line = line.replace("{dir}", &dir.display().to_string());
+        }
+        let mut command = Command::new("sh");
+        // The shell is replaced, so that what is weighed is the peer.
+        command
+            .args(["-c", &format!("exec {line}")])
+            .env("HOME", &own)
+            .env("MEMORY_FILE_PATH", own.join("memory.jsonl"));
+        columns.push((name.clone(), questions::ask_all(command, nodes, settings.repeats)));
+    }
+    print(&columns);
+    let own = file("adding");
+    copy(&data, &own);
+    adding(&own, if settings.repeats > 10 { 20_000 } else { 200 });
+}
+
+fn copy(from: &Path, to: &PathBuf) {
+    let copied = Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+fn print(columns: &[(String, Figures)]) {
+    let (_, ours) = &columns[0];
+    print!("{:<26}", "");
+    columns.iter().for_each(|(name, _)| print!("{name:>22}"));
+    println!("\n{:<26}", "(p50 ms, p99 ms, × the first)");
+    let names = ["start to first answer", "resident MiB", "resident MiB, all asked"];
+    let names = names.into_iter().chain(QUESTIONS.iter().map(|question| question.name));
+    for name in names {
+        let Some(first) = ours.get(name) else { continue };
+        print!("{name:<26}");
+        for (_, figures) in columns {
+            match figures.get(name) {
+                Some((p50, p99)) => print!("{p50:>9.2} {p99:>7.2} {:>4.0}×", p50 / first.0.max(1e-6)),
+                None => print!("{:>22}", "–"),
+            }
+        }
+        println!();
+    }
+}
+
+/// How many durable adds a second come from many clients, and how many nodes by the thousand.
+fn adding(folder: &Path, adds: usize) {
+    let mut client = Client::start(quad(folder, &["stdio", "--only", "amem", "--tools", "all"]));
+    let rate = client.pipelined(PIPELINED, adds, |number| {
+        (
+            "memory_add",
+            serde_json::json!({"event_type": "fact", "content": graph::text(number as u64 ^ 0xadd)}),
+        )
+    });
+    println!("durable adds, {PIPELINED} pipelined: {rate:.0} a second");
+    let calls = (adds / 400).max(1);
+    let rate = client.pipelined(4, calls, |call| {
+        let nodes: Vec<_> = (0..1_000)
+            .map(|node| serde_json::json!({"event_type": "fact", "content": graph::text((call * 1_000 + node) as u64)}))
+            .collect();
+        ("memory_add_many", serde_json::json!({"nodes": nodes, "chain": false}))
+    });
+    println!("nodes by memory_add_many: {:.0} a second", rate * 1_000.0);
+}

@@ -1,0 +1,192 @@
+//! What every server is asked. A server that does not know a question is not asked it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::graph;
+
+/// Medians and 99th percentiles by question.
+pub type Figures = BTreeMap<&'static str, (f64, f64)>;
+
+/// A question is repeated for so long at most.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A method and its parameters.
+type Call = (&'static str, Value);
+
+/// One question, in the words of each kind of server.
+pub struct Question {
+    pub name: &'static str,
+    /// Of those that have our addresses and tools: a request, or several that belong together.
+    asked: fn(Numbers) -> Vec<Call>,
+    /// Of those that know entities.
+    asked_of_entities: Option<fn(Numbers) -> Call>,
+}
+
+/// What a repetition is about.
+#[derive(Clone, Copy)]
+pub struct Numbers {
+    nodes: u64,
+    repeat: u64,
+    /// Whether a write is durable when it is answered, or only after the session has been ended.
+    is_durable: bool,
+}
+
+impl Numbers {
+    /// A node, another one each time.
+    fn node(self) -> u64 {
+        self.repeat.wrapping_mul(7_919) % self.nodes
+    }
+
+    /// Two words of a node.
+    fn words(self) -> String {
+        let text = graph::text(self.node());
+        text.split(' ').take(2).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn read(uri: String) -> Vec<(&'static str, Value)> {
+    vec![("resources/read", json!({"uri": uri}))]
+}
+
+fn call(name: &str, arguments: Value) -> Vec<(&'static str, Value)> {
+    vec![("tools/call", json!({"name": name, "arguments": arguments}))]
+}
+
+fn entities(name: &str, arguments: Value) -> (&'static str, Value) {
+    ("tools/call", json!({"name": name, "arguments": arguments}))
+}
+
+/// All of them, those that only read first. Likeness comes late: it holds vectors in memory from then on.
+pub const QUESTIONS: &[Question] = &[
+    Question { name: "graph/stats", asked: |_| read("amem://graph/stats".into()), asked_of_entities: None },
+    Question { name: "graph/recent", asked: |_| read("amem://graph/recent".into()), asked_of_entities: None },
+    Question {
+        name: "graph/important",
+        asked: |_| read("amem://graph/important".into()),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "node",
+        asked: |numbers| read(format!("amem://node/{}", numbers.node())),
+        asked_of_entities: Some(|numbers| {
+            entities("open_nodes", json!({"names": [format!("node-{}", numbers.node())]}))
+        }),
+    },
+    Question {
+        name: "session of 100",
+        asked: |numbers| read(format!("amem://session/{}", 1 + numbers.node() / graph::SESSION)),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "types/correction",
+        asked: |_| read("amem://types/correction".into()),
+        asked_of_entities: None,
+    },
+    Question { name: "types/fact", asked: |_| read("amem://types/fact".into()), asked_of_entities: None },
+    Question {
+        name: "search by words",
+        asked: |numbers| call("memory_evidence", json!({"query": numbers.words(), "max_results": 10})),
+        asked_of_entities: Some(|numbers| entities("search_nodes", json!({"query": numbers.words()}))),
+    },
+    Question {
+        name: "ground a claim",
+        asked: |numbers| call("memory_ground", json!({"claim": numbers.words()})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "traverse",
+        asked: |numbers| call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "context, depth 2",
+        asked: |numbers| call("memory_context", json!({"node_id": numbers.node(), "depth": 2})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "query, newest",
+        asked: |_| call("memory_query", json!({"event_types": ["decision"], "max_results": 20})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "durable add",
+        asked: |numbers| {
+            let content = graph::text(numbers.repeat ^ 0xfeed_beef);
+            let mut calls = call("memory_add", json!({"event_type": "fact", "content": content}));
+            if !numbers.is_durable {
+                calls.extend(call("session_end", json!({"create_episode": false})));
+            }
+            calls
+        },
+        asked_of_entities: Some(|numbers| {
+            let entity = json!({"name": format!("new-{}", numbers.repeat), "entityType": "fact",
+                "observations": [graph::text(numbers.repeat ^ 0xfeed_beef)]});
+            entities("create_entities", json!({"entities": [entity]}))
+        }),
+    },
+    Question {
+        name: "search, default",
+        asked: |numbers| call("memory_search", json!({"query": numbers.words()})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "similar to a text",
+        asked: |numbers| {
+            call("memory_similar", json!({"query_text": graph::text(numbers.node()), "top_k": 10}))
+        },
+        asked_of_entities: None,
+    },
+];
+
+/// Starts a server, asks it everything and weighs it.
+pub fn ask_all(command: Command, nodes: u64, repeats: usize) -> Figures {
+    let is_quad = command.get_program().to_string_lossy().contains("quad");
+    let mut figures = Figures::new();
+    let begun = Instant::now();
+    let mut client = Client::start(command);
+    let first = client.timed("resources/read", json!({"uri": "amem://graph/stats"}));
+    client.learn_tools();
+    let knows_entities = client.tools.iter().any(|tool| tool == "open_nodes");
+    if first.is_none() && knows_entities {
+        client.timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
+    }
+    put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3]);
+    put(&mut figures, "resident MiB", vec![client.resident_mib()]);
+    for question in QUESTIONS {
+        let (mut times, begun) = (Vec::new(), Instant::now());
+        for repeat in 0..repeats as u64 {
+            let numbers = Numbers { nodes, repeat: repeat + 1, is_durable: is_quad };
+            let requests = match (knows_entities, question.asked_of_entities) {
+                (true, Some(asked)) => vec![asked(numbers)],
+                (true, None) => break,
+                (false, _) => (question.asked)(numbers),
+            };
+            let took: Option<Duration> =
+                requests.into_iter().map(|(method, params)| client.timed(method, params)).sum();
+            let Some(took) = took else { break };
+            times.push(took.as_secs_f64() * 1e3);
+            if begun.elapsed() > PATIENCE {
+                break;
+            }
+        }
+        put(&mut figures, question.name, times);
+        if question.name == "durable add" {
+            put(&mut figures, "resident MiB, all asked", vec![client.resident_mib()]);
+        }
+    }
+    figures
+}
+
+fn put(figures: &mut Figures, name: &'static str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    let at =
+        |share: f64| times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)));
+    if let (Some(p50), Some(p99)) = (at(0.5), at(0.99)) {
+        figures.insert(name, (*p50, *p99));
+    }
+}

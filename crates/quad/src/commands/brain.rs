@@ -1,0 +1,237 @@
+//! `quad brain import|add|load|export|release|tombstone`
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use quad_brain::import::{Report, Request, StatementReport};
+use quad_brain::{Brain, contribution, export, import, load, raw};
+use quad_core::{Error, Result};
+use quad_store::Writer;
+use serde_json::{Map, Value, json};
+
+use super::backup::bar;
+use crate::app::{Agents, App};
+use crate::cli::{BrainAdd, BrainCommand, BrainImport};
+use crate::outcome;
+
+/// Who did it, in the audit trail: the person at this command line.
+const ACTOR: &str = "quad brain";
+
+/// Brings money in, and out again.
+pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> {
+    let writer = Writer::from(&app.tenant.id);
+    match command {
+        BrainCommand::Import(flags) => imports(app, &writer, &flags, as_json).await,
+        BrainCommand::Add { command } => {
+            let (kind, fields) = fields(command);
+            let id = load::add(&app.store, &writer, ACTOR, kind, fields).await?;
+            if as_json {
+                outcome::json(&json!({"id": id}));
+            } else {
+                outcome::line(id);
+            }
+            Ok(())
+        }
+        BrainCommand::Load { file } => {
+            let bytes = bytes_of(&file)?;
+            let bar = bar("bytes");
+            bar.set_length(bytes.len() as u64);
+            let name = name_of(&file);
+            let booked =
+                load::load(&app.store, &writer, ACTOR, &name, &bytes, |done| bar.set_position(done as u64))
+                    .await?;
+            bar.finish_and_clear();
+            if as_json {
+                outcome::json(
+                    &json!({"created": booked.created, "updated": booked.updated, "skipped": booked.skipped}),
+                );
+            } else {
+                outcome::line(format_args!(
+                    "{} created, {} updated, {} there already",
+                    booked.created, booked.updated, booked.skipped
+                ));
+            }
+            Ok(())
+        }
+        BrainCommand::Export { file } => exports(app, &file, as_json).await,
+        BrainCommand::Release { agent } => {
+            let at = contribution::release(&app.store, &writer, ACTOR, &agent).await?;
+            let brain = Brain::new(app.store.clone(), Arc::new(Agents(app.gate.clone())));
+            let extracted = brain.extract_waiting(&writer, &agent).await?;
+            if as_json {
+                outcome::json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
+            } else {
+                outcome::line(format_args!(
+                    "{agent} is released; {extracted} contributions were read into the ledger"
+                ));
+            }
+            Ok(())
+        }
+        BrainCommand::Tombstone { id } => {
+            let at = raw::tombstone(&app.store, &writer, ACTOR, &id).await?;
+            if as_json {
+                outcome::json(&json!({"id": id, "tombstoned_at": at}));
+            } else {
+                outcome::line(format_args!("{id} is withdrawn since {at}"));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+    std::fs::read(file)
+        .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool) -> Result<()> {
+    let request = Request {
+        account: flags.account.clone(),
+        currency: flags.currency.clone(),
+        settings: flags.map.clone(),
+        dry_run: flags.dry_run,
+    };
+    let mut reports = Vec::new();
+    for file in &flags.files {
+        let bytes = bytes_of(file)?;
+        let bar = bar("entries");
+        let progress = |done: usize, total: usize| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        };
+        let imported =
+            import::import(&app.store, writer, ACTOR, &name_of(file), &bytes, &request, progress).await;
+        bar.finish_and_clear();
+        let report = imported.map_err(|error| named(file, error))?;
+        if as_json {
+            reports.push(entry(file, &report));
+        } else {
+            print(file, &report, flags.dry_run);
+        }
+    }
+    if as_json {
+        outcome::json(&json!({"files": reports}));
+    }
+    Ok(())
+}
+
+/// Names the file that a refusal is about.
+fn named(file: &Path, error: Error) -> Error {
+    if error.kind() == quad_core::Kind::Internal {
+        return error;
+    }
+    let message = format!("{}: {}", file.display(), error.message());
+    let named = Error::new(error.kind(), error.code().to_owned(), message);
+    match error.next_step() {
+        Some(hint) => named.hint(hint),
+        None => named,
+    }
+}
+
+fn entry(file: &Path, report: &Report) -> Value {
+    let statement = |statement: &StatementReport| {
+        json!({
+            "account_id": statement.account_id,
+            "account_name": statement.account_name,
+            "currency": statement.currency,
+            "new_account": statement.is_new_account,
+            "entries": statement.entries,
+            "added": statement.posted.added,
+            "updated": statement.posted.updated,
+            "known": statement.posted.known,
+        })
+    };
+    json!({
+        "file": file.display().to_string(),
+        "raw_id": report.raw_id,
+        "format": report.format,
+        "mapping": report.mapping.as_deref().map(|mapping| mapping.lines().collect::<Vec<_>>()),
+        "statements": report.statements.iter().map(statement).collect::<Vec<_>>(),
+        "findings": report.findings,
+        "has_errors": report.has_errors,
+    })
+}
+
+fn print(file: &Path, report: &Report, dry_run: bool) {
+    let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
+    outcome::line(format_args!("{}: {}{evidence}", file.display(), report.format));
+    for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
+        outcome::line(format_args!("  --map '{setting}'"));
+    }
+    let (added, there) = if dry_run { ("would be added", "are there") } else { ("added", "there already") };
+    for statement in &report.statements {
+        let id = statement.account_id.as_deref().unwrap_or("a new account");
+        let made = if statement.is_new_account { ", new" } else { "" };
+        outcome::line(format_args!(
+            "  {} ({id}, {}{made}): {} of {} entries {added}, {} updated, {} {there}",
+            statement.account_name,
+            statement.currency,
+            statement.posted.added,
+            statement.entries,
+            statement.posted.updated,
+            statement.posted.known
+        ));
+    }
+    for finding in &report.findings {
+        outcome::line(format_args!("  {finding}"));
+    }
+}
+
+async fn exports(app: &App, file: &Path, as_json: bool) -> Result<()> {
+    let to_stdout = file == Path::new("-");
+    let failed = |error| Error::bad_input(format!("{} cannot be written: {error}", file.display()));
+    let mut out: Box<dyn std::io::Write> = if to_stdout {
+        Box::new(std::io::stdout().lock())
+    } else {
+        Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(failed)?))
+    };
+    let written =
+        export::journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed))
+            .await?;
+    out.flush().map_err(failed)?;
+    if as_json && !to_stdout {
+        outcome::json(&json!({"transactions": written}));
+    } else if !to_stdout {
+        outcome::line(format_args!("{written} transactions written"));
+    }
+    Ok(())
+}
+
+/// What was typed, as the line of a load has it.
+fn fields(command: BrainAdd) -> (&'static str, Map<String, Value>) {
+    let (kind, value) = match command {
+        BrainAdd::Account { name, currency, account_type, institution, number, balance, id } => (
+            "account",
+            json!({"id": id, "name": name, "currency": currency, "account_type": account_type, "institution": institution,
+                "external_account_id": number, "current_balance": balance}),
+        ),
+        BrainAdd::Counterparty { name, counterparty_type, alias, id } => {
+            ("counterparty", json!({"id": id, "name": name, "type": counterparty_type, "aliases": alias}))
+        }
+        BrainAdd::Obligation {
+            counterparty,
+            amount,
+            currency,
+            due,
+            obligation_type,
+            direction,
+            recurrence,
+            id,
+        } => (
+            "obligation",
+            json!({"id": id, "counterparty_id": counterparty, "amount_due": amount, "currency": currency, "due_date": due,
+                "type": obligation_type, "direction": direction, "recurrence": recurrence}),
+        ),
+        BrainAdd::Invoice { number, counterparty, amount, paid, currency, issued, due, id } => (
+            "invoice",
+            json!({"id": id, "invoice_number": number, "counterparty_id": counterparty, "amount_due": amount,
+                "amount_paid": paid, "currency": currency, "issue_date": issued, "due_date": due}),
+        ),
+    };
+    (kind, value.as_object().cloned().unwrap_or_default())
+}

@@ -1,0 +1,65 @@
+//! Links outside the transcripts: from the command line, at the endpoint of all schemes, and as plain HTTP.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::combination::Revision;
+use crate::http::{HttpClient, Request};
+use crate::place::Place;
+use crate::transcripts;
+
+const CITING_NODE: &str = "link%3A%2F%2Fciting%3Furi%3Damem%3A%2F%2Fnode%2F0";
+
+#[test]
+fn what_cites_what_is_there_from_every_side() {
+    for place in Place::on_each_backend() {
+        place.load("local", &transcripts::folder().join("backend.jsonl"));
+        place.run(&["call", "memory_add", r#"{"event_type": "fact", "content": "zero"}"#]);
+        let link = r#"{"from": "bkend://orgs/org_abc123", "to": "amem://node/0", "relation": "supports"}"#;
+        let made = place.run(&["call", "link", link]);
+        assert!(made.contains("\"created\""), "{made}");
+        let read = place.run(&["read", "link://citing?uri=amem://node/0"]);
+        let read: Value = serde_json::from_str(&read).unwrap();
+        assert_eq!(read["links"][0]["from"], "bkend://orgs/org_abc123");
+        let templates = place.run(&["templates"]);
+        for template in ["link://citing{?uri,cursor}  ", "link://from{?uri}  "] {
+            assert!(templates.contains(template), "{templates}");
+        }
+
+        let server = place.serve(&[]);
+        let sees_all = place.token("local", "sees_all", "memory:read organization:read");
+        let sees_memory = place.token("local", "sees_memory", "memory:read");
+        let mut client =
+            Client::over_http(Revision::MODERN, &server.authority, &server.path, Some(&sees_all));
+        let tools = client.request("tools/list", None).outcome.unwrap();
+        let names: Vec<&str> =
+            tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"link") && names.contains(&"unlink"), "{names:?}");
+        // Links are found by what they are about, not listed.
+        let listed = client.request("resources/list", Some(json!({}))).outcome.unwrap();
+        assert!(!listed.to_string().contains("link://"));
+
+        let get = |uri: &str, token: &str| {
+            let request = Request::new("GET", &format!("/v1/resources?uri={uri}"));
+            let request = request.header("Authorization", &format!("Bearer {token}"));
+            HttpClient::new(&server.authority).send(&request).unwrap()
+        };
+        for (token, count) in [(&sees_all, 1), (&sees_memory, 0)] {
+            let response = get(CITING_NODE, token);
+            assert_eq!(response.status, 200);
+            assert_eq!(response.header("etag"), None, "whether something is left out does not show");
+            assert_eq!(response.header("cache-control"), Some("no-store"));
+            let document: Value = serde_json::from_slice(&response.body).unwrap();
+            assert_eq!(document["links"].as_array().unwrap().len(), count);
+            let around = get("amem%3A%2F%2Fnode%2F0%2Fneighborhood", token);
+            assert_eq!((around.status, around.header("etag")), (200, None));
+            let around: Value = serde_json::from_slice(&around.body).unwrap();
+            assert_eq!(around.get("links").map_or(0, |links| links.as_array().unwrap().len()), count);
+        }
+        let refused = get("link%3A%2F%2Fciting%3Furi%3Dbkend%3A%2F%2Forgs%2Forg_abc123", &sees_memory);
+        assert_eq!(refused.status, 403);
+        assert!(refused.header("www-authenticate").unwrap().contains("organization:read"));
+        let missing = get("link%3A%2F%2Fciting%3Furi%3Damem%3A%2F%2Fnode%2F9", &sees_all);
+        assert_eq!(missing.status, 404);
+    }
+}

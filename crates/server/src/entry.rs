@@ -1,0 +1,100 @@
+//! Where a request comes in: named, timed and checked, then to the protocol's endpoint directly, or by the router to
+//! everything else.
+//!
+//! Nearly every request is a POST to `/mcp`. A router of boxed services would cost it more than the answer itself.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use http::Request;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use quad_core::BoxFuture;
+use tower_service::Service as _;
+
+use crate::clock::{Idleness, Work};
+use crate::http::{self as door, Server};
+use crate::mcp;
+
+/// The way in, as one connection has it.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    server: Arc<Server>,
+    router: Router,
+    idleness: Idleness,
+}
+
+impl Entry {
+    /// A way in to these routes.
+    pub(crate) fn new(server: Arc<Server>, router: Router) -> Entry {
+        Entry { server, router, idleness: Idleness::new() }
+    }
+
+    /// The same for a connection that is opened now, with a look at its clock.
+    pub(crate) fn for_connection(&self) -> (Entry, Idleness) {
+        let idleness = Idleness::new();
+        (
+            Entry { server: self.server.clone(), router: self.router.clone(), idleness: idleness.clone() },
+            idleness,
+        )
+    }
+}
+
+impl hyper::service::Service<Request<Incoming>> for Entry {
+    type Response = http::Response<Reply>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let work = self.idleness.work();
+        let server = self.server.clone();
+        if request.uri().path() == mcp::PATH {
+            return Box::pin(async move {
+                let answer = door::enter(&server, request, |request| mcp::all(&server, request)).await;
+                Ok(answer.map(|body| Reply { body, _work: work }))
+            });
+        }
+        let mut router = self.router.clone();
+        Box::pin(async move {
+            let route = |request: Request<Incoming>| async move {
+                match router.call(request.map(Body::new)).await {
+                    Ok(response) => response,
+                    Err(never) => match never {},
+                }
+            };
+            let answer = door::enter(&server, request, route).await;
+            Ok(answer.map(|body| Reply { body, _work: work }))
+        })
+    }
+}
+
+/// The body of a reply. Its connection is at work until it is gone.
+pub(crate) struct Reply {
+    body: Body,
+    _work: Work,
+}
+
+impl http_body::Body for Reply {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

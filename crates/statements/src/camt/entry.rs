@@ -1,0 +1,222 @@
+//! One entry of a camt file: the booking, and the details of what it is made of.
+
+use crate::camt::tree::Node;
+use crate::camt::{day_of, signed};
+use crate::finding::{Findings, quoted};
+use crate::fingerprint::is_meaningful_id;
+use crate::number::{self, DecimalMark};
+use crate::{
+    Amount, Counterparty, Currency, Entry, Kind, Moment, Money, References, Split, Status, date, kind,
+    limits, text,
+};
+
+/// Reads an entry. `None` is one that only informs; an error says why it cannot be read.
+pub(crate) fn read(
+    node: &Node,
+    line: u32,
+    currency: Option<Currency>,
+    findings: &mut Findings,
+) -> Result<Option<Entry>, String> {
+    let status = match node.text(&["Sts", "Cd"]).or_else(|| node.text(&["Sts"])) {
+        Some("INFO") => return Ok(None),
+        Some("PDNG" | "FUTR") => Status::Pending,
+        _ => Status::Booked,
+    };
+    let amount = node.child("Amt").ok_or("the entry has no amount")?;
+    let value = match node.text(&["CdtDbtInd"]) {
+        Some("CRDT" | "DBIT") => signed(amount, node),
+        _ => return Err("the entry says neither CRDT nor DBIT: left out".into()),
+    };
+    let value = value.ok_or_else(|| format!("{} is not an amount", quoted(amount.text.trim())))?;
+    let currency = currency.ok_or("the entry's amount has no currency")?;
+    let value_day = node.child("ValDt").and_then(day_of);
+    let booked = node.child("BookgDt").and_then(day_of).or(value_day).ok_or("the entry has no date")?;
+    let mut entry = Entry::new(line, booked, value, currency);
+    entry.status = status;
+    entry.value_date = value_day.filter(|day| *day != booked);
+    entry.moment = node.text(&["BookgDt", "DtTm"]).and_then(moment);
+    entry.reversal = matches!(node.text(&["RvslInd"]), Some("true" | "1"));
+    let known = |id: &str| text::some_line(id).filter(|id| is_meaningful_id(id));
+    entry.references.bank_id = node.text(&["AcctSvcrRef"]).and_then(known);
+    let note = node.text(&["AddtlNtryInf"]).unwrap_or_default();
+    let details: Vec<&Node> =
+        node.all("NtryDtls").flat_map(|group| group.all("TxDtls")).take(limits::SPLITS).collect();
+    match details.as_slice() {
+        [] => entry.description = text::one_line(note),
+        [one] => {
+            let detail = Detail::read(one, value, entry.reversal);
+            entry.counterparty = detail.counterparty;
+            entry.references.absorb(detail.references);
+            entry.description =
+                if detail.description.is_empty() { text::one_line(note) } else { detail.description };
+            entry.original = original(one, currency);
+        }
+        several => split(&mut entry, several, note, findings),
+    }
+    entry.kind = kind_of(node).or_else(|| details.first().and_then(|detail| kind_of(detail)));
+    if entry.reversal || details.iter().any(|detail| detail.child("RtrInf").is_some()) {
+        entry.kind = Some(Kind::Refund);
+    }
+    entry.kind = entry.kind.or_else(|| kind::of_words(note));
+    Ok(Some(entry))
+}
+
+/// A batch: one booking of several payments.
+fn split(entry: &mut Entry, details: &[&Node], note: &str, findings: &mut Findings) {
+    let mut sum = Some(Amount::ZERO);
+    for detail in details {
+        let amount = detail.child("Amt").or_else(|| detail.at(&["AmtDtls", "TxAmt", "Amt"]));
+        let sign = if detail.child("CdtDbtInd").is_some() {
+            amount.and_then(|amount| signed(amount, detail))
+        } else {
+            let size = amount.and_then(|amount| number::read(amount.text.trim(), DecimalMark::Point));
+            size.and_then(|size| {
+                if entry.amount.is_negative() { size.amount.checked_neg() } else { Some(size.amount) }
+            })
+        };
+        let currency = amount.and_then(|amount| amount.currency.as_deref()).and_then(Currency::recognise);
+        sum = match (sum, sign, currency.is_none_or(|currency| currency == entry.currency)) {
+            (Some(sum), Some(sign), true) => sum.checked_add(sign),
+            _ => None,
+        };
+        let Some(amount) = sign else { continue };
+        let Detail { counterparty, references, description } = Detail::read(detail, amount, entry.reversal);
+        let currency = currency.unwrap_or(entry.currency);
+        entry.splits.push(Split { amount, currency, counterparty, description, references, category: None });
+    }
+    if sum != Some(entry.amount) {
+        findings.warning_at(entry.line, "the details of the entry do not add up to its amount");
+    }
+    entry.description = match text::one_line(note) {
+        note if note.is_empty() => format!("{} payments in one booking", details.len()).into(),
+        note => note,
+    };
+}
+
+/// Who, what for and which ids.
+struct Detail {
+    counterparty: Counterparty,
+    references: References,
+    description: Box<str>,
+}
+
+impl Detail {
+    fn read(node: &Node, amount: Amount, reversal: bool) -> Detail {
+        // A reversal names the parties of the payment that it takes back.
+        let paid_out = amount.is_negative() != reversal;
+        let (who, agent) = if paid_out { ("Cdtr", "CdtrAgt") } else { ("Dbtr", "DbtrAgt") };
+        let (ultimate, account) =
+            if paid_out { ("UltmtCdtr", "CdtrAcct") } else { ("UltmtDbtr", "DbtrAcct") };
+        let parties = node.child("RltdPties");
+        let name = |role: &str| {
+            let party = parties?.child(role)?;
+            // From version .08 on the name stands one level deeper.
+            party
+                .text(&["Nm"])
+                .or_else(|| party.text(&["Pty", "Nm"]))
+                .or_else(|| party.text(&["Agt", "FinInstnId", "Nm"]))
+        };
+        let number = parties.and_then(|parties| parties.at(&[account, "Id"]));
+        let iban = number.and_then(|id| id.text(&["IBAN"]));
+        let other = || number.and_then(|id| id.text(&["Othr", "Id"]));
+        let bank = node.at(&["RltdAgts", agent, "FinInstnId"]);
+        let counterparty = Counterparty {
+            name: name(who).or_else(|| name(ultimate)).and_then(text::some_line),
+            account: iban
+                .and_then(|iban| text::iban(iban).or_else(|| text::some_line(iban)))
+                .or_else(|| text::some_line(other()?)),
+            bank: bank
+                .and_then(|bank| {
+                    bank.text(&["BICFI"]).or_else(|| bank.text(&["BIC"])).or_else(|| bank.text(&["Nm"]))
+                })
+                .and_then(text::some_line),
+        };
+        Detail { counterparty, references: references(node), description: description(node) }
+    }
+}
+
+fn references(node: &Node) -> References {
+    let known =
+        |name: &str| node.text(&["Refs", name]).and_then(text::some_line).filter(|id| is_meaningful_id(id));
+    let structured = node.child("RmtInf").and_then(|info| {
+        info.all("Strd").find_map(|part| {
+            part.text(&["CdtrRefInf", "Ref"])
+                .or_else(|| part.text(&["RfrdDocInf", "Nb"]))
+                .and_then(text::some_line)
+        })
+    });
+    References {
+        bank_id: known("AcctSvcrRef").or_else(|| known("TxId")),
+        end_to_end: known("EndToEndId"),
+        mandate: known("MndtId"),
+        payment: structured,
+        check: known("ChqNb"),
+    }
+}
+
+/// What the payer wrote; failing that, what the banks say.
+fn description(node: &Node) -> Box<str> {
+    let mut line = String::new();
+    if let Some(info) = node.child("RmtInf") {
+        info.all("Ustrd").for_each(|part| text::push_one_line(&mut line, &part.text));
+        let notes = info.all("Strd").flat_map(|part| part.all("AddtlRmtInf"));
+        notes.for_each(|part| text::push_one_line(&mut line, &part.text));
+    }
+    if line.is_empty() {
+        text::push_one_line(&mut line, node.text(&["AddtlTxInf"]).unwrap_or_default());
+    }
+    if let Some(reason) = node.text(&["RtrInf", "Rsn", "Cd"]) {
+        text::push_one_line(&mut line, &format!("(returned: {reason})"));
+    }
+    line.into()
+}
+
+/// The amount that was ordered, if it was in another currency.
+fn original(detail: &Node, own: Currency) -> Option<Money> {
+    let amount =
+        detail.at(&["AmtDtls", "InstdAmt", "Amt"]).or_else(|| detail.at(&["AmtDtls", "TxAmt", "Amt"]))?;
+    let currency =
+        amount.currency.as_deref().and_then(Currency::recognise).filter(|currency| *currency != own)?;
+    Some(Money { amount: number::read(amount.text.trim(), DecimalMark::Point)?.amount, currency })
+}
+
+fn moment(text: &str) -> Option<Moment> {
+    let (day, rest) = date::read(text, date::DateOrder::Dmy)?;
+    date::moment(day, rest)
+}
+
+/// What the bank's code of ISO 20022 says: domain, family and sub-family.
+fn kind_of(node: &Node) -> Option<Kind> {
+    let code = node.child("BkTxCd")?;
+    let family = code.text(&["Domn", "Fmly", "Cd"]);
+    let sub = code.text(&["Domn", "Fmly", "SubFmlyCd"]);
+    Some(match (family, sub) {
+        (_, Some("INTR")) => Kind::Interest,
+        (_, Some("CHRG" | "FEES" | "COMM")) => Kind::Fee,
+        (_, Some("TAXE" | "WITH")) => Kind::Tax,
+        (_, Some("SALA" | "PENS")) => Kind::Salary,
+        (_, Some("STDO")) => Kind::StandingOrder,
+        (_, Some("RRTN" | "RPCR" | "UPDD" | "CHRB" | "ARET" | "PRDD")) => Kind::Refund,
+        (_, Some("DVCA" | "DVID")) => Kind::Dividend,
+        (Some("CCRD" | "MCRD"), Some("CWDL" | "XBCW")) => Kind::Cash,
+        (Some("CCRD" | "MCRD"), _) => Kind::Card,
+        (Some("CNTR"), _) => Kind::Cash,
+        (Some("ICHQ" | "RCHQ"), _) => Kind::Check,
+        (Some("IDDT" | "RDDT"), _) => Kind::DirectDebit,
+        (_, Some("BOOK" | "XICT")) => Kind::Transfer,
+        (Some("ICDT" | "RCDT" | "IRCT" | "RRCT"), _) => Kind::Payment,
+        (Some("FXDV" | "SPOT"), _) => Kind::Exchange,
+        _ => return code.text(&["Prtry", "Cd"]).and_then(kind::of_words),
+    })
+}
+
+impl References {
+    /// Takes what another one knows and this one does not.
+    fn absorb(&mut self, other: References) {
+        self.bank_id = self.bank_id.take().or(other.bank_id);
+        self.end_to_end = self.end_to_end.take().or(other.end_to_end);
+        self.mandate = self.mandate.take().or(other.mandate);
+        self.payment = self.payment.take().or(other.payment);
+        self.check = self.check.take().or(other.check);
+    }
+}

@@ -1,0 +1,289 @@
+//! The mapping of a table: which column means what, and how its dates and amounts are written.
+//!
+//! A mapping is guessed once, shown to a person, corrected by [`Overrides`], remembered as JSON and given to the next
+//! file of the same account. It names columns as the file does, so it holds as long as the bank keeps its header.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::csv::Role;
+use crate::csv::role::plain_name;
+use crate::date::DateOrder;
+use crate::number::DecimalMark;
+use crate::{Currency, Refusal};
+
+/// How a table is to be understood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// What stands between the fields of a record.
+    pub delimiter: char,
+    /// The names of all columns, to recognise the bank's format again; empty if the table has no header.
+    #[serde(default)]
+    pub header: Vec<String>,
+    /// Which columns fill which role: by name, or by place from one as `#3`.
+    pub columns: BTreeMap<Role, Vec<String>>,
+    /// How its dates are ordered.
+    pub order: DateOrder,
+    /// How its amounts are written.
+    pub decimal: DecimalMark,
+    /// Whether money out is written without a minus and money in with one, as some card issuers do.
+    #[serde(default)]
+    pub inverted: bool,
+    /// The currency of rows that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
+}
+
+impl Mapping {
+    /// The columns of a role.
+    pub fn columns(&self, role: Role) -> &[String] {
+        self.columns.get(&role).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// One line a setting, in the spelling that [`Overrides`] reads.
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for role in Role::ALL {
+            let columns = self.columns(role);
+            if !columns.is_empty() {
+                writeln!(f, "{}={}", role.name(), columns.join("+"))?;
+            }
+        }
+        let order = match self.order {
+            DateOrder::Dmy => "dmy",
+            DateOrder::Mdy => "mdy",
+            DateOrder::Ymd => "ymd",
+        };
+        let decimal = match self.decimal {
+            DecimalMark::Point => "point",
+            DecimalMark::Comma => "comma",
+        };
+        let sign = if self.inverted { "inverted" } else { "plain" };
+        let delimiter = match self.delimiter {
+            '\t' => "tab".into(),
+            other => other.to_string(),
+        };
+        write!(f, "order={order}\ndecimal={decimal}\nsign={sign}\ndelimiter={delimiter}")?;
+        match self.currency {
+            Some(currency) => write!(f, "\ncurrency={currency}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a person said about a table; it wins over every guess and over what was remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    pub(crate) columns: BTreeMap<Role, Vec<String>>,
+    pub(crate) order: Option<DateOrder>,
+    pub(crate) decimal: Option<DecimalMark>,
+    pub(crate) inverted: Option<bool>,
+    pub(crate) delimiter: Option<char>,
+    pub(crate) currency: Option<Currency>,
+}
+
+impl Overrides {
+    /// Adds one setting:
+    /// - `date=Buchungstag`, `description=Text+Memo`, `amount=#3`, `balance=` (no column at all); the roles are those
+    ///   of [`Role::name`];
+    /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
+    /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.
+    pub fn set(&mut self, setting: &str) -> Result<(), Refusal> {
+        let bad = |why: &str| Refusal::BadOverride { text: crate::finding::quoted(setting), why: why.into() };
+        let (key, value) = setting.split_once('=').ok_or_else(|| bad("it has no equals sign"))?;
+        let (key, value) = (key.trim(), value.trim());
+        match key {
+            "order" => {
+                self.order = Some(match value {
+                    "dmy" => DateOrder::Dmy,
+                    "mdy" => DateOrder::Mdy,
+                    "ymd" => DateOrder::Ymd,
+                    _ => return Err(bad("an order of dates is dmy, mdy or ymd")),
+                });
+            }
+            "decimal" => {
+                self.decimal = Some(match value {
+                    "point" | "." => DecimalMark::Point,
+                    "comma" | "," => DecimalMark::Comma,
+                    _ => return Err(bad("a decimal mark is point or comma")),
+                });
+            }
+            "sign" => {
+                self.inverted = Some(match value {
+                    "plain" => false,
+                    "inverted" => true,
+                    _ => return Err(bad("a sign is plain or inverted")),
+                });
+            }
+            "delimiter" => {
+                self.delimiter = Some(match value {
+                    "tab" => '\t',
+                    ";" | "," | "|" => value.chars().next().unwrap_or(';'),
+                    _ => return Err(bad("a delimiter is one of ; , | or tab")),
+                });
+            }
+            _ => {
+                let Some(role) = Role::parse(key) else {
+                    let roles: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
+                    return Err(bad(&format!("there is no role {key}; the roles are {}", roles.join(", "))));
+                };
+                match Currency::parse(value) {
+                    Ok(currency) if role == Role::Currency => self.currency = Some(currency),
+                    _ if value.is_empty() => drop(self.columns.insert(role, Vec::new())),
+                    _ => drop(self.columns.insert(role, vec![value.into()])),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All settings of a list.
+    pub fn parse<'a>(settings: impl IntoIterator<Item = &'a str>) -> Result<Overrides, Refusal> {
+        let mut overrides = Overrides::default();
+        settings.into_iter().try_for_each(|setting| overrides.set(setting))?;
+        Ok(overrides)
+    }
+}
+
+/// The names of a table's columns, and how a text finds one of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Header {
+    pub names: Vec<String>,
+    /// Whether the names are the file's own rather than places.
+    pub named: bool,
+}
+
+impl Header {
+    /// What a column is called in a mapping: its name, or its place where it has none of its own.
+    pub fn reference(&self, place: usize) -> String {
+        match self.names.get(place) {
+            Some(name)
+                if self.named
+                    && !name.is_empty()
+                    && self.names.iter().filter(|other| *other == name).count() == 1 =>
+            {
+                name.clone()
+            }
+            _ => format!("#{}", place + 1),
+        }
+    }
+
+    /// The place of a column by its name, exact or but for case, accents and punctuation, or by `#3`.
+    pub fn find(&self, reference: &str) -> Option<usize> {
+        if let Some(number) = reference.strip_prefix('#') {
+            let place = number.parse::<usize>().ok()?.checked_sub(1)?;
+            return (place < self.names.len()).then_some(place);
+        }
+        if !self.named {
+            return None;
+        }
+        let plain = plain_name(reference);
+        let alike = || self.names.iter().position(|name| !plain.is_empty() && plain_name(name) == plain);
+        self.names.iter().position(|name| name == reference).or_else(alike)
+    }
+
+    /// The places of an override's columns: one name, or several joined by `+`.
+    pub fn find_all(&self, references: &[String]) -> Result<Vec<usize>, Refusal> {
+        let mut places = Vec::new();
+        for reference in references {
+            // A name may hold a plus itself.
+            match self.find(reference) {
+                Some(place) => places.push(place),
+                None => {
+                    for part in reference.split('+') {
+                        let found = self.find(part.trim()).ok_or_else(|| Refusal::NoSuchColumn {
+                            column: crate::finding::quoted(part.trim()),
+                            columns: self.listed(),
+                        })?;
+                        places.push(found);
+                    }
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// All columns, for a message.
+    pub fn listed(&self) -> String {
+        const SHOWN: usize = 30;
+        let names: Vec<String> =
+            (0..self.names.len().min(SHOWN)).map(|place| self.reference(place)).collect();
+        let more = if self.names.len() > SHOWN { ", …" } else { "" };
+        format!("{}{more}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(names: &[&str]) -> Header {
+        Header { names: names.iter().map(|name| name.to_string()).collect(), named: true }
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_place() {
+        let header = header(&["Datum", "Betrag (EUR)", "Text", "Text", "a+b"]);
+        assert_eq!(header.find("datum"), Some(0));
+        assert_eq!(header.find("Betrag"), Some(1));
+        assert_eq!(header.find("#3"), Some(2));
+        assert_eq!(header.find("#0"), None);
+        assert_eq!(header.find("#6"), None);
+        assert_eq!(header.find(""), None);
+        assert_eq!(header.reference(2), "#3");
+        assert_eq!(header.reference(0), "Datum");
+        assert_eq!(header.find_all(&["a+b".into()]).unwrap(), [4]);
+        assert_eq!(header.find_all(&["Datum + #3".into()]).unwrap(), [0, 2]);
+        let wrong = header.find_all(&["Sum".into()]).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "the table has no column 'Sum'; its columns are Datum, Betrag (EUR), #3, #4, a+b"
+        );
+    }
+
+    #[test]
+    fn overrides_say_what_is_wrong_with_them() {
+        let mut overrides = Overrides::default();
+        for good in [
+            "date=Tag",
+            "order=mdy",
+            "decimal=comma",
+            "sign=inverted",
+            "delimiter=tab",
+            "currency=EUR",
+            "balance=",
+        ] {
+            overrides.set(good).unwrap();
+        }
+        assert_eq!(overrides.currency, Some(Currency::EUR));
+        assert_eq!(overrides.columns.get(&Role::Balance), Some(&Vec::new()));
+        for bad in ["date", "order=xyz", "decimal=;", "sign=no", "delimiter=xx", "colour=red"] {
+            assert!(matches!(overrides.set(bad), Err(Refusal::BadOverride { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_mapping_is_remembered_and_its_spelling_is_an_override() {
+        let mapping = Mapping {
+            delimiter: ';',
+            header: vec!["Tag".into(), "Betrag".into()],
+            columns: BTreeMap::from([
+                (Role::Date, vec!["Tag".into()]),
+                (Role::Amount, vec!["Betrag".into()]),
+            ]),
+            order: DateOrder::Dmy,
+            decimal: DecimalMark::Comma,
+            inverted: true,
+            currency: Some(Currency::EUR),
+        };
+        let json = serde_json::to_string(&mapping).unwrap();
+        assert_eq!(serde_json::from_str::<Mapping>(&json).unwrap(), mapping);
+        let shown = mapping.to_string();
+        let overrides = Overrides::parse(shown.lines()).unwrap();
+        assert_eq!(overrides.columns, mapping.columns);
+        assert_eq!((overrides.order, overrides.inverted), (Some(DateOrder::Dmy), Some(true)));
+    }
+}

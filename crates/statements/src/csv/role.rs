@@ -1,0 +1,454 @@
+//! Roles: what a column of a statement can mean, and the names that banks give such columns.
+//!
+//! Names are compared without case, accents, punctuation and currency codes. The first name of a list is the best one:
+//! where two columns could fill a role, the one whose name stands earlier wins.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Currency;
+
+/// What a column of a table means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // The names say it; `Role::meaning` says it in words.
+pub enum Role {
+    Date,
+    ValueDate,
+    Time,
+    Amount,
+    Debit,
+    Credit,
+    Side,
+    Fee,
+    Balance,
+    Currency,
+    OriginalAmount,
+    OriginalCurrency,
+    Account,
+    AccountName,
+    Counterparty,
+    Payer,
+    Payee,
+    CounterpartyAccount,
+    CounterpartyBank,
+    Description,
+    Kind,
+    Category,
+    Status,
+    Id,
+    EndToEnd,
+    Mandate,
+    Reference,
+    Check,
+}
+
+/// What the cells of a column must be for its name to be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    Dates,
+    Amounts,
+    Currencies,
+    Anything,
+}
+
+impl Role {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Role; 28] = [
+        Role::Date,
+        Role::ValueDate,
+        Role::Time,
+        Role::Amount,
+        Role::Debit,
+        Role::Credit,
+        Role::Side,
+        Role::Fee,
+        Role::Balance,
+        Role::Currency,
+        Role::OriginalAmount,
+        Role::OriginalCurrency,
+        Role::Account,
+        Role::AccountName,
+        Role::Counterparty,
+        Role::Payer,
+        Role::Payee,
+        Role::CounterpartyAccount,
+        Role::CounterpartyBank,
+        Role::Description,
+        Role::Kind,
+        Role::Category,
+        Role::Status,
+        Role::Id,
+        Role::EndToEnd,
+        Role::Mandate,
+        Role::Reference,
+        Role::Check,
+    ];
+
+    /// The name by which an override calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Date => "date",
+            Role::ValueDate => "value_date",
+            Role::Time => "time",
+            Role::Amount => "amount",
+            Role::Debit => "debit",
+            Role::Credit => "credit",
+            Role::Side => "side",
+            Role::Fee => "fee",
+            Role::Balance => "balance",
+            Role::Currency => "currency",
+            Role::OriginalAmount => "original_amount",
+            Role::OriginalCurrency => "original_currency",
+            Role::Account => "account",
+            Role::AccountName => "account_name",
+            Role::Counterparty => "counterparty",
+            Role::Payer => "payer",
+            Role::Payee => "payee",
+            Role::CounterpartyAccount => "counterparty_account",
+            Role::CounterpartyBank => "counterparty_bank",
+            Role::Description => "description",
+            Role::Kind => "kind",
+            Role::Category => "category",
+            Role::Status => "status",
+            Role::Id => "id",
+            Role::EndToEnd => "end_to_end",
+            Role::Mandate => "mandate",
+            Role::Reference => "reference",
+            Role::Check => "check",
+        }
+    }
+
+    /// A role by its name.
+    pub fn parse(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+
+    /// What such a column holds, for a person.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Role::Date => "the day of booking",
+            Role::ValueDate => "the day from which it bears interest",
+            Role::Time => "the time of day",
+            Role::Amount => "the amount",
+            Role::Debit => "money out",
+            Role::Credit => "money in",
+            Role::Side => "whether it is money in or out",
+            Role::Fee => "a fee taken with the amount",
+            Role::Balance => "the balance after it",
+            Role::Currency => "the currency",
+            Role::OriginalAmount => "the amount before it was converted",
+            Role::OriginalCurrency => "the currency before it was converted",
+            Role::Account => "the own account's number",
+            Role::AccountName => "the own account's name",
+            Role::Counterparty => "the other side's name",
+            Role::Payer => "who pays",
+            Role::Payee => "who is paid",
+            Role::CounterpartyAccount => "the other side's account",
+            Role::CounterpartyBank => "the other side's bank",
+            Role::Description => "what it is for",
+            Role::Kind => "what kind of movement it is",
+            Role::Category => "the category",
+            Role::Status => "whether it is booked or pending",
+            Role::Id => "the bank's own id",
+            Role::EndToEnd => "the payer's id that travels along",
+            Role::Mandate => "the mandate of a direct debit",
+            Role::Reference => "the payee's reference",
+            Role::Check => "the number of a cheque",
+        }
+    }
+
+    pub(crate) fn contents(self) -> Contents {
+        match self {
+            Role::Date | Role::ValueDate => Contents::Dates,
+            Role::Amount | Role::Debit | Role::Credit | Role::Fee | Role::Balance | Role::OriginalAmount => {
+                Contents::Amounts
+            }
+            Role::Currency | Role::OriginalCurrency => Contents::Currencies,
+            _ => Contents::Anything,
+        }
+    }
+
+    /// Whether several columns may fill it: descriptions follow each other, and the first date that is there counts.
+    pub(crate) fn takes_several(self) -> bool {
+        matches!(self, Role::Description | Role::Date)
+    }
+
+    /// The names that banks give it, the best first, with spaces between.
+    fn names(self) -> &'static str {
+        match self {
+            Role::Date => {
+                "buchungstag buchungsdatum bookingdate datebooked dateofbooking buchung postdate \
+                 posteddate postingdate dateposted dateop dateoperation datedoperation datecomptable \
+                 datedecomptabilisation fechaoperacion fechadeoperacion fechacontable fechamovimiento \
+                 boekdatum boekingsdatum datacontabile dataoperazione datamovimento dataksiegowania \
+                 dataoperacji datumzauctovani bokforingsdag bokforingsdatum bokfortdato bogfort \
+                 completeddate datecompleted date datum fecha data dato dag paivamaara kirjauspaiva \
+                 transactiondate transaktionsdatum transactiedatum datetransaction \
+                 datedelatransaction trandate transdate datadatransacao umsatzdatum belegdatum \
+                 kaufdatum effectivedate datetime timestamp starteddate createdon created createdutc \
+                 zeitpunkt buchungsdatumeur settlementdate"
+            }
+            Role::ValueDate => {
+                "valutadatum wertstellung wertstellungsdatum wertstellungstag valuta valuedate \
+                 datevaleur datedevaleur fechavalor fechadevalor rentedatum datavaluta datawaluty \
+                 valutadato interestdate valutering datavalor wert"
+            }
+            Role::Time => "time uhrzeit zeit heure hora tijd ora tid transactiontime",
+            Role::Amount => {
+                "betrag amount umsatz montant importe bedrag importo kwota belopp belob belop castka \
+                 valor betragineur netto net nettobetrag transactionamount amountaccountcurrency \
+                 billingamount buchungsbetrag transactionvalue value monto summa sum summe total \
+                 montante quantia cantidad montantoperation transactiebedrag amountnet ammount amt"
+            }
+            Role::Debit => {
+                "soll debit debitamount belastung ausgang ausgaben abgang lastschrift withdrawal \
+                 withdrawals paidout moneyout out debits cargo cargos debe gasto uitgaven af addebiti \
+                 addebito dare uscite obciazenia debito withdrawalamount depenses debitamt spent \
+                 sortie dr"
+            }
+            Role::Credit => {
+                "haben credit creditamount gutschrift eingang einnahmen zugang deposit deposits \
+                 paidin moneyin in credits abono abonos haber ingreso inkomsten bij accrediti \
+                 accredito avere entrate uznania credito depositamount recettes creditamt received \
+                 entree cr"
+            }
+            Role::Side => {
+                "sollhaben sollhabenkennzeichen sollhabenkz sh debitcredit creditdebit \
+                 creditdebitindicator afbij debetcredit drcr crdr dc cd direction sens richtung \
+                 umsatzkennzeichen plusminus sign debitorcredit creditordebit debitcreditcode \
+                 cdtdbtind"
+            }
+            Role::Fee => "fee fees gebuhr gebuhren frais comision commissione kosten provision entgelt",
+            Role::Balance => {
+                "saldo balance kontostand saldonachbuchung runningbalance solde saldonabuchung \
+                 balanceafter saldotrasoperacion saldonamutatie saldopooperacji accountbalance \
+                 runningbal bal closingbalance saldodisponible availablebalance buchungssaldo \
+                 saldoeur neuersaldo endsaldo"
+            }
+            Role::Currency => {
+                "wahrung currency devise moneda divisa valuta munt muntsoort waluta mena moeda ccy \
+                 currencycode wahrungscode accountcurrency kontowahrung whg monnaie buchungswahrung"
+            }
+            Role::OriginalAmount => {
+                "originalbetrag originalamount ursprungsbetrag fremdwahrungsbetrag foreignamount \
+                 montantdorigine amountforeigncurrency localamount originalbedrag amountoriginal \
+                 betragfremdwahrung transactionamountforeign importeoriginal sourceamount"
+            }
+            Role::OriginalCurrency => {
+                "originalwahrung originalcurrency ursprungswahrung fremdwahrung foreigncurrency \
+                 devisedorigine typeforeigncurrency localcurrency monedaoriginal sourcecurrency"
+            }
+            Role::Account => {
+                "iban auftragskonto kontonummer kontonr konto ibanauftragskonto accountnumber \
+                 accountno compte numerodecompte cuenta numerodecuenta rekening rekeningnummer conto \
+                 account ibanbban ownaccount eigeneskonto fromaccount numerconto rachunek bankaccount \
+                 accountid cardnumber kartennummer cardno card card4digits"
+            }
+            Role::AccountName => "accountname kontoname product bezeichnungauftragskonto nomducompte produkt",
+            Role::Counterparty => {
+                "beguenstigterzahlungspflichtiger begunstigterzahlungspflichtiger \
+                 beguenstigterauftraggeber begunstigterauftraggeber auftraggeberempfanger \
+                 auftraggeberbegunstigter empfangerauftraggeber namezahlungsbeteiligter \
+                 zahlungsbeteiligter counterparty counterpartyname partnername payeename gegenpartei \
+                 gegenpart tegenpartij naamtegenpartij naamomschrijving tegenpartijnaam \
+                 nomcontrepartie contrepartie tiers beneficiario ordenante beneficiarioordenante \
+                 controparte kontrahent merchant merchantname handler handlername nameofcounterparty \
+                 partner nombre fromto sendername name naam nom"
+            }
+            Role::Payer => {
+                "zahlungspflichtiger zahlungspflichtigerr zahlungspflichtige auftraggeber payer \
+                 debtor debtorname ordonnateur donneurdordre sender absender payername from"
+            }
+            Role::Payee => {
+                "zahlungsempfanger zahlungsempfangerin empfanger payee creditor creditorname \
+                 beneficiaire beneficiary beneficiaryname begunstigter recipient receiver to \
+                 begunstigde ontvanger destinataire destinatario"
+            }
+            Role::CounterpartyAccount => {
+                "kontonummeriban ibanzahlungsbeteiligter counterpartyiban partneriban \
+                 counterpartyaccount counterpartyaccountnumber tegenrekening tegenrekeningibanbban \
+                 gegenkonto ibangegenkonto ibancontrepartie comptecontrepartie compteducontrepartie \
+                 cuentabeneficiario payeeiban beneficiaryaccount toaccount kontonummerbegunstigter \
+                 numerrachunkukontrahenta contracuenta accounttegenpartij gegeniban gegenkontoiban \
+                 partneraccount iban2 ibandestempfangers partnerkonto"
+            }
+            Role::CounterpartyBank => {
+                "bic bicswiftcode bicswift bankleitzahl blz biczahlungsbeteiligter counterpartybic \
+                 swift bicbank bictegenpartij bicdelabanque partnerbic gegenkontobic"
+            }
+            Role::Description => {
+                "verwendungszweck description libelle concepto omschrijving descrizione descripcion \
+                 details memo zahlungsgrund buchungsdetails mededelingen mededeling communication \
+                 communications remittanceinformation paymentreference narrative narration \
+                 particulars tytul tytulem opis opisoperacji meddelande tekst text beskrivning rubrik \
+                 extendeddetails detail causale causaledescrizione descricao popis note notes \
+                 bemerkung notiz transactiondescription originaldescription motif libelleoperation \
+                 subject zweck betreff purpose beschreibung statementdescription transactiondetails \
+                 descriptif observaciones title payeememo verwendungszweckzeile1 \
+                 verwendungszweckzeile2 vwz1 vwz2 vwz3 reason"
+            }
+            Role::Kind => {
+                "buchungstext umsatzart umsatztyp transactiontype type typ buchungsart vorgang \
+                 vorgangverwendungszweck transaktionstyp mutatiesoort transactiesoort tipo \
+                 tipodeoperacion typeoperation typedoperation art transactioncode code rodzajoperacji \
+                 typoperacji paymenttype zahlungsart operation tipomovimento"
+            }
+            Role::Category => {
+                "kategorie category categorie categoria kategoria subcategory budgetkategorie \
+                 kategori"
+            }
+            Role::Status => "status state zustand statut estado buchungsstatus transactionstatus stato info",
+            Role::Id => {
+                "transactionid transaktionsid transaktionscode transactionreferencenumber \
+                 buchungsreferenz referencenumber fitid idtransaction iddetransaction \
+                 transaktionsnummer transactionnumber entryreference umsatzid uniqueid identificador \
+                 transactionuniqueid bankreference volgnummer id uuid numerodeoperacion bankreferenz"
+            }
+            Role::EndToEnd => {
+                "endtoendid kundenreferenzendtoend kundenreferenz endtoendreferenz endtoendreference \
+                 referenceendtoend customerreference e2eid endtoend"
+            }
+            Role::Mandate => {
+                "mandatsreferenz mandatereference mandateid mandaatkenmerk machtigingskenmerk \
+                 referencemandat"
+            }
+            Role::Reference => {
+                "referenz reference zahlungsreferenz betalingskenmerk referencia reference1 \
+                 sammlerreferenz riferimento invoiceid invoicenumber rechnungsnummer ref \
+                 creditorreference"
+            }
+            Role::Check => {
+                "checknumber chequenumber checkno chequeno check checkorslip schecknummer \
+                 numerodecheque numcheque slip serialnumber"
+            }
+        }
+    }
+
+    /// The roles that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
+    /// currency in one language and a day in another; what the cells hold decides.
+    pub(crate) fn suggested_by(name: &str) -> &'static [(Role, usize)] {
+        static KNOWN: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| {
+            let mut known: HashMap<&'static str, Vec<(Role, usize)>> = HashMap::new();
+            for role in Role::ALL {
+                for (place, name) in role.names().split(' ').enumerate() {
+                    known.entry(name).or_default().push((role, place));
+                }
+            }
+            known
+        });
+        known.get(plain_name(name).as_str()).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The currency that a column's name holds, as in `Betrag (EUR)`.
+pub(crate) fn currency_in_name(name: &str) -> Option<Currency> {
+    words(name).find_map(known_currency)
+}
+
+fn known_currency(word: &str) -> Option<Currency> {
+    const COMMON: &str = "EUR USD GBP CHF JPY CAD AUD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY BRL MXN INR CNY HKD \
+         SGD ZAR ILS THB KRW RUB UAH AED USDC ISK PHP IDR MYR ARS";
+    match word {
+        "€" | "$" | "£" => Currency::recognise(word),
+        _ => COMMON.split(' ').any(|known| known == word).then(|| Currency::parse(word).ok())?,
+    }
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_alphanumeric() && !matches!(c, '€' | '$' | '£'))
+        .filter(|word| !word.is_empty())
+}
+
+/// A name without case, accents, punctuation and currencies.
+pub(crate) fn plain_name(name: &str) -> String {
+    // No column that anybody recognises has a longer name, and a line of prose need not be folded.
+    if name.len() > 80 {
+        return String::new();
+    }
+    let mut plain = String::with_capacity(name.len());
+    let mut words = words(name).peekable();
+    while let Some(word) = words.next() {
+        // `Betrag in EUR` is a `Betrag`.
+        let of_currency =
+            matches!(word, "in" | "en") && words.peek().is_some_and(|next| known_currency(next).is_some());
+        if of_currency || known_currency(word).is_some() {
+            continue;
+        }
+        for letter in word.chars().flat_map(char::to_lowercase) {
+            match letter {
+                'ä' | 'á' | 'à' | 'â' | 'ã' | 'å' | 'ą' => plain.push('a'),
+                'é' | 'è' | 'ê' | 'ë' | 'ę' | 'ě' => plain.push('e'),
+                'í' | 'ì' | 'î' | 'ï' => plain.push('i'),
+                'ö' | 'ó' | 'ò' | 'ô' | 'õ' | 'ø' => plain.push('o'),
+                'ü' | 'ú' | 'ù' | 'û' | 'ů' => plain.push('u'),
+                'ñ' | 'ń' => plain.push('n'),
+                'ç' | 'ć' | 'č' => plain.push('c'),
+                'ł' => plain.push('l'),
+                'ś' | 'š' => plain.push('s'),
+                'ž' | 'ż' | 'ź' => plain.push('z'),
+                'ß' => plain.push_str("ss"),
+                'æ' => plain.push_str("ae"),
+                'œ' => plain.push_str("oe"),
+                _ => plain.push(letter),
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(name: &str) -> Option<Role> {
+        Role::suggested_by(name).iter().min_by_key(|(_, place)| *place).map(|(role, _)| *role)
+    }
+
+    #[test]
+    fn names_in_several_languages() {
+        for (name, role) in [
+            ("Buchungstag", Role::Date),
+            ("Date opération", Role::Date),
+            ("Fecha operación", Role::Date),
+            ("Betrag (EUR)", Role::Amount),
+            ("Umsatz in EUR", Role::Amount),
+            ("Bedrag (€)", Role::Amount),
+            ("Soll", Role::Debit),
+            ("Paid out", Role::Debit),
+            ("Af Bij", Role::Side),
+            ("Solde", Role::Balance),
+            ("Währung", Role::Currency),
+            ("Begünstigter/Zahlungspflichtiger", Role::Counterparty),
+            ("Zahlungsempfänger*in", Role::Payee),
+            ("Naam / Omschrijving", Role::Counterparty),
+            ("Libellé", Role::Description),
+            ("Running Bal.", Role::Balance),
+        ] {
+            assert_eq!(best(name), Some(role), "{name}");
+        }
+        assert_eq!(best("Lorem ipsum"), None);
+    }
+
+    #[test]
+    fn every_role_has_one_name_and_no_name_stands_twice() {
+        for role in Role::ALL {
+            assert_eq!(Role::parse(role.name()), Some(role));
+            let names: Vec<&str> = role.names().split(' ').collect();
+            for (place, name) in names.iter().enumerate() {
+                assert_eq!(plain_name(name), *name, "{role:?}");
+                assert!(!names.iter().skip(place + 1).any(|other| other == name), "{role:?}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn currencies_in_names() {
+        assert_eq!(currency_in_name("Betrag (EUR)"), Some(Currency::EUR));
+        assert_eq!(currency_in_name("Amount $"), Some(Currency::USD));
+        assert_eq!(currency_in_name("Amount out"), None);
+    }
+}

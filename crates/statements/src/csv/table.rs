@@ -1,0 +1,234 @@
+//! The shape of a table: what stands between its fields, what stands before its header, and where its rows begin.
+
+use jiff::civil::Date;
+
+use crate::csv::mapping::Header;
+use crate::csv::records::{Next, Record, Records};
+use crate::csv::role::{self, Role, plain_name};
+use crate::date::{self, DateOrder};
+use crate::number::{self, DecimalMark};
+use crate::text;
+use crate::{AccountHint, Amount, Currency, limits};
+
+/// What may stand between fields, the likeliest first where a file does not tell.
+const DELIMITERS: [u8; 4] = [b';', b',', b'\t', b'|'];
+
+/// A table, found in a text.
+#[derive(Debug)]
+pub(crate) struct Table<'a> {
+    pub delimiter: u8,
+    pub header: Header,
+    /// The rows, from behind the header.
+    pub rows: Records<'a>,
+    pub preamble: Preamble,
+}
+
+/// What the lines before the header say about the account.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Preamble {
+    pub account: AccountHint,
+    pub currency: Option<Currency>,
+    /// Balances with a word before them, and whether that word says opening (`true`) or closing.
+    pub balances: Vec<(bool, String, Option<Date>)>,
+}
+
+/// Finds the table of a text, unless there is none: no line with two fields that could be rows.
+pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
+    let declared = delimiter.and_then(|c| u8::try_from(c).ok()).or_else(|| declared_delimiter(text));
+    let candidates: Vec<u8> = declared.map_or_else(|| DELIMITERS.to_vec(), |found| vec![found]);
+    let mut best: Option<(usize, Table<'_>)> = None;
+    for delimiter in candidates {
+        let Some((score, table)) = find_header(text, delimiter) else { continue };
+        if best.as_ref().is_none_or(|(other, _)| score > *other) {
+            best = Some((score, table));
+        }
+    }
+    best.map(|(_, table)| table)
+}
+
+/// The first line that Excel writes for itself: `sep=;`.
+fn declared_delimiter(text: &str) -> Option<u8> {
+    let line = text.lines().next()?.trim().trim_matches('"');
+    let value = line.strip_prefix("sep=")?.as_bytes();
+    value.first().copied().filter(|byte| DELIMITERS.contains(byte))
+}
+
+/// Looks for the header among the first lines: the one in which most names are known. Without one, the table begins
+/// with the first line that holds a date and an amount.
+fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
+    let mut records = Records::new(text, delimiter);
+    let mut record = Record::default();
+    let mut preamble = Preamble::default();
+    let mut best: Option<(usize, Header, Records<'_>, Preamble)> = None;
+    let mut first_row: Option<(Header, Records<'_>, Preamble)> = None;
+    let mut before_row: Option<Header> = None;
+    for _ in 0..limits::PREAMBLE_LINES {
+        let before = records.clone();
+        match records.next(&mut record) {
+            Next::End => break,
+            Next::Malformed(_) => continue,
+            Next::Record => {}
+        }
+        let known = known_names(&record);
+        let row = record.len() > 1 && is_row(&record);
+        if known >= 2 && best.as_ref().is_none_or(|(other, ..)| known > *other) && !row {
+            best = Some((known, header(&record), records.clone(), preamble.clone()));
+        }
+        if first_row.is_none() && row {
+            // Names that nobody knows are still names, if as many stand right above the first row.
+            let above = before_row.take().filter(|names: &Header| names.names.len() == record.len());
+            let header =
+                above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], named: false });
+            first_row = Some((header, before, preamble.clone()));
+        }
+        before_row = (!row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
+            .then(|| header(&record));
+        preamble.read(&record);
+    }
+    let (score, header, rows, preamble) = match (best, first_row) {
+        // A header counts more than any number of fields.
+        (Some((known, header, rows, preamble)), _) => (1_000 + known, header, rows, preamble),
+        (None, Some((header, rows, preamble))) => (header.names.len(), header, rows, preamble),
+        (None, None) => return None,
+    };
+    let rows = rows.with_width(header.names.len());
+    Some((score, Table { delimiter, header, rows, preamble }))
+}
+
+fn header(record: &Record<'_>) -> Header {
+    let names = record.iter().map(|name| text::one_line(name).into_string()).collect();
+    Header { names: trimmed(names), named: true }
+}
+
+/// A header often ends with a delimiter, behind which there is no column.
+fn trimmed(mut names: Vec<String>) -> Vec<String> {
+    while names.len() > 2 && names.last().is_some_and(String::is_empty) {
+        names.pop();
+    }
+    names
+}
+
+/// How many different roles the fields of a record are named like.
+fn known_names(record: &Record<'_>) -> usize {
+    let mut roles: Vec<Role> = record
+        .iter()
+        .filter_map(|name| Role::suggested_by(name).iter().min_by_key(|(_, place)| *place))
+        .map(|(role, _)| *role)
+        .collect();
+    roles.sort();
+    roles.dedup();
+    roles.len()
+}
+
+/// Whether a record holds a date and an amount.
+fn is_row(record: &Record<'_>) -> bool {
+    let is_date =
+        |cell: &str| date::read(cell, DateOrder::Dmy).or_else(|| date::read(cell, DateOrder::Mdy)).is_some();
+    record.iter().any(is_date) && record.iter().any(|cell| !is_date(cell) && number::is_amount(cell))
+}
+
+impl Preamble {
+    /// Looks for an IBAN, a number, a currency and balances in a line before the header.
+    fn read(&mut self, record: &Record<'_>) {
+        let mut label = String::new();
+        let mut day = None;
+        let earlier = self.balances.len();
+        for cell in record.iter().filter(|cell| !cell.is_empty()) {
+            // `Kontostand vom 31.01.2024` has the day in its label.
+            day = day.or_else(|| day_within(cell));
+            self.read_cell(&label, cell);
+            // `Kontonummer: 12345` may be one cell or two.
+            let (name, value) = cell.split_once(':').unwrap_or((cell, ""));
+            label = plain_name(name);
+            if !value.trim().is_empty() {
+                self.read_cell(&label, value.trim());
+            }
+        }
+        self.balances.iter_mut().skip(earlier).for_each(|(.., as_of)| *as_of = day);
+    }
+
+    fn read_cell(&mut self, label: &str, cell: &str) {
+        if self.account.iban.is_none() {
+            self.account.iban = find_iban(cell);
+        }
+        let says = |words: &[&str]| words.iter().any(|word| label.contains(word));
+        if says(&[
+            "kontonummer",
+            "accountnumber",
+            "rekeningnummer",
+            "numerodecompte",
+            "numerodecuenta",
+            "kartennummer",
+            "cardnumber",
+        ]) && self.account.number.is_none()
+            && cell.bytes().any(|byte| byte.is_ascii_digit())
+            && text::iban(cell).is_none()
+        {
+            self.account.number = text::some_line(cell);
+        }
+        if says(&["accountname", "kontoname"]) && self.account.name.is_none() {
+            self.account.name = text::some_line(cell);
+        }
+        if says(&["wahrung", "currency", "devise", "moneda", "waluta"]) && self.currency.is_none() {
+            self.currency = Currency::recognise(cell);
+        }
+        let opening = says(&[
+            "anfangssaldo",
+            "openingbalance",
+            "altersaldo",
+            "startsaldo",
+            "soldeinitial",
+            "saldoinicial",
+        ]);
+        let closing =
+            says(&["kontostand", "endsaldo", "closingbalance", "neuersaldo", "saldo", "balance", "solde"]);
+        if (opening || closing) && self.balances.len() < 8 {
+            let reading =
+                number::read(cell, DecimalMark::Comma).or_else(|| number::read(cell, DecimalMark::Point));
+            if let Some(reading) = reading {
+                self.currency = self.currency.or(reading.currency);
+                self.balances.push((opening, cell.into(), None));
+            }
+        }
+    }
+
+    /// The balances, read with the table's decimal mark: opening and closing.
+    pub fn balance(&self, opening: bool, mark: DecimalMark) -> Option<(Amount, Option<Date>)> {
+        let (_, text, as_of) = self.balances.iter().find(|(first, ..)| *first == opening)?;
+        Some((number::read(text, mark)?.amount, *as_of))
+    }
+}
+
+fn day_within(cell: &str) -> Option<Date> {
+    let words = cell.split(|c: char| c.is_whitespace() || matches!(c, ':' | '(' | ')'));
+    words.filter_map(|word| date::read(word, DateOrder::Dmy)).map(|(day, _)| day).next_back()
+}
+
+/// An IBAN within a text: the longest run of groups that is one.
+pub(crate) fn find_iban(text: &str) -> Option<Box<str>> {
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) || text.len() > 400 {
+        return None;
+    }
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    for start in 0..words.len() {
+        let rest = words.get(start..).unwrap_or_default();
+        if !rest
+            .first()
+            .is_some_and(|word| word.len() >= 4 && word.bytes().take(2).all(|b| b.is_ascii_alphabetic()))
+        {
+            continue;
+        }
+        for length in (1..=rest.len().min(9)).rev() {
+            if let Some(found) = text::iban(&rest.get(..length).unwrap_or_default().concat()) {
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
+/// The currency that the name of a column holds.
+pub(crate) fn currency_of_column(header: &Header, place: usize) -> Option<Currency> {
+    header.names.get(place).and_then(|name| role::currency_in_name(name))
+}

@@ -1,0 +1,445 @@
+//! Dates as banks and people write them: `2024-03-05`, `05.03.24`, `3/5/2024`, `5 mars 2024`, `20240305`.
+//!
+//! `03/05/2024` alone could be March or May. [`Evidence`] looks at all dates of a file first; [`read`] then reads each
+//! with the order that was decided on.
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::Moment;
+
+/// The order of day and month where all parts are numbers and the year does not come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DateOrder {
+    /// `31.12.2024`
+    Dmy,
+    /// `12/31/2024`
+    Mdy,
+    /// `24-12-31`: two digits of a year first. Years of four digits need no order.
+    Ymd,
+}
+
+/// The parts of a date before anybody decided what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Year, month, day.
+    Certain(i16, i8, i8),
+    /// Three numbers as they stand; the last one is the year unless the order says otherwise.
+    Numbers { first: i16, second: i16, third: i16, dots: bool },
+}
+
+/// Splits a date from what stands behind it, a time of day or nothing.
+pub(crate) fn parts(text: &str) -> Option<(Parts, &str)> {
+    let text = text.trim();
+    let bytes = text.as_bytes();
+    let (first, length) = digits(bytes)?;
+    if length == 0 {
+        return named_month_first(text);
+    }
+    let rest = text.get(length..)?;
+    if length == 8 && !rest.starts_with(|c: char| c.is_ascii_digit()) {
+        let year = i16::try_from(first / 10_000).ok()?;
+        let (month, day) = ((first / 100 % 100) as i8, (first % 100) as i8);
+        return Some((Parts::Certain(year, month, day), rest));
+    }
+    if length != 4 && length > 2 {
+        return None;
+    }
+    let first = i16::try_from(first).ok()?;
+    let separator = rest.chars().next()?;
+    if !matches!(separator, '-' | '/' | '.' | ' ' | '\u{a0}') {
+        return None;
+    }
+    let behind = rest.get(separator.len_utf8()..)?;
+    let (second, length_2) = digits(behind.as_bytes())?;
+    if length_2 == 0 {
+        return day_then_name(first, length, behind);
+    }
+    if length_2 > 2 || separator == ' ' {
+        return None;
+    }
+    let behind = behind.get(length_2..)?;
+    let behind = behind.strip_prefix(separator)?;
+    let (third, length_3) = digits(behind.as_bytes())?;
+    let rest = behind.get(length_3..)?;
+    let (second, third) = (second as i16, i16::try_from(third).ok()?);
+    match (length, length_3) {
+        (4, 1 | 2) => Some((Parts::Certain(first, second as i8, third as i8), rest)),
+        (1 | 2, 2 | 4) => {
+            let third = if length_3 == 2 && first > 31 { third } else { full_year(third, length_3) };
+            Some((Parts::Numbers { first, second, third, dots: separator == '.' }, rest))
+        }
+        _ => None,
+    }
+}
+
+/// `5 Mar 2024`, `5. März 2024`, `05-MAR-24`.
+fn day_then_name(day: i16, day_digits: usize, text: &str) -> Option<(Parts, &str)> {
+    if day_digits > 2 {
+        return None;
+    }
+    let text = text.trim_start_matches([' ', '\u{a0}']);
+    let text = text.strip_prefix("de ").unwrap_or(text);
+    let (month, rest) = month_name(text)?;
+    let rest = rest.trim_start_matches(['.', ',', ' ', '-', '/']);
+    let rest = rest.strip_prefix("de ").unwrap_or(rest);
+    let (year, length) = digits(rest.as_bytes())?;
+    if length != 2 && length != 4 {
+        return None;
+    }
+    let year = full_year(i16::try_from(year).ok()?, length);
+    Some((Parts::Certain(year, month, i8::try_from(day).ok()?), rest.get(length..)?))
+}
+
+/// `Mar 5, 2024`
+fn named_month_first(text: &str) -> Option<(Parts, &str)> {
+    let (month, rest) = month_name(text)?;
+    let rest = rest.trim_start_matches(['.', ' ', '-']);
+    let (day, length) = digits(rest.as_bytes())?;
+    if length == 0 || length > 2 {
+        return None;
+    }
+    let rest = rest.get(length..)?.trim_start_matches([',', ' ', '-']);
+    let (year, length) = digits(rest.as_bytes())?;
+    if length != 4 {
+        return None;
+    }
+    Some((Parts::Certain(i16::try_from(year).ok()?, month, day as i8), rest.get(length..)?))
+}
+
+/// A month by its name or short name in English, German, French, Spanish, Dutch, Italian or Portuguese.
+fn month_name(text: &str) -> Option<(i8, &str)> {
+    const NAMES: [&str; 12] = [
+        "jan january januar jän jänner janv janvier ene enero januari gen gennaio janeiro",
+        "feb february februar fév févr février febrero februari febbraio fev fevereiro",
+        "mar march mär märz mrz mars marzo mrt maart março",
+        "apr april avr avril abr abril aprile",
+        "may mai mayo mei mag maggio maio",
+        "jun june juni juin junio giu giugno junho",
+        "jul july juli juil juillet julio lug luglio julho",
+        "aug august août aout ago agosto augustus",
+        "sep sept september septembre septiembre set settembre setembro",
+        "oct october okt oktober octobre octubre ott ottobre out outubro",
+        "nov november novembre noviembre novembro",
+        "dec december dez dezember déc décembre dic diciembre dicembre dezembro",
+    ];
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    // The longest name has ten letters, some of two bytes.
+    let word = text.get(..end).filter(|word| (3..=20).contains(&word.len()))?.to_lowercase();
+    let month = NAMES.iter().position(|names| names.split(' ').any(|name| name == word))?;
+    Some((month as i8 + 1, text.get(end..)?))
+}
+
+/// The number that a text begins with, and its length; at most eight digits.
+fn digits(bytes: &[u8]) -> Option<(u32, usize)> {
+    let length = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if length > 8 {
+        return None;
+    }
+    Some((bytes.iter().take(length).fold(0, |number, digit| number * 10 + u32::from(digit - b'0')), length))
+}
+
+fn full_year(year: i16, digits: usize) -> i16 {
+    match (digits, year) {
+        (2, 0..=69) => 2000 + year,
+        (2, _) => 1900 + year,
+        _ => year,
+    }
+}
+
+impl Parts {
+    /// The day, in the order that was decided on; `None` if the calendar has no such day.
+    pub fn date(self, order: DateOrder) -> Option<Date> {
+        let (year, month, day) = match self {
+            Parts::Certain(year, month, day) => (year, month, day),
+            Parts::Numbers { first, second, third, .. } => {
+                let (year, month, day) = match order {
+                    DateOrder::Dmy => (third, second, first),
+                    DateOrder::Mdy => (third, first, second),
+                    DateOrder::Ymd => (full_year(first, 2), second, third % 100),
+                };
+                (year, i8::try_from(month).ok()?, i8::try_from(day).ok()?)
+            }
+        };
+        // Nobody has statements from before there were banks, and a year of five digits is a slip.
+        (1900..=2199).contains(&year).then(|| Date::new(year, month, day).ok())?
+    }
+}
+
+/// Reads a date; whatever stands behind it must be empty or a time of day.
+pub(crate) fn read(text: &str, order: DateOrder) -> Option<(Date, &str)> {
+    let (parts, rest) = parts(text)?;
+    let rest = rest.trim_start_matches(['T', ' ', ',', ';']).trim_end();
+    if !rest.is_empty() && !rest.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if !rest.is_empty() && !rest.contains(':') && rest.len() < 6 {
+        return None;
+    }
+    Some((parts.date(order)?, rest))
+}
+
+/// Reads a time of day with an offset, such as `10:15:00+02:00` or `10:15Z`, and puts it on its day.
+pub(crate) fn moment(date: Date, time: &str) -> Option<Moment> {
+    let time = time.trim();
+    let at = time.find(['Z', 'z', '+', '-'])?;
+    let (clock, zone) = (time.get(..at)?.trim_end(), time.get(at..)?);
+    let offset_minutes = match zone.split_at_checked(1)? {
+        ("Z" | "z", "") => 0,
+        ("Z" | "z", _) => return None,
+        (sign, offset) => {
+            let (hours, minutes) = match offset.split_once(':') {
+                Some((hours, minutes)) => (hours, minutes),
+                None if offset.len() == 4 => offset.split_at_checked(2)?,
+                None => (offset, "0"),
+            };
+            let minutes = small(hours)? * 60 + small(minutes)?;
+            if sign == "-" { -minutes } else { minutes }
+        }
+    };
+    let mut fields = clock.split(':');
+    let (hours, minutes) = (small(fields.next()?)?, small(fields.next()?)?);
+    let (seconds, fraction) = match fields.next().unwrap_or("0").split_once(['.', ',']) {
+        Some((seconds, fraction)) => (small(seconds)?, fraction),
+        None => (small(clock.split(':').nth(2).unwrap_or("0"))?, ""),
+    };
+    if fields.next().is_some() || hours > 24 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    let mut milliseconds = 0;
+    for place in 0..3 {
+        let digit = fraction.as_bytes().get(place).copied().unwrap_or(b'0');
+        milliseconds = milliseconds * 10 + i32::from(digit.is_ascii_digit().then(|| digit - b'0')?);
+    }
+    at_offset(date, [hours, minutes, seconds], milliseconds, offset_minutes)
+}
+
+/// A moment from a day and a time of day at an offset, unless the offset is further than any place on Earth.
+pub(crate) fn at_offset(
+    date: Date,
+    clock: [i16; 3],
+    milliseconds: i32,
+    offset_minutes: i16,
+) -> Option<Moment> {
+    if !(-18 * 60..=18 * 60).contains(&offset_minutes) {
+        return None;
+    }
+    let epoch = Date::constant(1970, 1, 1);
+    let days = i64::from(epoch.until(date).ok()?.get_days());
+    let seconds = clock.iter().fold(0i64, |sum, part| sum * 60 + i64::from(*part));
+    let minutes = days * 24 * 60 - i64::from(offset_minutes);
+    Some(Moment { utc_ms: (minutes * 60 + seconds) * 1000 + i64::from(milliseconds), offset_minutes })
+}
+
+fn small(text: &str) -> Option<i16> {
+    let plain = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().ok())?
+}
+
+/// What the dates of a file say about their order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Evidence {
+    /// Dates whose first number can only be a day, and the line of the first of them.
+    pub day_first: usize,
+    /// Dates whose second number can only be a day.
+    pub month_first: usize,
+    /// Dates whose first number can only be a year.
+    pub year_first: usize,
+    /// Dates that both orders can read, to different days.
+    pub unclear: usize,
+    /// Of these, with dots between, which nobody writes month first.
+    pub dots: usize,
+    /// Steps backwards in time from one row to the next, for each order; and forwards.
+    steps: [[usize; 2]; 2],
+    last: [Option<Date>; 2],
+}
+
+impl Evidence {
+    /// Looks at one date.
+    pub fn see(&mut self, text: &str) {
+        let Some((Parts::Numbers { first, second, third, dots }, _)) = parts(text) else { return };
+        let parts = Parts::Numbers { first, second, third, dots };
+        match (first, second) {
+            (32.., _) => self.year_first += 1,
+            (13.., ..=12) => self.day_first += 1,
+            (..=12, 13..) => self.month_first += 1,
+            _ if first != second => {
+                self.unclear += 1;
+                self.dots += usize::from(dots);
+            }
+            _ => {}
+        }
+        for (place, order) in [DateOrder::Dmy, DateOrder::Mdy].into_iter().enumerate() {
+            let (Some(steps), Some(last)) = (self.steps.get_mut(place), self.last.get_mut(place)) else {
+                continue;
+            };
+            let date = parts.date(order);
+            if let (Some(before), Some(now), [back, forth]) = (*last, date, steps) {
+                *back += usize::from(now < before);
+                *forth += usize::from(now > before);
+            }
+            *last = date.or(*last);
+        }
+    }
+
+    /// The order, and how it was found.
+    pub fn decide(&self) -> (DateOrder, Ground) {
+        let Evidence { day_first, month_first, year_first, unclear, dots, steps, .. } = *self;
+        if year_first > day_first + month_first {
+            return (DateOrder::Ymd, Ground::Certain);
+        }
+        if day_first != month_first {
+            let order = if day_first > month_first { DateOrder::Dmy } else { DateOrder::Mdy };
+            return (order, Ground::Certain);
+        }
+        if unclear == 0 {
+            return (DateOrder::Dmy, Ground::Certain);
+        }
+        if dots > 0 {
+            return (DateOrder::Dmy, Ground::Convention);
+        }
+        // Statements run in one direction: the order in which they do is the better reading.
+        let turns = |[back, forth]: [usize; 2]| back.min(forth);
+        let [dmy, mdy] = steps;
+        match turns(dmy).cmp(&turns(mdy)) {
+            std::cmp::Ordering::Less => (DateOrder::Dmy, Ground::Sequence),
+            std::cmp::Ordering::Greater => (DateOrder::Mdy, Ground::Sequence),
+            std::cmp::Ordering::Equal => (DateOrder::Dmy, Ground::Guess),
+        }
+    }
+}
+
+/// What the order of a file's dates was decided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// Some dates can be read in one order only, or all mean the same in both.
+    Certain,
+    /// Dots between the numbers.
+    Convention,
+    /// Only in this order do the rows run in one direction.
+    Sequence,
+    /// Nothing.
+    Guess,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn day(text: &str, order: DateOrder) -> Option<String> {
+        read(text, order).map(|(date, _)| date.to_string())
+    }
+
+    #[test]
+    fn the_spellings_of_one_day() {
+        for text in [
+            "2024-03-05",
+            "2024/03/05",
+            "2024.3.5",
+            "20240305",
+            "05.03.2024",
+            "5.3.24",
+            "05/03/2024",
+            "05-03-2024",
+            "5 Mar 2024",
+            "5. März 2024",
+            "5 mars 2024",
+            "5 de marzo de 2024",
+            "05-MAR-24",
+            "Mar 5, 2024",
+            "March 5 2024",
+            "5 maart 2024",
+            "2024-03-05T10:00:00Z",
+            "2024-03-05 10:00",
+            "05.03.2024 23:59:59",
+            "20240305 103000",
+        ] {
+            assert_eq!(day(text, DateOrder::Dmy).as_deref(), Some("2024-03-05"), "{text}");
+        }
+        assert_eq!(day("3/5/2024", DateOrder::Mdy).as_deref(), Some("2024-03-05"));
+        assert_eq!(day("24-03-05", DateOrder::Ymd).as_deref(), Some("2024-03-05"));
+        assert_eq!(day("31.12.69", DateOrder::Dmy).as_deref(), Some("2069-12-31"));
+        assert_eq!(day("31.12.70", DateOrder::Dmy).as_deref(), Some("1970-12-31"));
+    }
+
+    #[test]
+    fn what_is_no_date() {
+        for text in [
+            "",
+            "5",
+            "2024",
+            "30.02.2024",
+            "32.01.2024",
+            "2024-13-01",
+            "1.234",
+            "12.50",
+            "1,5",
+            "2024-03",
+            "5 Foo 2024",
+            "0000-00-00",
+            "12345678901",
+            "05.03.2024 EUR",
+            "01.02.2024 5",
+            "05-03/2024",
+            "2024-03-05x",
+        ] {
+            assert_eq!(day(text, DateOrder::Dmy), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_order_is_decided_over_all_dates() {
+        let decide = |texts: &[&str]| {
+            let mut evidence = Evidence::default();
+            texts.iter().for_each(|text| evidence.see(text));
+            evidence.decide()
+        };
+        assert_eq!(decide(&["03/04/2024", "13/04/2024"]), (DateOrder::Dmy, Ground::Certain));
+        assert_eq!(decide(&["03/04/2024", "04/13/2024"]), (DateOrder::Mdy, Ground::Certain));
+        assert_eq!(decide(&["03.04.2024"]), (DateOrder::Dmy, Ground::Convention));
+        assert_eq!(decide(&["01/02/2024", "01/05/2024", "02/01/2024"]), (DateOrder::Mdy, Ground::Sequence));
+        assert_eq!(decide(&["01/02/2024", "05/02/2024", "01/03/2024"]), (DateOrder::Dmy, Ground::Sequence));
+        assert_eq!(decide(&["03/04/2024"]), (DateOrder::Dmy, Ground::Guess));
+        assert_eq!(decide(&["2024-03-04", "04/04/2024"]), (DateOrder::Dmy, Ground::Certain));
+        assert_eq!(decide(&["33-01-02", "34-01-02"]), (DateOrder::Ymd, Ground::Certain));
+    }
+
+    #[test]
+    fn moments_need_a_zone() {
+        let date = Date::constant(2024, 3, 5);
+        let utc = |time: &str| moment(date, time).map(|m| (m.utc_ms, m.offset_minutes));
+        assert_eq!(utc("00:00:00Z"), Some((1_709_596_800_000, 0)));
+        assert_eq!(utc("02:00:00.25+02:00"), Some((1_709_596_800_250, 120)));
+        assert_eq!(utc("19:00-0500"), Some((1_709_596_800_000 + 86_400_000, -300)));
+        for text in ["10:00", "25:00Z", "10:61Z", "10Z", "10:00+99:00", "10:00:00:00Z", "Z", "-", "1é:00Z"] {
+            assert_eq!(utc(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_day_reads_back(days in 0i32..90_000, slash in any::<bool>()) {
+            let date = Date::constant(1950, 1, 1).checked_add(jiff::Span::new().days(days)).unwrap();
+            let (y, m, d) = (date.year(), date.month(), date.day());
+            let s = if slash { '/' } else { '-' };
+            prop_assert_eq!(read(&format!("{y}{s}{m:02}{s}{d:02}"), DateOrder::Mdy).unwrap().0, date);
+            prop_assert_eq!(read(&format!("{d}{s}{m}{s}{y}"), DateOrder::Dmy).unwrap().0, date);
+            prop_assert_eq!(read(&format!("{m:02}{s}{d:02}{s}{y}"), DateOrder::Mdy).unwrap().0, date);
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC{0,24}", other in "[0-9./: TZ+-]{0,24}") {
+            for text in [text, other] {
+                let mut evidence = Evidence::default();
+                evidence.see(&text);
+                for order in [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd] {
+                    let _ = read(&text, order);
+                }
+                let _ = (moment(Date::constant(2024, 1, 1), &text), evidence.decide());
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Findings: what a reader noticed about a file, each with its line, and the collector that bounds how many are kept.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::limits;
+
+/// How much a finding matters to whoever imports the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// How the file was read; nothing is wrong.
+    Notice,
+    /// Everything was read, but something deserves a look: an ambiguous date, a balance that does not add up.
+    Warning,
+    /// Something could not be read and is missing from the statements.
+    Error,
+}
+
+/// One thing noticed about a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The line, from one; absent if it concerns the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column of a table, from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence for a person.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Notice => "notice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, "line {line}, column {column}: ")?,
+            (Some(line), None) => write!(f, "line {line}: ")?,
+            _ => {}
+        }
+        write!(f, "{severity}: {}", self.message)
+    }
+}
+
+/// Collects findings; keeps the first [`limits::FINDINGS`] and counts the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    kept: Vec<Finding>,
+    left_out: usize,
+    errors_left_out: usize,
+}
+
+impl Findings {
+    pub fn push(
+        &mut self,
+        line: Option<u32>,
+        column: Option<u32>,
+        severity: Severity,
+        message: impl Into<String>,
+    ) {
+        if self.kept.len() >= limits::FINDINGS {
+            self.left_out += 1;
+            self.errors_left_out += usize::from(severity == Severity::Error);
+            return;
+        }
+        self.kept.push(Finding { line, column, severity, message: message.into() });
+    }
+
+    /// Of the whole file.
+    pub fn notice(&mut self, message: impl Into<String>) {
+        self.push(None, None, Severity::Notice, message);
+    }
+
+    /// Of the whole file.
+    pub fn warning(&mut self, message: impl Into<String>) {
+        self.push(None, None, Severity::Warning, message);
+    }
+
+    pub fn notice_at(&mut self, line: u32, message: impl Into<String>) {
+        self.push(Some(line), None, Severity::Notice, message);
+    }
+
+    pub fn warning_at(&mut self, line: u32, message: impl Into<String>) {
+        self.push(Some(line), None, Severity::Warning, message);
+    }
+
+    pub fn error_at(&mut self, line: u32, message: impl Into<String>) {
+        self.push(Some(line), None, Severity::Error, message);
+    }
+
+    /// Whether something could not be read.
+    pub fn has_errors(&self) -> bool {
+        self.errors_left_out > 0 || self.kept.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// All of them, those of the whole file first, then by line, with one more that counts what was left out.
+    pub fn into_vec(mut self) -> Vec<Finding> {
+        self.kept.sort_by_key(|finding| finding.line);
+        if self.left_out > 0 {
+            let severity = if self.errors_left_out > 0 { Severity::Error } else { Severity::Warning };
+            let message = format!(
+                "{} more findings, {} of them errors, are not shown",
+                self.left_out, self.errors_left_out
+            );
+            self.kept.push(Finding { line: None, column: None, severity, message });
+        }
+        self.kept
+    }
+}
+
+/// A part of the file within a message: in quotes, cut to a length that fits a line, without control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    const SHOWN: usize = 40;
+    let mut shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    format!("'{shown}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_first_and_counts_the_rest() {
+        let mut findings = Findings::default();
+        for line in 0..limits::FINDINGS as u32 + 7 {
+            findings.error_at(line + 1, "unreadable");
+        }
+        let all = findings.into_vec();
+        assert_eq!(all.len(), limits::FINDINGS + 1);
+        assert_eq!(
+            all.last().unwrap().to_string(),
+            "error: 7 more findings, 7 of them errors, are not shown"
+        );
+    }
+
+    #[test]
+    fn quotes_are_short_and_on_one_line() {
+        assert_eq!(quoted("a\nb"), "'a b'");
+        assert_eq!(quoted(&"x".repeat(60)).chars().count(), 43);
+    }
+}

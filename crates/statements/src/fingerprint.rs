@@ -1,0 +1,155 @@
+//! Fingerprints: what makes an entry the same entry in every statement that holds it, so that overlaps add nothing
+//! twice.
+//!
+//! Where the bank's own id can be trusted it decides, together with day and amount, since some banks give a purchase
+//! and its fee the same id. Everywhere else it is day, amount, currency, the text without its spelling, and which of
+//! several such entries of the day it is: two equal coffees are two, and the same two in the next statement.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use jiff::civil::Date;
+use ring::digest;
+
+use crate::finding::Findings;
+use crate::{Amount, Currency, Entry};
+
+/// What an entry is recognised by in another file: 128 bits of a SHA-256.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What an entry's fingerprint rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The bank's own id is one of this entry alone.
+    pub by_bank_id: bool,
+    /// How many entries like it stand before it on its day.
+    pub occurrence: u32,
+}
+
+impl Fingerprint {
+    pub(crate) fn of(entry: &Entry, account: &str) -> Fingerprint {
+        let mut bytes = Vec::with_capacity(160);
+        push_text(&mut bytes, account);
+        push_facts(&mut bytes, entry);
+        match &entry.references.bank_id {
+            Some(id) if entry.identity.by_bank_id => {
+                bytes.push(b'i');
+                push_text(&mut bytes, id);
+            }
+            _ => {
+                bytes.push(b't');
+                push_likeness(&mut bytes, entry);
+                bytes.extend(entry.identity.occurrence.to_be_bytes());
+            }
+        }
+        let digest = digest::digest(&digest::SHA256, &bytes);
+        let mut short = [0; 16];
+        for (place, byte) in short.iter_mut().zip(digest.as_ref()) {
+            *place = *byte;
+        }
+        Fingerprint(short)
+    }
+}
+
+/// Length first, so that no two lists of texts give the same bytes.
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u64).to_be_bytes());
+    bytes.extend(text.as_bytes());
+}
+
+fn push_facts(bytes: &mut Vec<u8>, entry: &Entry) {
+    let Entry { booked, amount, currency, .. } = entry;
+    bytes.extend(booked.year().to_be_bytes());
+    bytes.extend([booked.month() as u8, booked.day() as u8]);
+    bytes.extend(amount.units().to_be_bytes());
+    bytes.extend(amount.nanos().to_be_bytes());
+    push_text(bytes, currency.as_str());
+}
+
+/// The letters and digits of what the bank says about an entry: the same whatever the spaces, case and punctuation,
+/// which differ between one export and the next.
+fn push_likeness(bytes: &mut Vec<u8>, entry: &Entry) {
+    let references = &entry.references;
+    let texts = [&entry.counterparty.name, &references.end_to_end, &references.check];
+    for text in texts.into_iter().flatten().map(|text| &**text).chain([&*entry.description]) {
+        push_normalised(bytes, text);
+    }
+}
+
+fn push_normalised(bytes: &mut Vec<u8>, text: &str) {
+    if text.is_ascii() {
+        bytes.extend(text.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase()));
+        return;
+    }
+    let mut buffer = [0; 4];
+    for letter in text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase) {
+        bytes.extend(letter.encode_utf8(&mut buffer).as_bytes());
+    }
+}
+
+/// Whether the bank's id can be one of a single entry: the words for "none", and bare counters, are not. A counter
+/// starts again in the next file and would name another entry there.
+pub(crate) fn is_meaningful_id(id: &str) -> bool {
+    let mut normal = Vec::with_capacity(id.len());
+    push_normalised(&mut normal, id);
+    let nothing = [
+        &b"none"[..],
+        b"nonref",
+        b"notprovided",
+        b"notavailable",
+        b"unknown",
+        b"na",
+        b"null",
+        b"nref",
+        b"keine",
+        b"-",
+    ];
+    let counter = normal.len() < 6 && normal.iter().all(u8::is_ascii_digit);
+    let zeros = normal.iter().all(|byte| *byte == b'0');
+    !counter && !zeros && !nothing.contains(&normal.as_slice())
+}
+
+/// Settles what each entry of a statement is recognised by. `ids_trusted`: whether the format promises that a bank's
+/// id is unique within the account.
+pub(crate) fn settle(entries: &mut [Entry], ids_trusted: bool, findings: &mut Findings) {
+    // Likenesses are compared by a keyless 128-bit prefix rather than kept as text: a million entries stay small.
+    let mut seen: HashMap<[u8; 16], u32> = HashMap::with_capacity(entries.len());
+    let mut ids: HashMap<(Box<str>, Date, Amount, Currency), u32> = HashMap::new();
+    let mut bytes = Vec::with_capacity(160);
+    for entry in entries {
+        if let Some(id) = entry.references.bank_id.as_ref().filter(|id| ids_trusted && is_meaningful_id(id)) {
+            entry.identity = Identity { by_bank_id: true, occurrence: 0 };
+            let key = (id.clone(), entry.booked, entry.amount, entry.currency);
+            if let Some(line) = ids.insert(key, entry.line) {
+                let id = crate::finding::quoted(id);
+                let message =
+                    format!("the same id {id}, day and amount as on line {line}: taken as one entry");
+                findings.warning_at(entry.line, message);
+            }
+            continue;
+        }
+        bytes.clear();
+        push_facts(&mut bytes, entry);
+        push_likeness(&mut bytes, entry);
+        let mut key = [0; 16];
+        for (place, byte) in key.iter_mut().zip(digest::digest(&digest::SHA256, &bytes).as_ref()) {
+            *place = *byte;
+        }
+        let count = seen.entry(key).or_insert(0);
+        entry.identity = Identity { by_bank_id: false, occurrence: *count };
+        *count += 1;
+    }
+}

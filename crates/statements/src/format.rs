@@ -1,0 +1,166 @@
+//! Formats, told apart by what a file holds. A file's name is never asked: banks name everything `export.csv`.
+
+use serde::Serialize;
+
+use crate::{Refusal, csv, hledger, limits};
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// A delimited table.
+    Csv,
+    /// Open Financial Exchange, 1.x as SGML or 2.x as XML; QFX is the same with a name in it.
+    Ofx,
+    /// ISO 20022: camt.053 statements, camt.052 reports, camt.054 notifications.
+    Camt,
+    /// A journal of plain text accounting.
+    Hledger,
+}
+
+impl Format {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            Format::Ofx => "ofx",
+            Format::Camt => "camt",
+            Format::Hledger => "hledger",
+        }
+    }
+
+    /// A format by its name.
+    pub fn parse(name: &str) -> Option<Format> {
+        [Format::Csv, Format::Ofx, Format::Camt, Format::Hledger]
+            .into_iter()
+            .find(|format| format.name() == name)
+    }
+
+    /// The format of a text.
+    pub fn of(text: &str) -> Result<Format, Refusal> {
+        let end = (0..=text.len().min(limits::DETECTION_BYTES)).rev().find(|end| text.is_char_boundary(*end));
+        let start = text
+            .get(..end.unwrap_or(0))
+            .unwrap_or_default()
+            .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        if start.is_empty() {
+            return Err(Refusal::Empty);
+        }
+        let contains = |needle: &str| memchr::memmem::find(start.as_bytes(), needle.as_bytes()).is_some();
+        if start.starts_with("OFXHEADER") || contains("<?OFX") || contains("<OFX>") || contains("<ofx>") {
+            return Ok(Format::Ofx);
+        }
+        if start.starts_with('<') {
+            let camt = ["BkToCstmrStmt", "BkToCstmrAcctRpt", "BkToCstmrDbtCdtNtfctn"];
+            if camt.iter().any(|name| contains(name)) {
+                return Ok(Format::Camt);
+            }
+            return Err(foreign_markup(start));
+        }
+        if let Some(refusal) = known_text(start) {
+            return Err(refusal);
+        }
+        if hledger::is_journal(start) {
+            return Ok(Format::Hledger);
+        }
+        if csv::is_table(start) {
+            return Ok(Format::Csv);
+        }
+        if hledger::has_directives(start) {
+            return Ok(Format::Hledger);
+        }
+        Err(Refusal::Unrecognised)
+    }
+}
+
+/// Binary formats that people take for statements, by their first bytes.
+pub(crate) fn known_binary(bytes: &[u8]) -> Option<Refusal> {
+    let (what, hint) = if bytes.starts_with(b"%PDF") {
+        ("a PDF document", "a PDF is made for eyes: ask the bank's site for CSV, OFX or camt.053")
+    } else if bytes.starts_with(b"PK\x03\x04") {
+        ("an archive or an Excel workbook", "unpack it, or save the sheet as CSV")
+    } else if bytes.starts_with(b"\xd0\xcf\x11\xe0") {
+        ("an old Excel workbook", "save the sheet as CSV")
+    } else if bytes.starts_with(b"\x1f\x8b") {
+        ("compressed", "unpack it first")
+    } else {
+        return None;
+    };
+    Some(Refusal::Unsupported { what, hint })
+}
+
+fn foreign_markup(start: &str) -> Refusal {
+    let head: String = start.chars().take(2_000).flat_map(char::to_lowercase).collect();
+    if head.contains("<html") || head.contains("<!doctype html") {
+        return Refusal::Unsupported {
+            what: "a web page",
+            hint: "the bank's site probably asked to log in again: download the statement anew",
+        };
+    }
+    if head.contains("pain.00") {
+        return Refusal::Unsupported {
+            what: "a payment order (pain), not a statement",
+            hint: "ask the bank for camt.053, which says what was booked",
+        };
+    }
+    Refusal::Unsupported {
+        what: "XML of another kind than OFX or camt",
+        hint: "ask the bank for camt.053, OFX or CSV",
+    }
+}
+
+fn known_text(start: &str) -> Option<Refusal> {
+    let line = start.lines().next().unwrap_or_default().trim_end();
+    let (what, hint) = if line.starts_with("!Type:")
+        || line.starts_with("!Account")
+        || line.starts_with("!Option:")
+    {
+        (
+            "a QIF file",
+            "QIF has no ids and no currency: ask for OFX (sometimes called Money or QuickBooks), camt.053 or CSV",
+        )
+    } else if line.starts_with(":20:") || line.starts_with("{1:") {
+        (
+            "an MT940 message",
+            "its successor camt.053 says the same and more: ask the bank for that, or for CSV",
+        )
+    } else if start.starts_with(['{', '[']) {
+        ("JSON", "export it as CSV, OFX or camt.053")
+    } else {
+        return None;
+    };
+    Some(Refusal::Unsupported { what, hint })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_content() {
+        for (text, format) in [
+            ("OFXHEADER:100\nDATA:OFXSGML\n", Format::Ofx),
+            ("<?xml version=\"1.0\"?>\n<?OFX OFXHEADER=\"200\"?><OFX></OFX>", Format::Ofx),
+            ("<Document><BkToCstmrStmt/></Document>", Format::Camt),
+            ("Date,Amount,Description\n2024-01-02,5.00,x\n", Format::Csv),
+            ("2024-01-02 shop\n  expenses:food  5 EUR\n  assets:cash\n", Format::Hledger),
+            ("; comment\naccount assets:cash\n\n2024/1/2 * shop\n\tx  5\n\ty\n", Format::Hledger),
+            ("2024-01-02;shop;-5,00\n", Format::Csv),
+        ] {
+            assert_eq!(Format::of(text), Ok(format), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_and_not_read_is_named() {
+        let what = |text: &str| Format::of(text).unwrap_err().to_string();
+        assert_eq!(what(""), "the file is empty");
+        assert_eq!(what("!Type:Bank\nD1/2/2024\n"), "the file is a QIF file");
+        assert_eq!(what(":20:STARTUMS\n"), "the file is an MT940 message");
+        assert_eq!(what("<!DOCTYPE html><html>"), "the file is a web page");
+        assert_eq!(what("{\"a\":1}"), "the file is JSON");
+        assert_eq!(what("Dear customer, please find attached."), Refusal::Unrecognised.to_string());
+        assert!(known_binary(b"%PDF-1.7").is_some());
+        assert!(known_binary(b"Date,Amount").is_none());
+    }
+}

@@ -1,0 +1,180 @@
+//! Writes hledger journals: what an export hands to other programs of plain text accounting.
+//!
+//! Whatever the texts hold, the journal stays one: characters with a meaning of their own are replaced by ones without.
+
+use std::fmt::{self, Write};
+
+use jiff::civil::Date;
+
+use crate::{Amount, Status};
+
+/// One transaction of a journal.
+#[derive(Clone, Debug)]
+pub struct JournalTransaction<'a> {
+    /// Its day.
+    pub date: Date,
+    /// A second day, such as that of the value.
+    pub second_date: Option<Date>,
+    /// Booked is written as cleared (`*`), pending as `!`.
+    pub status: Status,
+    /// A number or id, in parentheses; empty for none.
+    pub code: &'a str,
+    /// From or to whom; empty for none.
+    pub payee: &'a str,
+    /// What for; empty for none.
+    pub note: &'a str,
+    /// Tags, in the comment behind it.
+    pub tags: &'a [(&'a str, &'a str)],
+    /// Two or more.
+    pub postings: &'a [JournalPosting<'a>],
+}
+
+/// One posting of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalPosting<'a> {
+    /// The account, with colons between its levels.
+    pub account: &'a str,
+    /// How much; one posting of a transaction may leave it out.
+    pub amount: Option<(Amount, &'a str)>,
+    /// The balance that the account must have after it.
+    pub assertion: Option<(Amount, &'a str)>,
+}
+
+/// Writes the declarations of the accounts and commodities that are used, then the transactions.
+///
+/// Commodities are declared with a decimal point, so that no reader takes a point for a separator of thousands.
+pub fn write_journal<'a>(
+    out: &mut impl Write,
+    transactions: impl IntoIterator<Item = JournalTransaction<'a>>,
+    accounts: &[&str],
+    commodities: &[&str],
+) -> fmt::Result {
+    writeln!(out, "decimal-mark .")?;
+    for commodity in commodities {
+        let decimals = crate::Currency::parse(commodity).map_or(2, |currency| currency.minor_digits());
+        // A format needs a mark, even where nobody writes decimals.
+        let zeros = "0".repeat(decimals);
+        writeln!(out, "commodity 1000.{zeros} {}", Commodity(commodity))?;
+    }
+    for account in accounts {
+        writeln!(out, "account {}", Account(account))?;
+    }
+    transactions.into_iter().try_for_each(|transaction| write_transaction(out, &transaction))
+}
+
+fn write_transaction(out: &mut impl Write, transaction: &JournalTransaction<'_>) -> fmt::Result {
+    write!(out, "\n{}", transaction.date)?;
+    if let Some(second) = transaction.second_date.filter(|second| *second != transaction.date) {
+        write!(out, "={second}")?;
+    }
+    out.write_str(if transaction.status == Status::Pending { " !" } else { " *" })?;
+    let code = Words(transaction.code, "();|").to_string();
+    if !code.is_empty() {
+        write!(out, " ({code})")?;
+    }
+    let (payee, note) =
+        (Words(transaction.payee, ";|").to_string(), Words(transaction.note, ";|").to_string());
+    match (payee.is_empty(), note.is_empty() || note == payee) {
+        (true, _) if note.is_empty() => {}
+        // Without a code before it, a text in parentheses would be taken for one.
+        (true, _) => write!(out, " | {note}")?,
+        (false, true) => write!(out, " {}", unlike_a_code(&payee))?,
+        (false, false) => write!(out, " {} | {note}", unlike_a_code(&payee))?,
+    }
+    for (place, (name, value)) in transaction.tags.iter().enumerate() {
+        let (name, value) = (Words(name, ":,;| ").to_string(), Words(value, ",;").to_string());
+        out.write_str(if place == 0 { "  ; " } else { ", " })?;
+        write!(out, "{}:{value}", name.replace(' ', "-"))?;
+    }
+    out.write_char('\n')?;
+    for posting in transaction.postings {
+        write!(out, "    {}", Account(posting.account))?;
+        if let Some((amount, commodity)) = posting.amount {
+            write!(out, "  {}", Quantity(amount, commodity))?;
+        }
+        if let Some((amount, commodity)) = posting.assertion {
+            write!(out, "  = {}", Quantity(amount, commodity))?;
+        }
+        out.write_char('\n')?;
+    }
+    Ok(())
+}
+
+fn unlike_a_code(payee: &str) -> String {
+    match payee.strip_prefix(['(', '*', '!']) {
+        Some(rest) => format!("'{rest}"),
+        None => payee.into(),
+    }
+}
+
+/// A text on one line with single spaces, without control characters; those of the list become commas.
+struct Words<'a>(&'a str, &'static str);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for word in
+            self.0.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
+        {
+            if !first {
+                f.write_char(' ')?;
+            }
+            first = false;
+            for letter in word.chars() {
+                f.write_char(if self.1.contains(letter) { ',' } else { letter })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An account's name: single spaces, no empty level, nothing that makes it virtual or a comment.
+struct Account<'a>(&'a str);
+
+impl fmt::Display for Account<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for level in self.0.split(':') {
+            let level = Words(level, ";").to_string();
+            let level = level.trim_matches(['(', ')', '[', ']', '*', '!', ' ', '=', '~', '#', '"']);
+            if level.is_empty() {
+                continue;
+            }
+            if !first {
+                f.write_char(':')?;
+            }
+            first = false;
+            f.write_str(level)?;
+        }
+        // An account must have a name.
+        if first { f.write_str("unnamed") } else { Ok(()) }
+    }
+}
+
+/// A commodity, in quotes unless it is letters or one symbol alone.
+struct Commodity<'a>(&'a str);
+
+impl fmt::Display for Commodity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = !self.0.is_empty()
+            && self.0.chars().all(|c| c.is_alphabetic() || matches!(c, '€' | '$' | '£' | '¥'));
+        if plain {
+            return f.write_str(self.0);
+        }
+        f.write_char('"')?;
+        for letter in self.0.chars() {
+            f.write_char(if letter == '"' || letter == ';' || letter.is_control() { '\'' } else { letter })?;
+        }
+        f.write_char('"')
+    }
+}
+
+/// An amount with at least the decimals of its currency, and the commodity behind it.
+struct Quantity<'a>(Amount, &'a str);
+
+impl fmt::Display for Quantity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = crate::Currency::parse(self.1).map_or(0, |currency| currency.minor_digits());
+        write!(f, "{} {}", self.0.with_decimals(decimals), Commodity(self.1))
+    }
+}

@@ -1,0 +1,93 @@
+//! Bank statements: bytes in, typed statements out.
+//!
+//! ```
+//! use quad_statements::{Options, parse};
+//!
+//! let file = "Buchungstag;Empfänger;Verwendungszweck;Betrag (EUR)\n\
+//!             13.01.2024;Bäckerei Sommer;Brötchen;-4,20\n\
+//!             13.01.2024;Bäckerei Sommer;Brötchen;-4,20\n";
+//! let document = parse(file.as_bytes(), &Options::default())?;
+//! let entries = &document.statements[0].entries;
+//! assert_eq!(entries[0].amount.to_string(), "-4.2");
+//! // Two equal purchases of one day are two, and the same two in the next statement.
+//! assert_ne!(entries[0].fingerprint("giro"), entries[1].fingerprint("giro"));
+//! # Ok::<(), quad_statements::Refusal>(())
+//! ```
+//!
+//! [`parse`] tells the format by its content ([`Format`]), reads CSV tables, OFX, ISO 20022 camt and hledger journals into
+//! one [`Document`], and reports everything it could not read as a [`Finding`] with its line; what surrounds such a line
+//! is not lost. Nothing here does I/O, asks a clock or uses a float. It must not know where entries go: accounts, tenants
+//! and tables are others' nouns.
+
+pub mod amount;
+pub mod csv;
+pub mod currency;
+pub mod limits;
+
+mod camt;
+mod date;
+mod document;
+mod entry;
+mod finding;
+mod fingerprint;
+mod format;
+mod hledger;
+mod journal;
+mod kind;
+mod number;
+mod ofx;
+mod reconcile;
+mod refusal;
+mod text;
+
+pub use amount::{Amount, AmountError};
+pub use currency::{Currency, CurrencyError};
+pub use date::DateOrder;
+pub use document::{AccountHint, AccountKind, Balance, Document, Statement};
+pub use entry::{Counterparty, Entry, Kind, Moment, Money, References, Split, Status};
+pub use finding::{Finding, Severity};
+pub use fingerprint::Fingerprint;
+pub use format::Format;
+pub use journal::{JournalPosting, JournalTransaction, write_journal};
+pub use number::DecimalMark;
+pub use refusal::Refusal;
+
+use finding::Findings;
+
+/// What a caller knows about a file beforehand.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The format, where detection is not wanted.
+    pub format: Option<Format>,
+    /// How the last table of the same account was understood.
+    pub mapping: Option<csv::Mapping>,
+    /// What a person says about the columns of a table.
+    pub overrides: csv::Overrides,
+    /// The account's currency, for files that name none.
+    pub currency: Option<Currency>,
+}
+
+/// Reads a file.
+pub fn parse(bytes: &[u8], options: &Options) -> Result<Document, Refusal> {
+    if bytes.len() > limits::FILE_BYTES {
+        return Err(Refusal::TooLarge { bytes: bytes.len() });
+    }
+    if let Some(refusal) = format::known_binary(bytes) {
+        return Err(refusal);
+    }
+    let decoded = text::decode(bytes);
+    let mut findings = Findings::default();
+    if let Some(encoding) = decoded.unusual {
+        findings.notice(format!("read as {encoding}"));
+    }
+    if decoded.damaged {
+        findings.warning("some bytes mean nothing in the file's encoding and were replaced");
+    }
+    let text = &*decoded.text;
+    match options.format.map_or_else(|| Format::of(text), Ok)? {
+        Format::Csv => csv::read(text, options, findings),
+        Format::Ofx => ofx::read(text, options, findings),
+        Format::Camt => camt::read(text, findings),
+        Format::Hledger => hledger::read(text, options, findings),
+    }
+}

@@ -1,0 +1,412 @@
+//! Amounts as banks and people write them: `1.234,56-`, `(1,234.56)`, `CHF 1'234.50`, `−12 €`, `5,00 S`.
+//!
+//! Which mark is the decimal one cannot be said of `1.234` alone. [`Evidence`] looks at all amounts of a file first;
+//! [`read`] then reads each of them with the mark that was decided on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::amount::DECIMALS_MAX;
+use crate::{Amount, Currency};
+
+/// The mark between the whole and its decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DecimalMark {
+    /// `1,234.56`
+    Point,
+    /// `1.234,56`
+    Comma,
+}
+
+impl DecimalMark {
+    const fn byte(self) -> u8 {
+        match self {
+            DecimalMark::Point => b'.',
+            DecimalMark::Comma => b',',
+        }
+    }
+}
+
+/// What one amount says besides its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub amount: Amount,
+    /// The currency that stands beside it.
+    pub currency: Option<Currency>,
+    /// Whether a word or letter beside it says the side (`S`/`H`, `DR`/`CR`), which the sign then already has.
+    pub sided: bool,
+}
+
+/// The digits and marks of an amount, without all that stands around them.
+#[derive(Debug, Default)]
+struct Bare<'a> {
+    digits: &'a str,
+    negative: bool,
+    sided: bool,
+    currency: Option<Currency>,
+}
+
+fn is_space(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{a0}' | '\u{202f}' | '\u{2007}' | '\u{2009}' | '\u{feff}' | '\u{200e}')
+}
+
+fn is_minus(c: char) -> bool {
+    matches!(c, '-' | '\u{2212}' | '\u{2013}' | '\u{2010}' | '\u{2011}')
+}
+
+/// Takes off signs, parentheses, currencies and sides until only digits and marks are left.
+fn bare(text: &str) -> Option<Bare<'_>> {
+    let mut bare = Bare { digits: text.trim_matches(is_space), ..Bare::default() };
+    let mut signs = 0;
+    // Each round takes at least one character off; six rounds are more than any bank writes.
+    for _ in 0..6 {
+        let text = bare.digits;
+        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return None };
+        if (first.is_ascii_digit() || matches!(first, '.' | ','))
+            && (last.is_ascii_digit() || matches!(last, '.' | ','))
+        {
+            return (signs <= 1).then_some(bare);
+        }
+        let rest = if first == '(' && last == ')' {
+            bare.negative = true;
+            signs += 1;
+            text.get(1..text.len() - 1)?
+        } else if is_minus(first) || first == '+' {
+            bare.negative |= first != '+';
+            signs += 1;
+            text.get(first.len_utf8()..)?
+        } else if is_minus(last) || last == '+' {
+            bare.negative |= last != '+';
+            signs += 1;
+            text.get(..text.len() - last.len_utf8())?
+        } else if !first.is_ascii_digit() && !matches!(first, '.' | ',') {
+            let end = text.find(|c: char| c.is_ascii_digit() || is_space(c) || is_minus(c) || c == '(')?;
+            // `Fr.5` and `Rs.5` have a point of their own, `$.50` has the amount's.
+            let mut word = text.get(..end)?;
+            if let Some(symbol) =
+                word.strip_suffix(['.', ',']).filter(|symbol| !symbol.ends_with(char::is_alphabetic))
+            {
+                word = symbol;
+            }
+            bare.word(word, &mut signs)?;
+            text.get(word.len()..)?
+        } else {
+            let start = text.rfind(|c: char| c.is_ascii_digit() || is_space(c) || is_minus(c) || c == ')')?;
+            let start = start + text.get(start..)?.chars().next()?.len_utf8();
+            bare.word(text.get(start..)?, &mut signs)?;
+            text.get(..start)?
+        };
+        bare.digits = rest.trim_matches(is_space);
+    }
+    None
+}
+
+impl Bare<'_> {
+    /// A currency or a side.
+    fn word(&mut self, word: &str, signs: &mut i32) -> Option<()> {
+        let side = match word.trim_end_matches('.') {
+            "S" | "D" | "DR" | "Dr" | "dr" | "DB" | "DBIT" | "Soll" => Some(true),
+            "H" | "C" | "CR" | "Cr" | "cr" | "CRDT" | "Haben" => Some(false),
+            _ => None,
+        };
+        match side {
+            Some(negative) => {
+                self.negative |= negative;
+                self.sided = true;
+                *signs += 1;
+            }
+            None => {
+                let currency =
+                    Currency::recognise(word).or_else(|| Currency::recognise(word.trim_end_matches('.')));
+                if self.currency.is_some() {
+                    return None;
+                }
+                self.currency = Some(currency?);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Reads an amount with a decimal mark that is known. Separators of thousands must stand where thousands end, or
+/// lakhs; `None` for everything that is not an amount.
+pub(crate) fn read(text: &str, mark: DecimalMark) -> Option<Reading> {
+    if let Some(amount) = read_plain(text.as_bytes(), mark) {
+        return Some(Reading { amount, currency: None, sided: false });
+    }
+    let bare = bare(text)?;
+    let (whole, fraction) = match bare.digits.rfind(mark.byte() as char) {
+        Some(at) => (bare.digits.get(..at)?, bare.digits.get(at + 1..)?),
+        None => (bare.digits, ""),
+    };
+    if (whole.is_empty() && fraction.is_empty()) || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let other = if mark == DecimalMark::Point { ',' } else { '.' };
+    let whole = ungrouped(whole, other)?;
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > DECIMALS_MAX {
+        return None;
+    }
+    let amount = Amount::from_digits(bare.negative, whole.as_bytes(), fraction.as_bytes())?;
+    Some(Reading { amount, currency: bare.currency, sided: bare.sided })
+}
+
+/// The common case, an optional minus, digits, the mark and at most nine digits, without looking for anything else.
+fn read_plain(text: &[u8], mark: DecimalMark) -> Option<Amount> {
+    let (negative, digits) = match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        _ => (false, text),
+    };
+    let at = digits.iter().position(|byte| *byte == mark.byte());
+    let (whole, fraction) = match at {
+        Some(at) => (digits.get(..at)?, digits.get(at + 1..)?),
+        None => (digits, &b""[..]),
+    };
+    let plain = !whole.is_empty()
+        && (at.is_none() || !fraction.is_empty())
+        && fraction.len() <= DECIMALS_MAX
+        && whole.iter().chain(fraction).all(u8::is_ascii_digit);
+    plain.then(|| Amount::from_digits(negative, whole, fraction))?
+}
+
+/// The digits of a whole number without the separators of its groups.
+fn ungrouped(whole: &str, other: char) -> Option<String> {
+    if whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(whole.into());
+    }
+    let separator = whole.chars().find(|c| !c.is_ascii_digit())?;
+    let known =
+        separator == other || is_space(separator) || matches!(separator, '\'' | '\u{2019}' | '`' | '_');
+    let groups: Vec<&str> = whole.split(separator).collect();
+    let (first, rest) = groups.split_first()?;
+    let (last, middle) = rest.split_last()?;
+    let digits = |group: &&str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = known
+        && (1..=3).contains(&first.len())
+        && last.len() == 3
+        // Lakhs and crores have groups of two before the last three.
+        && (middle.iter().all(|group| group.len() == 3) || middle.iter().all(|group| group.len() == 2))
+        && groups.iter().all(digits);
+    fits.then(|| groups.concat())
+}
+
+/// What the amounts of a file say about its decimal mark.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Evidence {
+    pub point: usize,
+    pub comma: usize,
+    /// Such as `1.234` and `1,234`: thousands, or three decimals.
+    pub point_unclear: usize,
+    pub comma_unclear: usize,
+}
+
+impl Evidence {
+    /// Looks at one amount.
+    pub fn see(&mut self, text: &str) {
+        let points = memchr::memchr_iter(b'.', text.as_bytes()).count();
+        let commas = memchr::memchr_iter(b',', text.as_bytes()).count();
+        if points + commas == 0 {
+            return;
+        }
+        let (Some(last), Some(end)) = (text.rfind(['.', ',']), text.rfind(|c: char| c.is_ascii_digit()))
+        else {
+            return;
+        };
+        let behind = end.saturating_sub(last);
+        let is_point = text.as_bytes().get(last) == Some(&b'.');
+        match (points, commas) {
+            (1.., 1..) => *if is_point { &mut self.point } else { &mut self.comma } += 1,
+            // Several of one kind can only be separators of thousands.
+            (2.., 0) => self.comma += 1,
+            (0, 2..) => self.point += 1,
+            // Three digits, but `0.125` and `1234.567` have no thousands.
+            _ if behind == 3 && !text.get(..last).is_some_and(is_not_thousands) => {
+                *if is_point { &mut self.point_unclear } else { &mut self.comma_unclear } += 1;
+            }
+            _ => *if is_point { &mut self.point } else { &mut self.comma } += 1,
+        }
+    }
+
+    /// The mark, and whether that is certain.
+    pub fn decide(&self) -> (DecimalMark, bool) {
+        let Evidence { point, comma, point_unclear, comma_unclear } = *self;
+        match point.cmp(&comma) {
+            std::cmp::Ordering::Greater => (DecimalMark::Point, true),
+            std::cmp::Ordering::Less => (DecimalMark::Comma, true),
+            // Nothing but whole amounts: either mark reads them alike.
+            std::cmp::Ordering::Equal if point + point_unclear + comma_unclear == 0 => {
+                (DecimalMark::Point, true)
+            }
+            // Money has two decimals far more often than three: what stands before three digits parts thousands.
+            std::cmp::Ordering::Equal if point_unclear > comma_unclear => (DecimalMark::Comma, false),
+            std::cmp::Ordering::Equal => (DecimalMark::Point, false),
+        }
+    }
+}
+
+/// Whether the digits before a mark cannot be the first group of thousands: `0`, or four and more of them.
+fn is_not_thousands(before: &str) -> bool {
+    let digits = before.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits.len() > 3 || digits.starts_with('0')
+}
+
+/// Reads one amount without the rest of its file, as OFX and journals need it: the last of two marks is the decimal
+/// one, a lone mark is decimal too. The flag says that a lone comma or point stands before exactly three digits.
+pub(crate) fn read_alone(text: &str) -> Option<(Reading, bool)> {
+    let mut evidence = Evidence::default();
+    evidence.see(text);
+    let unclear = evidence.point_unclear + evidence.comma_unclear > 0;
+    let mark = match evidence {
+        Evidence { point_unclear: 1.., .. } => DecimalMark::Point,
+        Evidence { comma_unclear: 1.., .. } => DecimalMark::Comma,
+        _ => evidence.decide().0,
+    };
+    Some((read(text, mark)?, unclear))
+}
+
+/// Whether a text could be an amount in either style.
+pub(crate) fn is_amount(text: &str) -> bool {
+    read(text, DecimalMark::Point).is_some() || read(text, DecimalMark::Comma).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn point(text: &str) -> Option<String> {
+        read(text, DecimalMark::Point).map(|found| found.amount.to_string())
+    }
+
+    fn comma(text: &str) -> Option<String> {
+        read(text, DecimalMark::Comma).map(|found| found.amount.to_string())
+    }
+
+    #[test]
+    fn the_odd_ones_people_meet() {
+        for (text, value) in [
+            ("1.234,56-", "-1234.56"),
+            ("1 234,56", "1234.56"),
+            ("1\u{a0}234,56", "1234.56"),
+            ("1\u{202f}234,5 €", "1234.5"),
+            ("-1.234.567,00", "-1234567"),
+            ("−5,00", "-5"),
+            ("(5,00)", "-5"),
+            ("5,00 S", "-5"),
+            ("5,00 H", "5"),
+            ("+ 5,00 EUR", "5"),
+            ("- 5,00 EUR", "-5"),
+            ("EUR -5,00", "-5"),
+            (",50", "0.5"),
+        ] {
+            assert_eq!(comma(text).as_deref(), Some(value), "{text}");
+        }
+        for (text, value) in [
+            ("1,234.56", "1234.56"),
+            ("$1,234.56", "1234.56"),
+            ("-$1,234.56", "-1234.56"),
+            ("$-1,234.56", "-1234.56"),
+            ("($1,234.56)", "-1234.56"),
+            ("CHF 1'234.50", "1234.5"),
+            ("1’234.50 CHF", "1234.5"),
+            ("12,34,567.00", "1234567"),
+            ("5.00CR", "5"),
+            ("5.00 DR", "-5"),
+            ("$.50", "0.5"),
+            ("100", "100"),
+            ("7.", "7"),
+            ("0.10000000000", "0.1"),
+        ] {
+            assert_eq!(point(text).as_deref(), Some(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_amount() {
+        for text in [
+            "",
+            "-",
+            "abc",
+            "1,23,4.00",
+            "1.2.3",
+            "12,3456.00",
+            "--5",
+            "-5-",
+            "(5",
+            "5 apples",
+            "1e3",
+            "0x10",
+            "1/2",
+            "12.01.2024",
+            "$",
+            "EUR USD 5",
+            "0.12345678912",
+            "99999999999999999999",
+        ] {
+            assert_eq!(point(text), None, "{text}");
+        }
+        assert_eq!(comma("1,234.56"), None);
+    }
+
+    #[test]
+    fn the_currency_beside_it_is_kept() {
+        assert_eq!(read("12 €", DecimalMark::Comma).unwrap().currency, Some(Currency::EUR));
+        assert_eq!(read("USD 12.00", DecimalMark::Point).unwrap().currency, Some(Currency::USD));
+    }
+
+    #[test]
+    fn the_mark_is_decided_over_all_amounts() {
+        let decide = |texts: &[&str]| {
+            let mut evidence = Evidence::default();
+            texts.iter().for_each(|text| evidence.see(text));
+            evidence.decide()
+        };
+        assert_eq!(decide(&["1.234", "5,5"]), (DecimalMark::Comma, true));
+        assert_eq!(decide(&["1,234", "0.125"]), (DecimalMark::Point, true));
+        assert_eq!(decide(&["1.234.567"]), (DecimalMark::Comma, true));
+        assert_eq!(decide(&["1.234"]), (DecimalMark::Comma, false));
+        assert_eq!(decide(&["1,234"]), (DecimalMark::Point, false));
+        assert_eq!(decide(&["12", "7"]), (DecimalMark::Point, true));
+        assert_eq!(decide(&["1'234.50"]), (DecimalMark::Point, true));
+    }
+
+    proptest! {
+        #[test]
+        fn every_style_gives_the_same_amount(units in -99_999_999i64..=99_999_999, cents in 0i32..100) {
+            let plain = format!("{}.{cents:02}", units.abs());
+            let expected = Amount::parse(&format!("{}{plain}", if units < 0 { "-" } else { "" })).unwrap();
+            let mut grouped = String::new();
+            let digits = units.abs().to_string();
+            for (place, digit) in digits.chars().enumerate() {
+                if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                    grouped.push('G');
+                }
+                grouped.push(digit);
+            }
+            for (group, mark, kind) in [(".", ",", DecimalMark::Comma), (" ", ",", DecimalMark::Comma),
+                (",", ".", DecimalMark::Point), ("'", ".", DecimalMark::Point), ("\u{202f}", ".", DecimalMark::Point)] {
+                let number = format!("{}{mark}{cents:02}", grouped.replace('G', group));
+                let forms = if units < 0 {
+                    [format!("-{number}"), format!("{number}-"), format!("({number})"), format!("-{number} EUR")]
+                } else {
+                    [number.clone(), format!("+{number}"), format!("{number} CR"), format!("€{number}")]
+                };
+                for form in forms {
+                    prop_assert_eq!(read(&form, kind).map(|found| found.amount), Some(expected), "{}", form);
+                }
+            }
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC{0,24}", other in "[-+(). ,'0-9€$SHCR]{0,16}") {
+            for text in [text, other] {
+                let mut evidence = Evidence::default();
+                evidence.see(&text);
+                let _ = (point(&text), comma(&text), read_alone(&text), evidence.decide());
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Statements as banks write them: what is read, what is recognised again, and that nothing breaks the reader.
+
+// Helpers outside `#[test]` functions are tests too, which clippy does not know.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod corpus;
+mod journal;
+mod mapping;
+mod mutations;
+mod overlap;
+
+use std::path::{Path, PathBuf};
+
+use quad_statements::csv::Overrides;
+use quad_statements::{Document, Options, parse};
+
+/// The folder of the statements that were written for these tests.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements")
+}
+
+/// All statements, by name.
+pub fn statements() -> Vec<(String, Vec<u8>)> {
+    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.extension().is_some_and(|end| end == "expected" || end == "options"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect();
+    found.sort();
+    assert!(found.len() >= 30, "the statements are missing");
+    found
+}
+
+/// What stands beside a statement in a file of options: overrides, one a line.
+pub fn options(name: &str) -> Options {
+    let text = std::fs::read_to_string(folder().join(format!("{name}.options"))).unwrap_or_default();
+    Options { overrides: Overrides::parse(text.lines()).unwrap(), ..Options::default() }
+}
+
+/// A statement, read.
+pub fn read(name: &str) -> Document {
+    let bytes = std::fs::read(folder().join(name)).unwrap();
+    parse(&bytes, &options(name)).unwrap_or_else(|refusal| panic!("{name}: {refusal}"))
+}

@@ -1,0 +1,360 @@
+//! A toy scheme, and a naive model of links over it: whatever is linked, unlinked, made and destroyed, by whomever, everybody sees
+//! exactly the links whose both ends they can read, each once, however many pages that takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use quad_core::resolver::View;
+use quad_core::scheme::{Completion, CompletionQuery, Listing};
+use quad_core::tool::NoProgress;
+use quad_core::{
+    Address, Basis, BoxFuture, Content, Error, Grammar, Kind, Need, Principal, PrincipalKind, Reading,
+    Resolver, Result, Route, Scheme, ScopeSet, TenantId,
+};
+use quad_store::audit::block;
+use quad_store::testing::{TestStore, stores};
+use quad_store::{Sql as _, Store};
+use serde_json::{Value, json};
+
+use super::{COMPONENT, Links, Reach};
+use crate::spec;
+
+/// Things that are there, by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one subject, and
+/// every text is there for everybody.
+#[derive(Default)]
+pub(super) struct Toy(Mutex<BTreeSet<(TenantId, String)>>);
+
+impl Toy {
+    pub(super) fn add(&self, tenant: &TenantId, path: &str) {
+        self.0.lock().unwrap().insert((tenant.clone(), format!("toy://{path}")));
+    }
+
+    pub(super) fn remove(&self, tenant: &TenantId, path: &str) {
+        self.0.lock().unwrap().remove(&(tenant.clone(), format!("toy://{path}")));
+    }
+}
+
+const ROUTES: [(&str, Need); 4] = [
+    ("toy://a/{id}", Need(&["a:read"])),
+    ("toy://b/{id}", Need(&["b:read"])),
+    ("toy://own/{subject}/{id}", Need::NOTHING),
+    ("toy://text{?q}", Need::NOTHING),
+];
+
+impl Scheme for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn instructions(&self) -> &'static str {
+        ""
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        &["a:read", "b:read"]
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let route = |(template, need)| {
+            let spec = spec(template).unwrap();
+            let spec = if template.contains("{?q}") { spec.with("q", Grammar::Text) } else { spec };
+            Route { spec, name: "", title: "", description: "", mime_type: None, need, advertised: true }
+        };
+        ROUTES.into_iter().map(route).collect()
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<Reading>> {
+        let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
+        let thing = (caller.tenant.clone(), address.canonical().to_owned());
+        let is_there = route == 3 || self.0.lock().unwrap().contains(&thing);
+        Box::pin(async move {
+            if !is_there || !is_own {
+                return Err(Error::not_found(address.requested()));
+            }
+            Ok(Reading::new(Content::text("text/plain", "toy"), Basis::default()))
+        })
+    }
+
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
+        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    }
+
+    fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async { Ok(Completion::default()) })
+    }
+}
+
+/// Links over the toy, in pages of three that look at seven.
+pub(super) struct World {
+    pub(super) test: Arc<TestStore>,
+    pub(super) tenant: TenantId,
+    pub(super) toy: Arc<Toy>,
+    pub(super) links: Arc<Links>,
+    pub(super) resolver: Arc<Resolver>,
+}
+
+/// One on each backend, with a few things in it.
+pub(super) async fn worlds() -> Vec<World> {
+    let stores = stores(&[COMPONENT]).await.unwrap();
+    stores
+        .into_iter()
+        .map(|test| {
+            let world = World::new(Arc::new(test));
+            for path in ["a/1", "b/2", "b/3"] {
+                world.toy.add(&world.tenant, path);
+            }
+            world
+        })
+        .collect()
+}
+
+/// A caller with these scopes.
+pub(super) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principal {
+    Principal {
+        tenant: tenant.clone(),
+        subject: subject.into(),
+        kind: PrincipalKind::Agent,
+        scopes: ScopeSet::parse(scopes),
+        proof: None,
+        expires_at: None,
+    }
+}
+
+impl World {
+    fn new(test: Arc<TestStore>) -> World {
+        let store: Store = test.store.clone();
+        let toy = Arc::new(Toy::default());
+        let page = Reach { shown: 3, looked: 7 };
+        let links = Arc::new(Links { page, ..Links::new(store.clone()) });
+        let schemes: Vec<Arc<dyn Scheme>> = vec![toy.clone(), links.clone()];
+        let store = Arc::new(store);
+        let resolver = Arc::new(Resolver::new(schemes, store.clone(), store).unwrap());
+        links.attach(&resolver);
+        World { tenant: test.tenant.clone(), test, toy, links, resolver }
+    }
+
+    pub(super) async fn read(&self, caller: &Principal, uri: &str) -> Result<Value> {
+        let answer = self.resolver.read(caller, View::All, uri).await?;
+        assert!(!answer.sealed.cacheable, "{uri}");
+        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+    }
+
+    pub(super) async fn call(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured.unwrap())
+    }
+
+    /// How many events the chain has.
+    pub(super) async fn end(&self) -> i64 {
+        self.test.store.read(&self.tenant, |sql| block::end(sql)).await.unwrap().sequence
+    }
+
+    pub(super) async fn event(&self, sequence: i64) -> Value {
+        let record =
+            self.test.store.read(&self.tenant, move |sql| block::record(sql, sequence)).await.unwrap();
+        serde_json::from_str(&record.unwrap()).unwrap()
+    }
+
+    pub(super) async fn version(&self) -> i64 {
+        self.test.store.read(&self.tenant, |sql| Ok(sql.version().0)).await.unwrap()
+    }
+}
+
+/// Who acts, with what.
+const CALLERS: [(&str, &str); 4] =
+    [("everything", "a:read b:read"), ("only_a", "a:read"), ("only_b", "b:read"), ("nothing", "c:read")];
+
+/// What there may be. The model's own idea of who can read it stands in [`can_read`].
+const THINGS: [&str; 7] = ["a/1", "a/2", "b/1", "b/2", "own/only_a/1", "own/only_b/1", "own/everything/1"];
+
+const RELATIONS: [&str; 2] = ["cites", "supports"];
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Link { by: usize, from: usize, to: usize, relation: usize },
+    Unlink { by: usize, from: usize, to: usize, relation: usize },
+    Make(usize),
+    Destroy(usize),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let link = (0..CALLERS.len(), 0..THINGS.len(), 0..THINGS.len(), 0..RELATIONS.len());
+    prop_oneof![
+        // Mostly between few, so that lists become longer than a page.
+        8 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by: by / 2, from, to: to % 4, relation }),
+        4 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by, from, to, relation }),
+        2 => link.prop_map(|(by, from, to, relation)| Operation::Unlink { by, from, to, relation }),
+        1 => (0..THINGS.len()).prop_map(Operation::Destroy),
+        2 => (0..THINGS.len()).prop_map(Operation::Make),
+    ]
+}
+
+type Triple = (usize, usize, usize);
+
+/// What is there, and which links were made by whom.
+struct Model {
+    there: BTreeSet<usize>,
+    links: BTreeMap<Triple, usize>,
+}
+
+impl Model {
+    fn can_read(&self, who: usize, thing: usize) -> bool {
+        let (subject, scopes) = CALLERS[who];
+        let is_open = match THINGS[thing].split('/').collect::<Vec<_>>()[..] {
+            ["own", owner, _] => owner == subject,
+            [layer, ..] => scopes.contains(&format!("{layer}:read")),
+            [] => false,
+        };
+        is_open && self.there.contains(&thing)
+    }
+
+    /// Who could link these, or the kind of refusal.
+    fn refusal(&self, who: usize, ends: [usize; 2]) -> Option<Kind> {
+        ends.into_iter().find(|end| !self.can_read(who, *end)).map(|end| {
+            let layer = THINGS[end].split('/').next().unwrap();
+            let scope_missing = layer != "own" && !CALLERS[who].1.contains(&format!("{layer}:read"));
+            if scope_missing { Kind::Scope } else { Kind::NotFound }
+        })
+    }
+}
+
+fn uri(thing: usize) -> String {
+    format!("toy://{}", THINGS[thing])
+}
+
+async fn run(world: &World, tenant: &TenantId, operations: &[Operation]) -> Result<(), TestCaseError> {
+    let callers = CALLERS.map(|(subject, scopes)| caller(tenant, subject, scopes));
+    let mut model = Model { there: (0..THINGS.len()).collect(), links: BTreeMap::new() };
+    for thing in THINGS {
+        world.toy.add(tenant, thing);
+    }
+    for operation in operations {
+        match *operation {
+            Operation::Make(thing) => {
+                model.there.insert(thing);
+                world.toy.add(tenant, THINGS[thing]);
+            }
+            Operation::Destroy(thing) => {
+                model.there.remove(&thing);
+                world.toy.remove(tenant, THINGS[thing]);
+            }
+            Operation::Link { by, from, to, relation } => {
+                let sent = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
+                let done = world.call(&callers[by], "link", sent).await;
+                let expected = model.refusal(by, [from, to]);
+                match done {
+                    Err(error) if from == to => {
+                        prop_assert!(expected.is_some() || error.kind() == Kind::BadInput)
+                    }
+                    Err(error) => prop_assert_eq!(Some(error.kind()), expected),
+                    Ok(done) => {
+                        prop_assert_eq!(expected, None);
+                        let is_new = !model.links.contains_key(&(from, to, relation));
+                        let result = if is_new { "created" } else { "unchanged" };
+                        prop_assert_eq!(done["result"].as_str(), Some(result));
+                        model.links.entry((from, to, relation)).or_insert(by);
+                    }
+                }
+            }
+            Operation::Unlink { by, from, to, relation } => {
+                let sent = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
+                let done = world.call(&callers[by], "unlink", sent).await.map_err(|error| error.kind());
+                let author = model.links.get(&(from, to, relation)).copied();
+                let sees = model.can_read(by, from) && model.can_read(by, to);
+                let expected = match author {
+                    Some(author) if author == by => Ok("removed"),
+                    Some(_) if sees => Err(Kind::Conflict),
+                    _ => Err(Kind::NotFound),
+                };
+                prop_assert_eq!(
+                    done.as_ref().map(|done| done["result"].as_str().unwrap()),
+                    expected.as_ref().map(|r| *r)
+                );
+                if expected.is_ok() {
+                    model.links.remove(&(from, to, relation));
+                }
+            }
+        }
+    }
+    for (who, principal) in callers.iter().enumerate() {
+        for thing in 0..THINGS.len() {
+            check(world, &model, who, principal, thing).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What one caller sees of one thing's links, in both directions.
+async fn check(
+    world: &World,
+    model: &Model,
+    who: usize,
+    principal: &Principal,
+    thing: usize,
+) -> Result<(), TestCaseError> {
+    for direction in ["citing", "from"] {
+        let first = format!("link://{direction}?uri={}", uri(thing));
+        if let Some(kind) = model.refusal(who, [thing, thing]) {
+            let refused = world.read(principal, &first).await.map_err(|error| error.kind());
+            prop_assert_eq!(refused, Err(kind));
+            continue;
+        }
+        let mut seen = Vec::new();
+        let mut asked = first.clone();
+        loop {
+            let page = world
+                .read(principal, &asked)
+                .await
+                .map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let links = page["links"].as_array().unwrap();
+            if direction == "citing" {
+                prop_assert!(links.len() <= 3, "a page shows at most three");
+            }
+            seen.extend(links.iter().map(|link| {
+                let text = |name: &str| link[name].as_str().unwrap().to_owned();
+                (text("from"), text("to"), text("relation"))
+            }));
+            match page["nextCursor"].as_str() {
+                Some(next) => asked = format!("{first}&cursor={next}"),
+                None => break,
+            }
+        }
+        let mut expected: Vec<_> = model
+            .links
+            .keys()
+            .filter(|(from, to, _)| thing == if direction == "citing" { *to } else { *from })
+            .filter(|(from, to, _)| model.can_read(who, *from) && model.can_read(who, *to))
+            .map(|(from, to, relation)| (uri(*from), uri(*to), RELATIONS[*relation].to_owned()))
+            .collect();
+        seen.sort();
+        expected.sort();
+        prop_assert_eq!(seen, expected, "{} of {} for {}", direction, THINGS[thing], CALLERS[who].0);
+    }
+    Ok(())
+}
+
+#[test]
+fn everybody_sees_exactly_what_a_naive_model_says() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let stores = runtime.block_on(stores(&[COMPONENT])).unwrap();
+    for test in stores {
+        let world = runtime.block_on(async { World::new(Arc::new(test)) });
+        let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+        let strategy = proptest::collection::vec(operation(), 0..80);
+        let outcome = proptest::test_runner::TestRunner::new(config).run(&strategy, |operations| {
+            runtime.block_on(async {
+                let name = format!("case-{}", quad_core::id::ulid().unwrap().to_lowercase());
+                let tenant = quad_store::tenant::create(&world.test.store, &name).await.unwrap();
+                run(&world, &tenant.id, &operations).await
+            })
+        });
+        outcome.unwrap();
+    }
+}
