@@ -1,12 +1,7 @@
-//! `refrakt://`: an agent's project. What its runes are ([`catalogue`]), what markup they promise ([`contracts`]) and how they
-//! are written ([`reference`]).
-//!
-//! Pure functions over values; knows no other scheme, no protocol message and no socket.
+//! `refrakt://`: an agent's project: what its folder holds ([`project`]) and what its plan says ([`plan`]). Its runes are
+//! those of `quad-runes`.
 #![forbid(unsafe_code)]
 
-pub mod catalogue;
-pub mod contracts;
 pub mod limits;
 pub mod plan;
 pub mod project;
-pub mod reference;

@@ -3,7 +3,6 @@
 use super::{Payload, TagToken, Walk};
 use crate::characters::{is_space, leading_space, trim};
 use crate::error::WarningId;
-use crate::node::NodeType;
 use crate::span::Span;
 use crate::tag;
 

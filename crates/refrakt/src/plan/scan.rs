@@ -11,7 +11,7 @@ use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
 use super::entity::{Dependency, Direction, Entity, Fault, ScannedFile, ScopedRef};
 use super::passages;
 use super::vocabulary::{BLOCKED_BY, BLOCKS, EntityType};
-use crate::catalogue::position;
+use quad_runes::catalogue::position;
 
 /// Reads one file.
 pub fn scan(file: &str, text: &str) -> ScannedFile {

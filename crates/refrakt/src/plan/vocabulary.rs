@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::catalogue::{ContentModel, Package, Rune, builtin};
+use quad_runes::catalogue::{ContentModel, Package, Rune, builtin};
 
 /// A type of entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

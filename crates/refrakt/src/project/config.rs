@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::json_place::place;
-use crate::catalogue::{RuneRules, position};
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
+use quad_runes::catalogue::{RuneRules, position};
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default, PartialEq)]

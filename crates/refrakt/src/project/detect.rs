@@ -12,8 +12,8 @@ use super::folder::Folder;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
-use crate::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
 use crate::limits::PLUGINS_MAX;
+use quad_runes::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
 
 /// What a folder is, at one moment.
 #[derive(Clone, Debug)]

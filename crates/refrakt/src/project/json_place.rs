@@ -1,6 +1,6 @@
 //! Where a key stands in a JSON text: serde_json tells only where the syntax breaks, people want to know where a wrong value is.
 
-use crate::catalogue::position;
+use quad_runes::catalogue::position;
 
 /// Line and column of the key at the end of a path, or of the deepest part of it that is there. The text must be JSON.
 pub(crate) fn place(text: &str, path: &[&str]) -> (usize, usize) {

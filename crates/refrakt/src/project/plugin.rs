@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{CORE, Package, RUNES_FILE, builtin};
+use quad_runes::catalogue::{CORE, Package, RUNES_FILE, builtin};
 
 /// Where a plugin was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quad_address::nearest;
 
 use super::config::SiteConfig;
-use crate::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
+use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
 
 /// A site.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Whatever lies in a project's folder, reading it ends, without a panic.
 
 use proptest::prelude::*;
-use quad_refrakt::catalogue::Package;
 use quad_refrakt::plan::scan::scan;
 use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{IndexFilter, PlanIndex, status};
@@ -50,20 +49,6 @@ const CONFIG: &[&str] = &[
     "\n",
 ];
 
-const RUNES: &[&str] = &[
-    "[runes.a]\n",
-    "[engine.A]\n",
-    "description = 'x'\n",
-    "content = 'b: any*'\n",
-    "content = { kind = 'when' }\n",
-    "[runes.a.attributes]\n",
-    "b = { default = 1, description = '' }\n",
-    "[",
-    "=",
-    "'''",
-    "\u{0}",
-];
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -83,13 +68,6 @@ proptest! {
     fn any_configuration_is_read(text in text_of(CONFIG)) {
         for problem in Config::parse("refrakt.config.json", &text).problems {
             prop_assert!(problem.line >= 1 && problem.column >= 1);
-        }
-    }
-
-    #[test]
-    fn any_description_of_runes_is_read(text in text_of(RUNES)) {
-        if let Err(error) = Package::parse("refrakt.runes.toml", &text, "local") {
-            prop_assert!(error.line >= 1 && error.line <= text.matches('\n').count() + 1);
         }
     }
 }

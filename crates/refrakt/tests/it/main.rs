@@ -1,9 +1,6 @@
 //! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod catalogue;
 mod hostile;
 mod oracle;
 mod plan;
-mod snapshot;
-mod writing_runes;

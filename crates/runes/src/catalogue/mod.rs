@@ -26,12 +26,10 @@ pub use engine::{
     Modifier, ModifierSource, Ordered, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
-pub use error::CatalogueError;
+pub use error::{CatalogueError, position};
 pub use merge::{Catalogue, MergeProblem, RuneRules, UnknownRune};
 pub use names::{is_rune_name, kebab_case, pascal_case};
 pub use package::{Package, Preset, Rune};
-
-pub(crate) use error::position;
 
 /// Name of the package that every site has.
 pub const CORE: &str = "core";

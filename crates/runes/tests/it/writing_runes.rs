@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quad_refrakt::catalogue::{Catalogue, LOCAL, Package, RuneRules};
-use quad_refrakt::contracts::contracts;
+use quad_runes::catalogue::{Catalogue, LOCAL, Package, RuneRules};
+use quad_runes::contracts::contracts;
 
 const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
 

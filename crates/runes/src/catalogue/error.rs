@@ -58,7 +58,7 @@ impl fmt::Display for CatalogueError {
 impl std::error::Error for CatalogueError {}
 
 /// Line and column of a byte offset, both from 1.
-pub(crate) fn position(source: &str, offset: usize) -> (usize, usize) {
+pub fn position(source: &str, offset: usize) -> (usize, usize) {
     let before = source.get(..offset).unwrap_or(source);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

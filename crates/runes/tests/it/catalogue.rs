@@ -1,8 +1,8 @@
 //! The built-in catalogue against the original: contracts and reference.
 
-use quad_refrakt::catalogue::Catalogue;
-use quad_refrakt::contracts::contracts;
-use quad_refrakt::reference::{self, Detail};
+use quad_runes::catalogue::Catalogue;
+use quad_runes::contracts::contracts;
+use quad_runes::reference::{self, Detail};
 use serde_json::Value;
 
 use crate::{oracle, snapshot};

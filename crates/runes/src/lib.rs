@@ -1,0 +1,9 @@
+//! Runes: what they are ([`catalogue`]), what markup they promise ([`contracts`]) and how they are written ([`reference`]).
+//!
+//! Pure functions over values: no file, no socket, no database.
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod contracts;
+pub mod limits;
+pub mod reference;

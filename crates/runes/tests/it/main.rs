@@ -1,0 +1,8 @@
+//! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod catalogue;
+mod hostile;
+mod oracle;
+mod snapshot;
+mod writing_runes;
