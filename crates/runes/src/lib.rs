@@ -7,3 +7,4 @@ pub mod catalogue;
 pub mod contracts;
 pub mod limits;
 pub mod reference;
+pub mod tree;

@@ -1,0 +1,100 @@
+//! The tree that all stages of rendering share: what a schema makes of a document, what the identity transform changes,
+//! what is printed as HTML. Plain values, ordered as they were written.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+/// Attributes of a tag in the order in which they are printed. An attribute that has no value is not in the map; one that is
+/// `null` or `false` is, and is not printed.
+pub type Attributes = IndexMap<String, Value>;
+
+/// One child of a tag.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// An element, or a rune that is one after the identity transform.
+    Tag(Box<Tag>),
+    /// Text as it is read, not escaped.
+    Text(String),
+    /// A number that stands as text; printed as JavaScript prints it.
+    Number(f64),
+    /// Nothing: keeps its place among the children and prints as nothing.
+    Null,
+}
+
+/// An element: a name, attributes, children.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tag {
+    /// Name of the element; without one, only the children are printed.
+    pub name: Option<String>,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// Its children.
+    pub children: Vec<Node>,
+}
+
+impl Tag {
+    /// An element without attributes and children.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::default() }
+    }
+
+    /// The same with one more attribute.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with these children after its own.
+    #[must_use]
+    pub fn holding(mut self, children: impl IntoIterator<Item = Node>) -> Self {
+        self.children.extend(children);
+        self
+    }
+
+    /// An attribute that is a text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.attributes.get(key).and_then(Value::as_str)
+    }
+
+    /// Whether the element has this name.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.as_deref() == Some(name)
+    }
+}
+
+impl Node {
+    /// The element, if it is one.
+    pub fn as_tag(&self) -> Option<&Tag> {
+        match self {
+            Self::Tag(tag) => Some(tag),
+            _ => None,
+        }
+    }
+
+    /// The element, to be changed, if it is one.
+    pub fn as_tag_mut(&mut self) -> Option<&mut Tag> {
+        match self {
+            Self::Tag(tag) => Some(tag),
+            _ => None,
+        }
+    }
+}
+
+impl From<Tag> for Node {
+    fn from(tag: Tag) -> Self {
+        Self::Tag(Box::new(tag))
+    }
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
