@@ -8,6 +8,7 @@ use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
 use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
+use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
 use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
 
@@ -19,6 +20,7 @@ const COMPONENTS: &[Component] = &[
     quad_amem::COMPONENT,
     quad_bkend::COMPONENT,
     quad_brain::COMPONENT,
+    quad_refrakt::COMPONENT,
     quad_trail::COMPONENT,
 ];
 
@@ -34,6 +36,8 @@ pub struct App {
     pub resolver: Arc<Resolver>,
     /// The memory, for what has no address: files, and checks of all of it.
     pub memory: Arc<Amem>,
+    /// The project, for whoever serves it: its folder is watched only then.
+    pub project: Arc<Refrakt>,
     /// Who signs checkpoints of the audit chain.
     pub keeper: Keeper,
     /// The tenant that the settings name.
@@ -59,10 +63,12 @@ impl App {
         let links = Arc::new(Links::new(store.clone()));
         let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_citations(links.clone());
         let memory = Arc::new(memory);
-        let resolver = registry(&store, &gate, &memory, links)?;
+        let project = Refrakt::new(store.clone(), tenant.id.clone(), project_folder(&config)?);
+        let project = Arc::new(project);
+        let resolver = registry(&store, &gate, &memory, &project, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
         let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, memory, keeper, tenant })
+        Ok(App { config, store, gate, resolver, memory, project, keeper, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -78,9 +84,16 @@ impl App {
 
 /// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
 /// very resolver that they are mounted in.
-fn registry(store: &Store, gate: &Gate, memory: &Arc<Amem>, links: Arc<Links>) -> Result<Arc<Resolver>> {
+fn registry(
+    store: &Store,
+    gate: &Gate,
+    memory: &Arc<Amem>,
+    project: &Arc<Refrakt>,
+    links: Arc<Links>,
+) -> Result<Arc<Resolver>> {
     let tokens = Arc::new(Tokens(gate.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
+        project.clone(),
         memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
         Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
@@ -150,6 +163,17 @@ fn summary(token: &quad_gate::TokenRecord) -> TokenSummary {
         created_at: token.created_at,
         expires_at: Some(token.expires_at),
         status: status.to_owned(),
+    }
+}
+
+/// The project's folder: the one that the settings name, or where we are.
+fn project_folder(config: &Config) -> Result<std::path::PathBuf> {
+    match &config.project {
+        Some(folder) => Ok(folder.clone()),
+        None => std::env::current_dir().map_err(|error| {
+            Error::bad_input(format!("The working directory cannot be used: {error}"))
+                .hint("Name the project's folder with --project")
+        }),
     }
 }
 

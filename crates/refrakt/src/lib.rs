@@ -1,7 +1,17 @@
-//! `refrakt://`: an agent's project: what its folder holds ([`project`]) and what its plan says ([`plan`]). Its runes are
-//! those of `quad-runes`.
+//! `refrakt://`: an agent's project: what its folder holds ([`project`]), what its plan says ([`plan`]), how both are followed as
+//! they change ([`live`]), what is wrong with a page ([`content`]), and all of it as addresses and tools ([`Refrakt`]). Its runes
+//! are those of `quad-runes`.
+//!
+//! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
+pub mod content;
 pub mod limits;
+pub mod live;
+mod migrations;
 pub mod plan;
 pub mod project;
+mod scheme;
+
+pub use migrations::COMPONENT;
+pub use scheme::{Refrakt, SCOPES};

@@ -1,5 +1,7 @@
 //! Every limit of this crate, with its reason.
 
+use std::time::Duration;
+
 /// Largest `refrakt.config.json` or `package.json` in bytes; real ones are a few kilobytes.
 pub const CONFIG_FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -20,3 +22,50 @@ pub const PLAN_DEPTH_MAX: usize = 32;
 
 /// Most rings of dependencies that a validation reports: whoever has more mends these first, and each can be as long as the plan.
 pub const CYCLES_MAX: usize = 100;
+
+/// A file that changed less than this ago may still be in the middle of a save: an editor that empties a file before it fills
+/// it again needs less than a millisecond for the largest known plan file.
+pub const SAVE_TIME: Duration = Duration::from_millis(4);
+
+/// How often a file that keeps changing is read again before what it holds is taken as it is.
+pub const READ_AGAIN_MAX: usize = 8;
+
+/// A time stamp that is this close to the moment of reading may belong to an earlier and to a later state alike: file systems
+/// count in steps of up to two seconds.
+pub const STAMP_DOUBT: Duration = Duration::from_secs(2);
+
+/// The shortest time between two looks for changes that nobody asked for; a person who saves a file does not notice it.
+pub const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+
+/// The longest time between two of them, however large the plan is.
+pub const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(5);
+
+/// A look may take one part in so many of the time: looking for changes costs at most two percent of one core.
+pub const LOOK_SHARE: u32 = 50;
+
+/// Most entities that one change names one by one; a change of more is told to the readers of all.
+pub const CHANGE_ENTITIES_MAX: usize = 200;
+
+/// Most entities that one call of `plan.update` changes: as many as a person can review in one diff.
+pub const UPDATE_ENTITIES_MAX: usize = 100;
+
+/// Most items that `plan.next` gives.
+pub const NEXT_COUNT_MAX: usize = 1_000;
+
+/// Most related entities that a context shows in full; the rest by id.
+pub const CONTEXT_ENTITIES_MAX: usize = 50;
+
+/// Longest text that is validated, in bytes; that of a plan file.
+pub const CONTENT_BYTES_MAX: usize = 1 << 20;
+
+/// Most findings about one text: who has more mends these first.
+pub const FINDINGS_MAX: usize = 200;
+
+/// Longest title, in characters: it is one line, and the file is named after it.
+pub const TITLE_CHARS_MAX: usize = 200;
+
+/// Longest value of an attribute, in characters.
+pub const ATTRIBUTE_CHARS_MAX: usize = 1_000;
+
+/// Longest name of a file that is made from a title, in bytes, before its ending.
+pub const FILE_STEM_BYTES_MAX: usize = 80;

@@ -15,6 +15,7 @@ mod markdoc;
 mod memory;
 mod progress;
 mod read;
+mod refrakt;
 mod serve;
 mod stdio;
 mod templates;
@@ -69,6 +70,7 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
         Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
         Command::Brain { command } => brain::run(&App::open(config).await?, command, json).await,
+        Command::Refrakt { command } => refrakt::run(&App::open(config).await?, command, json).await,
         Command::Memory { command } => memory::run(&App::open(config).await?, command, json).await,
         Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
         Command::Key { command } => key::run(&App::open(config).await?, command, json).await,

@@ -37,6 +37,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     greet(&app, &format!("http://{bound}/mcp"), settings.no_auth, token.as_deref(), as_json);
     tokio::spawn(app.keeper.clone().run());
+    tokio::spawn(app.project.clone().watch());
     let store = app.store.clone();
     let options = HttpOptions {
         listener,

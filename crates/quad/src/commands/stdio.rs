@@ -11,6 +11,7 @@ use crate::cli::Stdio;
 pub async fn run(app: App, flags: &Stdio) -> Result<()> {
     app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
     tokio::spawn(app.keeper.clone().run());
+    tokio::spawn(app.project.clone().watch());
     let options = StdioOptions {
         principal: app.local_agent(),
         view: app.view(flags.only.as_deref())?,

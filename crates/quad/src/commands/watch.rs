@@ -19,6 +19,7 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
     let caller = app.local_agent();
     // A subscription leaves out what cannot be read, without a reason; a read says why.
     app.resolver.read(&caller, View::All, uri).await?;
+    tokio::spawn(app.project.clone().watch());
     let hub = Hub::new(HubOptions {
         resolver: app.resolver.clone(),
         sessions: None,

@@ -8,6 +8,7 @@ use crate::client::{Client, Reply};
 use crate::combination::{Combination, Transport};
 use crate::pattern::{Kept, Mismatch, Pattern, fill_text};
 use crate::place::{Place, Server};
+use crate::project::Project;
 use crate::transcript::{Action, ErrorKind, Expectation, Step, Transcript};
 
 /// The agent that has every scope.
@@ -26,6 +27,7 @@ pub struct Conversation<'a> {
     tenant: String,
     agent: String,
     all_tools: bool,
+    project: Option<Project>,
     tokens: HashMap<(String, String), String>,
     clients: HashMap<(String, String, bool), Client>,
     reply: Option<Reply>,
@@ -56,6 +58,7 @@ impl<'a> Conversation<'a> {
             tenant: String::new(),
             agent: OWNER.to_owned(),
             all_tools: false,
+            project: None,
             tokens: HashMap::new(),
             clients: HashMap::new(),
             reply: None,
@@ -86,6 +89,12 @@ impl<'a> Conversation<'a> {
                 self.place.load_into(scheme, &self.tenant, &file);
                 Ok(())
             }
+            Action::Project(name) => {
+                self.project = Some(Project::copy(&self.transcript.path, name));
+                Ok(())
+            }
+            Action::Save { from, to } => self.project()?.save(&self.transcript.path, from, to),
+            Action::Remove(path) => self.project()?.remove(path),
             Action::Tools(all) => {
                 self.all_tools = *all;
                 Ok(())
@@ -123,6 +132,10 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    fn project(&self) -> Result<&Project, String> {
+        self.project.as_ref().ok_or_else(|| "there is no @project yet".to_owned())
+    }
+
     /// Turns to a tenant of this transcript and combination, and makes it if need be.
     fn enter(&mut self, name: &str) -> Result<(), String> {
         let Combination { transport, revision, .. } = self.combination;
@@ -137,6 +150,10 @@ impl<'a> Conversation<'a> {
                 Transport::Http => self.place.token(&self.tenant, OWNER_SUBJECT, "*:*"),
             };
             self.tokens.insert((self.tenant.clone(), OWNER.to_owned()), token);
+        }
+        // A folder belongs to one tenant, the one that the server was started for; the next tenants have none.
+        if let (Transport::Http, Some(project)) = (transport, &mut self.project) {
+            project.serve(self.place, &self.tenant);
         }
         Ok(())
     }
@@ -157,13 +174,18 @@ impl<'a> Conversation<'a> {
     fn client(&mut self) -> &mut Client {
         let key = (self.tenant.clone(), self.agent.clone(), self.all_tools);
         let Combination { transport, revision, .. } = self.combination;
-        let (place, server, scheme) = (self.place, self.server, self.transcript.scheme.as_str());
+        let (place, scheme) = (self.place, self.transcript.scheme.as_str());
+        let server = self.project.as_ref().and_then(|project| project.server.as_ref()).unwrap_or(self.server);
+        let folder = self.project.as_ref().filter(|project| project.is_of(tenant_of(&key))).map(Project::path);
         let token = self.tokens.get(&(self.tenant.clone(), self.agent.clone()));
         self.clients.entry(key).or_insert_with_key(|(tenant, _, all_tools)| match transport {
             Transport::Stdio => {
                 let mut command = place.quad(&["stdio", "--tenant", tenant, "--only", scheme]);
                 if *all_tools {
                     command.args(["--tools", "all"]);
+                }
+                if let Some(folder) = folder {
+                    command.args(["--project", folder]);
                 }
                 Client::over_stdio(revision, command)
             }
@@ -177,7 +199,10 @@ impl<'a> Conversation<'a> {
 
     fn ask(&mut self, line: usize, method: &str, params: Option<Value>) {
         let requested = params.as_ref().map_or(Value::Null, |params| params["uri"].clone());
-        let reply = self.client().request(method, params);
+        let mut reply = self.client().request(method, params);
+        if let Some(project) = &self.project {
+            project.hide_in(&mut reply);
+        }
         self.kept.insert("uri".to_owned(), requested);
         self.replies.push((line, reply.clone()));
         self.reply = Some(reply);
@@ -239,6 +264,10 @@ impl<'a> Conversation<'a> {
         let sent = message.get("params").cloned().unwrap_or_else(|| json!({}));
         params.check(&sent, &mut self.kept).map_err(|mismatch| explain(mismatch.to_string()))
     }
+}
+
+fn tenant_of(key: &(String, String, bool)) -> &str {
+    &key.0
 }
 
 /// The JSON document that a read gave, which must be all it gave.

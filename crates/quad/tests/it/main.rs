@@ -28,6 +28,8 @@ mod pattern;
 mod pattern_parser;
 mod pipes;
 mod place;
+mod project;
+mod refrakt;
 mod simulation;
 mod statuses;
 mod tenants;

@@ -7,6 +7,9 @@
 //! @scheme amem            speaks to the endpoint of this scheme; of bkend unless it says so
 //! @tenant shop            the conversation is with this tenant from here on; the first mention makes it
 //! @load backend.jsonl     loads this file, which lies beside the transcript, into the tenant, as the scheme's lines or bkend's
+//! @project harbour        the tenant that comes next owns a copy of this folder, which lies in projects/ beside the transcript
+//! @save late.md plan/a.md copies a file of projects/ into the project, as an editor would save it
+//! @remove plan/a.md       removes a file or a folder of the project
 //! @tools all              asks for all tools, not only the core ones
 //! @agent reader table:read     speaks as this agent, whose token has these scopes; over HTTP only
 //! @agent owner            speaks as the agent that has every scope, as at the beginning
@@ -62,6 +65,9 @@ pub struct Step {
 pub enum Action {
     Tenant(String),
     Load(String),
+    Project(String),
+    Save { from: String, to: String },
+    Remove(String),
     Tools(bool),
     Agent { name: String, scopes: String },
     Keep { name: String, value: Pattern },
@@ -161,6 +167,12 @@ fn action(text: &str) -> Result<Action, String> {
     Ok(match first {
         "@tenant" => Action::Tenant(required("a name")?),
         "@load" => Action::Load(required("a file")?),
+        "@project" => Action::Project(required("a folder")?),
+        "@save" => {
+            let (from, to) = split(rest);
+            Action::Save { from: from.to_owned(), to: to.to_owned() }
+        }
+        "@remove" => Action::Remove(required("a path")?),
         "@tools" => Action::Tools(match rest {
             "all" => true,
             "core" => false,

@@ -40,10 +40,24 @@ impl<'a> Dependencies<'a> {
 
     /// What an entity still waits for.
     pub(crate) fn open_blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
+        let blockers = self.blockers(entity).into_iter();
+        blockers.filter(|blocker| !blocker.kind.is_achieved(blocker.status())).collect()
+    }
+
+    /// What an entity waits for, achieved or not.
+    pub(crate) fn blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
         let place = entity.id().and_then(|id| self.index.place(id));
         let edges = place.map_or(&[][..], |place| self.edges(place));
-        let blockers = edges.iter().filter_map(|&place| self.index.at(place));
-        blockers.filter(|blocker| !blocker.kind.is_achieved(blocker.status())).collect()
+        edges.iter().filter_map(|&place| self.index.at(place)).collect()
+    }
+
+    /// What waits for an entity, in the order of the files.
+    pub(crate) fn waiting(&self, entity: &Entity) -> Vec<&'a Entity> {
+        let Some(place) = entity.id().and_then(|id| self.index.place(id)) else { return Vec::new() };
+        let waits = self.waits_for.iter().filter(|(_, first)| first.contains(&place));
+        let mut waiting: Vec<usize> = waits.map(|(waiting, _)| *waiting).collect();
+        waiting.sort_unstable();
+        waiting.into_iter().filter_map(|place| self.index.at(place)).collect()
     }
 
     /// The rings of tasks that wait for one another, each from where a walk in the order of the files enters it; no more than

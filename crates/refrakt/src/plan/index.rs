@@ -28,6 +28,8 @@ pub(crate) struct IndexedFile {
     /// When it was read; a change in the two seconds before cannot be told from its time stamp.
     pub read_at: SystemTime,
     pub scanned: Arc<ScannedFile>,
+    /// SHA-256 of its text, in hexadecimal; empty where it could not be read.
+    pub hash: Arc<str>,
 }
 
 /// Which entities an index shows.
@@ -39,6 +41,10 @@ pub struct IndexFilter {
     pub status: Option<String>,
     /// Of this milestone.
     pub milestone: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Of this person.
+    pub assignee: Option<String>,
 }
 
 /// An id that no entity of the type has.
@@ -77,12 +83,20 @@ impl PlanIndex {
             },
             read_at: SystemTime::UNIX_EPOCH,
             scanned: Arc::new(super::scan::scan(path, text)),
+            hash: quad_core::canonical::sha256_hex(text.as_bytes()).into(),
         });
         PlanIndex::new(files.collect())
     }
 
     pub(crate) fn files(&self) -> &[IndexedFile] {
         &self.files
+    }
+
+    /// SHA-256 of a file's text as it was read, in hexadecimal.
+    pub fn hash_of(&self, file: &str) -> Option<&str> {
+        let place =
+            self.files.binary_search_by(|known| known.entry.path.split('/').cmp(file.split('/'))).ok()?;
+        self.files.get(place).map(|known| &*known.hash)
     }
 
     /// Every entity, in the order of the files.
@@ -161,6 +175,8 @@ impl IndexFilter {
         self.kind.is_none_or(|kind| entity.kind == kind)
             && self.status.as_ref().is_none_or(|status| entity.status() == status)
             && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
+            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|own| own == tag))
+            && self.assignee.as_ref().is_none_or(|name| entity.attribute("assignee") == Some(name))
     }
 }
 

@@ -3,45 +3,57 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+
+use quad_core::canonical::sha256_hex;
 
 use super::entity::{Fault, ScannedFile};
 use super::index::{IndexedFile, PlanIndex};
 use super::scan::scan;
+use crate::limits::STAMP_DOUBT;
 use crate::project::folder::{FileEntry, Folder};
-
-/// A file whose time stamp is this close to the moment of reading may have changed since without a new stamp.
-const STAMP_DOUBT: Duration = Duration::from_secs(2);
+use crate::project::survey::Survey;
 
 /// The index of a folder. Files that the previous index knows with the same size and time stamp are taken from there.
 pub fn load(folder: &Folder, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {
+    Ok(load_with_survey(folder, previous)?.0)
+}
+
+/// The same, and the survey by which to tell whether it still holds.
+pub fn load_with_survey(folder: &Folder, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, Survey)> {
+    let (survey, entries) = Survey::take(folder)?;
     let known: HashMap<&str, &IndexedFile> = previous
         .into_iter()
         .flat_map(PlanIndex::files)
         .map(|file| (file.entry.path.as_str(), file))
         .collect();
-    let files = folder.markdown_files()?.into_iter().map(|entry| match known.get(entry.path.as_str()) {
+    let files = entries.into_iter().map(|entry| match known.get(entry.path.as_str()) {
         Some(file) if file.is_current(&entry) => (*file).clone(),
-        _ => read(folder, entry),
+        file => read(folder, entry, file.copied()),
     });
-    Ok(PlanIndex::new(files.collect()))
+    Ok((PlanIndex::new(files.collect()), survey))
 }
 
-fn read(folder: &Folder, entry: FileEntry) -> IndexedFile {
+/// Reads a file. If it says what it said before, nothing is scanned again.
+fn read(folder: &Folder, entry: FileEntry, known: Option<&IndexedFile>) -> IndexedFile {
     let read_at = SystemTime::now();
-    let scanned = match folder.plan_text(&entry.path) {
-        Ok(Some(text)) => scan(&entry.path, &text),
-        // Gone between the listing and the reading.
-        Ok(None) => ScannedFile::default(),
-        Err(error) => {
-            let message = format!("the file cannot be read: {error}");
-            ScannedFile {
-                entity: None,
-                faults: vec![Fault { code: "unreadable-file", line: 1, column: 1, message }],
+    let (scanned, hash) = match folder.plan_text(&entry.path) {
+        Ok(Some(text)) => {
+            let hash: Arc<str> = sha256_hex(text.as_bytes()).into();
+            match known.filter(|known| known.hash == hash) {
+                Some(known) => (known.scanned.clone(), hash),
+                None => (Arc::new(scan(&entry.path, &text)), hash),
             }
         }
+        // Gone between the listing and the reading.
+        Ok(None) => (Arc::default(), Arc::from("")),
+        Err(error) => {
+            let message = format!("the file cannot be read: {error}");
+            let faults = vec![Fault { code: "unreadable-file", line: 1, column: 1, message }];
+            (Arc::new(ScannedFile { entity: None, faults }), Arc::from(""))
+        }
     };
-    IndexedFile { entry, read_at, scanned: Arc::new(scanned) }
+    IndexedFile { entry, read_at, scanned, hash }
 }
 
 impl IndexedFile {
@@ -55,6 +67,7 @@ impl IndexedFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use super::*;
 

@@ -2,10 +2,15 @@
 //! can be said about all of them together.
 //!
 //! [`scan`](scan::scan) turns one file's text into an [`Entity`]; [`PlanIndex`] holds those of a whole folder; [`status`],
-//! [`next`], [`validate`] and [`ids`] are questions to it. Only [`load`] looks at a folder, through
-//! [`Folder`](crate::project::folder::Folder). Nothing here writes.
+//! [`next`], [`context`], [`validate`] and [`ids`] are questions to it. Only [`load`] looks at a folder, through
+//! [`Folder`](crate::project::folder::Folder). [`edit`] and [`create`] say what a changed or a new file holds; nothing here
+//! writes it.
 
+pub mod context;
+pub mod create;
 mod dependencies;
+pub mod diff;
+pub mod edit;
 mod entity;
 pub mod ids;
 mod index;
@@ -19,5 +24,5 @@ pub mod vocabulary;
 
 pub use entity::{Criterion, Dependency, Direction, Entity, Fault, Resolution, ScannedFile, ScopedRef};
 pub use index::{IndexFilter, NotFound, PlanIndex};
-pub use load::load;
+pub use load::{load, load_with_survey};
 pub use vocabulary::EntityType;

@@ -9,6 +9,21 @@ pub(crate) fn criteria(text: &str) -> Vec<Criterion> {
     text.lines().filter_map(criterion).collect()
 }
 
+/// The same, each with the place of the sign in its box.
+pub(crate) fn boxes(text: &str) -> Vec<(Criterion, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(criterion) = criterion(line.trim_end_matches(['\n', '\r']))
+            && let Some(bracket) = line.find('[')
+        {
+            found.push((criterion, start + bracket + 1));
+        }
+        start += line.len();
+    }
+    found
+}
+
 /// `- [ ] text` or `- [x] text`, however far it is indented.
 fn criterion(line: &str) -> Option<Criterion> {
     let item = line.trim_start().strip_prefix('-')?;

@@ -49,6 +49,24 @@ pub fn scan(file: &str, text: &str) -> ScannedFile {
     ScannedFile { entity, faults }
 }
 
+/// The tag of a file's entity, with the bytes that each part of it was written with.
+pub(crate) struct EntityTag {
+    pub kind: EntityType,
+    pub node: Node,
+    /// How many bytes stand before the text that the positions count from: a byte order mark has three.
+    pub offset: usize,
+}
+
+/// Finds the tag that [`scan`] reads, for those who change it.
+pub(crate) fn entity_tag(text: &str) -> Option<EntityTag> {
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_entity = |node: &Node| node.kind == NodeType::Tag && node.opening().is_some();
+    let kind_of = |node: &Node| node.tag.as_deref().and_then(EntityType::of_tag);
+    let nodes = parse(bare)?.root.children.into_iter();
+    let (node, kind) = nodes.filter(is_entity).find_map(|node| kind_of(&node).map(|kind| (node, kind)))?;
+    Some(EntityTag { kind, node, offset: text.len() - bare.len() })
+}
+
 /// Parses a text with the tags in its code blocks hidden.
 fn parse(text: &str) -> Option<Document> {
     let document = quad_markdoc::parse(text).ok()?;

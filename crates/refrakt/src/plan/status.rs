@@ -163,11 +163,11 @@ fn warnings(index: &PlanIndex) -> Value {
                 "type": "broken-ref",
                 "source": label,
                 "target": target,
-                "message": format!("{label} references {target} — not found"),
+                "message": format!("{label} points to {target}, which no file of the plan defines"),
             }));
         }
         if entity.kind.is_task() && !is_done(entity.status()) && entity.attribute("milestone").is_none() {
-            let message = format!("{label} has no milestone assigned");
+            let message = format!("{label} belongs to no milestone");
             warnings.push(json!({ "type": "no-milestone", "source": label, "message": message }));
         }
     }

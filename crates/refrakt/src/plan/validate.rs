@@ -185,7 +185,8 @@ impl Issues<'_> {
     fn broken_refs(&mut self) {
         for entity in self.index.entities() {
             for target in entity.refs.iter().filter(|id| !self.index.knows(id)) {
-                let message = format!("{} references {target} — entity not found", entity.label());
+                let message =
+                    format!("{} points to {target}, which no file of the plan defines", entity.label());
                 self.error("broken-ref", entity, Some(target), message);
             }
         }
@@ -197,7 +198,7 @@ impl Issues<'_> {
             let Some(first) = self.index.entity(id).filter(|first| !std::ptr::eq(*first, entity)) else {
                 continue;
             };
-            let message = format!("{id} duplicate ID — also defined in {}", first.file);
+            let message = format!("{id} is taken: {} defines it first", first.file);
             self.error("duplicate-id", entity, Some(&first.file), message);
         }
     }
@@ -216,9 +217,12 @@ impl Issues<'_> {
                 if known.iter().any(|word| word == value) {
                     continue;
                 }
-                let for_type =
-                    if attribute == "status" { format!(" for type {}", entity.kind) } else { String::new() };
-                let message = format!("{} has invalid {attribute} \"{value}\"{for_type}", entity.label());
+                let message = format!(
+                    "the {attribute} of {} is {value:?}, but a {} has one of {}",
+                    entity.label(),
+                    entity.kind,
+                    known.join(", ")
+                );
                 self.error(kind, entity, None, message);
             }
         }
@@ -230,19 +234,20 @@ impl Issues<'_> {
             if entity.kind.is_task() {
                 for pr in entity.list("pr").filter(|pr| !is_pull_request(pr)) {
                     let message =
-                        format!("{label} has malformed pr \"{pr}\" — expected <org>/<repo>#<number>");
+                        format!("{label} names the pull request {pr:?}; write owner/repository#number");
                     self.error("invalid-pr", entity, Some(pr), message);
                 }
             }
             if entity.kind == EntityType::Spec {
                 match entity.attribute("released-in").map(str::trim).filter(|release| !release.is_empty()) {
                     None if entity.status() == "shipped" => {
-                        let message = format!("{label} is shipped but has no released-in=\"vX.Y.Z\"");
+                        let message =
+                            format!("{label} has shipped, but released-in does not say with which version");
                         self.error("shipped-without-release", entity, None, message);
                     }
                     Some(release) if !is_release(release) => {
                         let message = format!(
-                            "{label} has malformed released-in \"{release}\" — expected semver (e.g. v0.11.4)"
+                            "{label} was released in {release:?}, which is no version such as v1.2.3"
                         );
                         self.error("invalid-released-in", entity, Some(release), message);
                     }
@@ -257,13 +262,13 @@ impl Issues<'_> {
             let label = entity.label();
             match entity.attribute("supersedes").map(str::trim).filter(|id| !id.is_empty()) {
                 None if entity.status() == "superseded" => {
-                    let message = format!(
-                        "{label} is superseded but has no supersedes=\"…\" pointing at its replacement"
-                    );
+                    let message =
+                        format!("{label} gave way to something else, but supersedes does not say to what");
                     self.warn("superseded-without-target", entity, None, message);
                 }
                 Some(id) if !self.index.knows(id) => {
-                    let message = format!("{label} supersedes \"{id}\" — entity not found");
+                    let message =
+                        format!("{label} says that it supersedes {id:?}, which no file of the plan defines");
                     self.warn("broken-supersedes", entity, Some(id), message);
                 }
                 _ => {}
@@ -274,7 +279,10 @@ impl Issues<'_> {
     fn sources(&mut self) {
         for entity in self.index.entities() {
             for id in entity.list("source").filter(|id| !self.index.knows(id)) {
-                let message = format!("{} has source \"{id}\" — entity not found", entity.label());
+                let message = format!(
+                    "{} names {id:?} as its source, which no file of the plan defines",
+                    entity.label()
+                );
                 self.error("broken-source", entity, Some(id), message);
             }
         }
@@ -285,7 +293,10 @@ impl Issues<'_> {
         let names: HashSet<&str> = milestones.filter_map(Entity::id).collect();
         for entity in self.index.entities() {
             if let Some(name) = entity.attribute("milestone").filter(|name| !names.contains(name)) {
-                let message = format!("{} references milestone \"{name}\" — not found", entity.label());
+                let message = format!(
+                    "{} belongs to the milestone {name:?}, which no file of the plan defines",
+                    entity.label()
+                );
                 self.warn("unknown-milestone", entity, Some(name), message);
             }
         }
@@ -294,7 +305,8 @@ impl Issues<'_> {
     fn cycles(&mut self) {
         for cycle in Dependencies::new(self.index).cycles() {
             let Some(entity) = cycle.first().and_then(|id| self.index.entity(id)) else { continue };
-            let message = format!("Circular dependency: {} → {}", cycle.join(" → "), entity.label());
+            let message =
+                format!("these wait for one another in a ring: {} → {}", cycle.join(" → "), entity.label());
             self.error("circular-dependency", entity, None, message);
         }
     }
@@ -304,7 +316,8 @@ impl Issues<'_> {
             let status = entity.status();
             for section in entity.kind.required_sections(status) {
                 if !entity.known_sections.contains(section) {
-                    let message = format!("{} (status: {status}) has no {section} section", entity.label());
+                    let message =
+                        format!("{} is {status}, so it needs a section called {section}", entity.label());
                     self.warn("missing-section", entity, None, message);
                 }
             }
@@ -314,7 +327,7 @@ impl Issues<'_> {
     fn without_milestone(&mut self) {
         for entity in self.index.entities() {
             if entity.kind.is_task() && !is_done(entity.status()) && entity.attribute("milestone").is_none() {
-                let message = format!("{} has no milestone assigned", entity.label());
+                let message = format!("{} belongs to no milestone", entity.label());
                 self.warn("no-milestone", entity, None, message);
             }
         }
@@ -333,7 +346,7 @@ impl Issues<'_> {
             let name = milestone.id().unwrap_or_default();
             for task in open.get(name).into_iter().flatten() {
                 let (label, status) = (task.label(), task.status());
-                let message = format!("{name} marked complete but {label} is still {status}");
+                let message = format!("the milestone {name} is complete, yet its {label} is {status}");
                 self.warn("complete-milestone-open-item", milestone, Some(label), message);
             }
         }
@@ -343,16 +356,16 @@ impl Issues<'_> {
         for entity in self.index.entities().filter(|entity| entity.kind.is_task()) {
             let (label, status) = (entity.label(), entity.status());
             if is_done(status) && entity.resolution.is_none() {
-                let message = format!("{label} is {status} but has no Resolution section");
+                let message = format!("{label} is {status}, but no section Resolution says how it ended");
                 self.add(Severity::Info, "done-without-resolution", entity, None, message);
             }
             if entity.resolution.is_some() && !entity.kind.is_terminal(status) {
-                let message = format!("{label} has a Resolution section but status is \"{status}\"");
+                let message = format!("{label} says how it ended, yet its status is {status:?}");
                 self.warn("resolution-not-done", entity, None, message);
             }
             if entity.resolution_count > 1 {
                 let count = entity.resolution_count;
-                let message = format!("{label} has {count} Resolution sections (expected at most 1)");
+                let message = format!("{label} says {count} times how it ended; keep one section Resolution");
                 self.warn("multiple-resolutions", entity, None, message);
             }
         }
@@ -367,11 +380,12 @@ impl Issues<'_> {
             }
             match id_prefix_of_file(name) {
                 Some(other) => {
-                    let message = format!("{id} filename starts with {other} — rename the file to fix");
+                    let message =
+                        format!("the file of {id} is named after {other}; give it the name of its own id");
                     self.warn("filename-id-mismatch", entity, None, message);
                 }
                 None => {
-                    let message = format!("{id} filename lacks ID prefix — rename the file to fix");
+                    let message = format!("the name of the file does not begin with {id}-");
                     self.warn("filename-missing-id", entity, None, message);
                 }
             }

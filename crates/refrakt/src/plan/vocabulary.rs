@@ -67,6 +67,16 @@ impl EntityType {
         rune.and_then(|rune| rune.attributes.get(attribute)).map_or(&[], |attribute| &attribute.matches)
     }
 
+    /// The attributes that an entity of this type may have.
+    pub fn attribute_names(self) -> Vec<&'static str> {
+        plan_rune(self).map_or_else(Vec::new, |rune| rune.attributes.keys().map(String::as_str).collect())
+    }
+
+    /// The state in which a new one begins.
+    pub fn first_status(self) -> Option<&'static str> {
+        self.values("status").first().map(String::as_str)
+    }
+
     /// The state in which somebody can start.
     pub fn actionable_status(self) -> Option<&'static str> {
         match self {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::config::{Config, ConfigProblem, is_package_name};
 use super::folder::Folder;
+use super::notes::Notes;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
@@ -45,14 +46,22 @@ pub struct PlanFolder {
 
 /// Looks at a folder.
 pub fn detect(root: &Path) -> Project {
-    let folder = Folder::new(root);
+    look(root, &Folder::new(root))
+}
+
+/// Looks at a folder and notes what was looked at.
+pub fn detect_noting(root: &Path) -> (Project, Notes) {
+    let notes = Notes::new();
+    (look(root, &Folder::noting(root, notes.clone())), notes)
+}
+
+fn look(root: &Path, folder: &Folder) -> Project {
     let mut problems = Vec::new();
-    let config = read_config(&folder, &mut problems);
-    let plan = find_plan(&folder, config.as_ref(), &mut problems);
-    let local =
-        read_runes(&folder, "", LOCAL).map(|read| read.map_err(|problem| problems.push(problem)).ok());
+    let config = read_config(folder, &mut problems);
+    let plan = find_plan(folder, config.as_ref(), &mut problems);
+    let local = read_runes(folder, "", LOCAL).map(|read| read.map_err(|problem| problems.push(problem)).ok());
     let local = local.flatten().map(Arc::new);
-    let plugins = find_plugins(&folder, config.as_ref());
+    let plugins = find_plugins(folder, config.as_ref());
     let sites = config.iter().flat_map(|config| &config.sites);
     let sites = sites.map(|(name, config)| build_site(name, config, &plugins, local.as_ref())).collect();
     Project { root: root.display().to_string(), config, plan, sites, plugins, problems }
@@ -91,11 +100,11 @@ fn find_plan(
         problems.push(ConfigProblem { file: CONFIG_FILE.into(), line: 1, column: 1, message, severe: true });
         return None;
     };
-    let exists = path.is_dir();
+    let exists = folder.has_folder(dir);
     if !exists && configured.is_none() {
         return None;
     }
-    let file_count = Folder::new(path).markdown_files().map_or(0, |files| files.len());
+    let file_count = Folder::new(path).markdown_count();
     let dir = Path::new(dir).components().filter(|part| matches!(part, std::path::Component::Normal(_)));
     let dir: Vec<String> = dir.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
     Some(PlanFolder { dir: dir.join("/"), exists, file_count })

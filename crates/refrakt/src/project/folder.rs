@@ -1,18 +1,24 @@
-//! The project's folder: the only file of this crate that touches a disk, and it only reads.
+//! The project's folder, to be read. Whether what was read still holds is asked of [`Notes`] and of a
+//! [`Survey`](super::survey::Survey); writing is the business of [`writing`](super::writing) alone.
 //!
 //! Links are not followed out of the folder: a folder that is a link is passed over, as the original does.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+use std::thread;
 use std::time::SystemTime;
 
-use crate::limits::{CONFIG_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX};
+use super::notes::Notes;
+use crate::limits::{
+    CONFIG_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX, READ_AGAIN_MAX, SAVE_TIME,
+};
 
 /// A folder that may be read.
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
+    notes: Option<Notes>,
 }
 
 /// A Markdown file, as the file system knows it.
@@ -29,7 +35,12 @@ pub struct FileEntry {
 impl Folder {
     /// A folder by its path.
     pub fn new(root: impl Into<PathBuf>) -> Folder {
-        Folder { root: root.into() }
+        Folder { root: root.into(), notes: None }
+    }
+
+    /// The same, and what is looked at is noted down.
+    pub fn noting(root: impl Into<PathBuf>, notes: Notes) -> Folder {
+        Folder { root: root.into(), notes: Some(notes) }
     }
 
     /// Its path.
@@ -52,13 +63,24 @@ impl Folder {
 
     /// Whether a path below the folder is a folder itself.
     pub fn has_folder(&self, relative: &str) -> bool {
-        self.inside(relative).is_some_and(|path| path.is_dir())
+        let Some(path) = self.inside(relative) else { return false };
+        let has = path.is_dir();
+        if let Some(notes) = &self.notes {
+            notes.folder(path, has);
+        }
+        has
     }
 
     /// A small text file; none where there is no such file.
     pub fn small_text(&self, relative: &str) -> io::Result<Option<String>> {
         let Some(path) = self.inside(relative) else { return Ok(None) };
-        text(&path, CONFIG_FILE_BYTES_MAX)
+        // Before the reading: a save in between is then seen as one that came later.
+        let stamp = self.notes.as_ref().map(|notes| (notes, FileStamp::of(&path)));
+        let text = text(&path, CONFIG_FILE_BYTES_MAX);
+        if let Some((notes, stamp)) = stamp {
+            notes.file(path, stamp, text.as_ref().ok().and_then(Option::as_deref));
+        }
+        text
     }
 
     /// A plan file; none where there is no such file.
@@ -69,9 +91,11 @@ impl Folder {
 
     /// Names of the folders directly below a path, sorted; none where there is no such path.
     pub fn folder_names(&self, relative: &str) -> Vec<String> {
-        let Some(entries) = self.inside(relative).and_then(|path| fs::read_dir(path).ok()) else {
-            return Vec::new();
-        };
+        let Some(path) = self.inside(relative) else { return Vec::new() };
+        if let Some(notes) = &self.notes {
+            notes.listing(path.clone(), FileStamp::of(&path));
+        }
+        let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
         let mut names: Vec<String> = entries
             .filter_map(Result::ok)
             .filter(|entry| entry.path().is_dir())
@@ -83,38 +107,112 @@ impl Folder {
 
     /// Every Markdown file below the folder, depth first, the entries of each folder in byte order.
     pub fn markdown_files(&self) -> io::Result<Vec<FileEntry>> {
-        let mut files = Vec::new();
-        walk(&self.root, "", 0, &mut files)?;
-        Ok(files)
+        Ok(self.walk()?.0)
+    }
+
+    /// The same, and every folder that they lie in with its time of change: while that stays, no entry comes or goes.
+    pub(crate) fn walk(&self) -> io::Result<(Vec<FileEntry>, Vec<(PathBuf, SystemTime)>)> {
+        let mut walk = Walk::default();
+        walk.enter(&self.root, "", 0)?;
+        Ok((walk.files, walk.folders))
+    }
+
+    /// How many Markdown files lie below the folder. Cheaper than to list them: the files themselves are not looked at.
+    pub fn markdown_count(&self) -> usize {
+        count(&self.root, 0, PLAN_FILES_MAX)
     }
 }
 
-fn walk(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<FileEntry>) -> io::Result<()> {
-    if depth > PLAN_DEPTH_MAX {
-        return Ok(());
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    pub size: u64,
+    pub modified: SystemTime,
+}
+
+impl FileStamp {
+    /// The stamp of what lies at a path; none where nothing does.
+    pub(crate) fn of(path: &Path) -> Option<FileStamp> {
+        fs::metadata(path).ok().map(|facts| FileStamp::from(&facts))
     }
-    let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(folder)?
-        .filter_map(Result::ok)
-        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
-        .collect();
-    entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    for (name, entry) in entries {
-        let Ok(kind) = entry.file_type() else { continue };
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
-        if kind.is_dir() {
-            // A folder that vanishes meanwhile is no reason to show nothing.
-            let _ = walk(&entry.path(), &path, depth + 1, files);
-        } else if kind.is_file() && name.ends_with(".md") && files.len() < PLAN_FILES_MAX {
-            let Ok(facts) = entry.metadata() else { continue };
-            let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            files.push(FileEntry { path, size: facts.len(), modified });
+}
+
+impl From<&fs::Metadata> for FileStamp {
+    fn from(facts: &fs::Metadata) -> FileStamp {
+        FileStamp { size: facts.len(), modified: facts.modified().unwrap_or(SystemTime::UNIX_EPOCH) }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    files: Vec<FileEntry>,
+    folders: Vec<(PathBuf, SystemTime)>,
+}
+
+impl Walk {
+    fn enter(&mut self, folder: &Path, prefix: &str, depth: usize) -> io::Result<()> {
+        if depth > PLAN_DEPTH_MAX {
+            return Ok(());
+        }
+        // Before the listing, for the same reason as with a file.
+        let modified = fs::metadata(folder)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(folder)?
+            .filter_map(Result::ok)
+            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
+            .collect();
+        self.folders.push((folder.to_owned(), modified));
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, entry) in entries {
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
+            if kind.is_dir() {
+                // A folder that vanishes meanwhile is no reason to show nothing.
+                let _ = self.enter(&entry.path(), &path, depth + 1);
+            } else if kind.is_file() && name.ends_with(".md") && self.files.len() < PLAN_FILES_MAX {
+                let Ok(facts) = entry.metadata() else { continue };
+                let FileStamp { size, modified } = FileStamp::from(&facts);
+                self.files.push(FileEntry { path, size, modified });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(folder: &Path, depth: usize, most: usize) -> usize {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let mut found = 0;
+    for entry in entries.filter_map(Result::ok) {
+        let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
+        if kind.is_dir() && depth < PLAN_DEPTH_MAX {
+            found += count(&entry.path(), depth + 1, most.saturating_sub(found));
+        } else if kind.is_file() && name.to_str().is_some_and(|name| name.ends_with(".md")) {
+            found += 1;
+        }
+        if found >= most {
+            return most;
         }
     }
-    Ok(())
+    found
 }
 
-/// A whole text file in one go, so that a save meanwhile gives the old or the new text. Bytes that are no UTF-8 are replaced.
+/// A whole text file. Most editors put a new file in the place of the old one; some empty the old one and fill it again, so a
+/// file that changes while it is read, or did so this very moment, is read again.
 fn text(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+    for _ in 0..READ_AGAIN_MAX {
+        let before = FileStamp::of(path);
+        let text = text_once(path, bytes_max)?;
+        // A time in the future says nothing.
+        let settled = |stamp: FileStamp| stamp.modified.elapsed().map_or(true, |age| age >= SAVE_TIME);
+        if before == FileStamp::of(path) && before.is_none_or(settled) {
+            return Ok(text);
+        }
+        thread::sleep(SAVE_TIME);
+    }
+    text_once(path, bytes_max)
+}
+
+/// A whole text file in one go. Bytes that are no UTF-8 are replaced.
+fn text_once(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -161,6 +259,7 @@ mod tests {
         let files = Folder::new(root.path()).markdown_files().unwrap();
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".hidden.md", "C.md", "a/B/x.md", "a/z.md", "b.md"]);
+        assert_eq!(Folder::new(root.path()).markdown_count(), paths.len());
     }
 
     #[test]

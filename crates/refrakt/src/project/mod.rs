@@ -1,14 +1,18 @@
 //! The project: a folder with a `refrakt.config.json`, a plan, both or neither.
 //!
 //! [`detect`](detect::detect) looks at the folder and gives a [`Project`], a value that says what is there: sites with their
-//! runes, the plan, plugins, and whatever is wrong. All looking is done in [`folder`]; everything else is pure.
+//! runes, the plan, plugins, and whatever is wrong. Looking is done in [`folder`], [`notes`] and [`survey`], writing in
+//! [`writing`]; everything else is pure.
 
 pub mod config;
 pub mod detect;
 pub mod folder;
 mod json_place;
+pub mod notes;
 mod plugin;
 mod site;
+pub mod survey;
+pub mod writing;
 
 pub use config::{Config, ConfigProblem, ConfigShape, SiteConfig};
 pub use detect::{Project, detect};

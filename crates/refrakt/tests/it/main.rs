@@ -4,3 +4,5 @@
 mod hostile;
 mod oracle;
 mod plan;
+mod scheme;
+mod world;

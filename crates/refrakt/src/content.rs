@@ -1,0 +1,264 @@
+//! What is wrong with a text that uses runes: broken tags, runes and attributes that there are not, values outside their vocabulary.
+//! Each finding has its line and column. Nothing is rendered and nothing is read but the text.
+
+use quad_address::nearest;
+use quad_markdoc::{Annotation, AnnotationType, Document, Level, Node, NodeType, Span, Value};
+use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
+use serde_json::{Map, json};
+
+use crate::limits::FINDINGS_MAX;
+
+/// Tags of Markdoc itself, which no catalogue lists.
+const BUILT_IN: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
+
+/// Attributes that any tag may have.
+const ANYWHERE: [&str; 2] = ["id", "class"];
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The text does not say what was meant.
+    Error,
+    /// Something has no effect, or soon will not.
+    Warning,
+}
+
+impl Severity {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// Something wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable word for it.
+    pub code: &'static str,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+    /// The rune that it is about.
+    pub rune: Option<String>,
+    /// The attribute that it is about.
+    pub attribute: Option<String>,
+    /// One sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// As JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut finding = Map::new();
+        finding.insert("severity".into(), json!(self.severity.as_str()));
+        finding.insert("code".into(), json!(self.code));
+        finding.insert("line".into(), json!(self.line));
+        finding.insert("column".into(), json!(self.column));
+        for (key, value) in [("rune", &self.rune), ("attribute", &self.attribute)] {
+            if let Some(value) = value {
+                finding.insert(key.into(), json!(value));
+            }
+        }
+        finding.insert("message".into(), json!(self.message));
+        if let Some(hint) = &self.hint {
+            finding.insert("hint".into(), json!(hint));
+        }
+        serde_json::Value::Object(finding)
+    }
+}
+
+/// All that is wrong with a text, in its order; at most [`FINDINGS_MAX`].
+pub fn validate(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
+    let Ok(document) = quad_markdoc::parse(text) else { return Vec::new() };
+    let mut found = Findings { text, document: &document, catalogue, found: Vec::new() };
+    let mut nodes = vec![&document.root];
+    while let Some(node) = nodes.pop() {
+        if found.found.len() >= FINDINGS_MAX {
+            break;
+        }
+        found.node(node);
+        // What stands in code is an example.
+        if node.kind != NodeType::Fence {
+            nodes.extend(node.children.iter().rev());
+        }
+    }
+    let mut found = found.found;
+    found.sort_by_key(|finding| (finding.line, finding.column));
+    found.truncate(FINDINGS_MAX);
+    found
+}
+
+struct Findings<'a> {
+    text: &'a str,
+    document: &'a Document,
+    catalogue: &'a Catalogue,
+    found: Vec<Finding>,
+}
+
+impl Findings<'_> {
+    fn node(&mut self, node: &Node) {
+        for error in &node.errors {
+            let severity =
+                if error.id.level() == Level::Warning { Severity::Warning } else { Severity::Error };
+            self.add(severity, error.id.as_str(), error.span, error.message.clone());
+        }
+        let Some(name) = node.tag.as_deref().filter(|_| node.kind == NodeType::Tag) else { return };
+        let Some(opening) = node.opening().filter(|_| !BUILT_IN.contains(&name)) else { return };
+        match self.catalogue.rune(name) {
+            Ok(rune) => {
+                let rune = rune.clone();
+                self.attributes(node, opening, &rune);
+            }
+            Err(unknown) => {
+                let hint = unknown.hint();
+                self.add(Severity::Error, "unknown-rune", opening, unknown.to_string());
+                self.about(Some(name), None, Some(hint));
+            }
+        }
+    }
+
+    fn attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
+        let catalogue = self.catalogue;
+        let written = node.annotations.iter().filter(|one| one.kind == AnnotationType::Attribute);
+        for annotation in written.filter(|one| opening.contains(one.span)) {
+            match catalogue.attribute(rune, &annotation.name) {
+                Some(attribute) => self.value(rune, annotation, attribute),
+                None if ANYWHERE.contains(&annotation.name.as_str()) => {}
+                None => self.unknown_attribute(rune, annotation),
+            }
+        }
+        for (name, attribute) in catalogue.own_attributes(rune) {
+            if attribute.required && node.annotation(name).is_none() {
+                let message = format!("{} needs the attribute {name}", rune.name);
+                self.add(Severity::Error, "missing-attribute", opening, message);
+                self.about(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+            }
+        }
+    }
+
+    fn unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
+        let own = self.catalogue.own_attributes(rune);
+        let universal = self.catalogue.universal().filter(|_| rune.universal).map(|(name, _)| name);
+        let near = nearest(&annotation.name, own.keys().copied().chain(universal));
+        let hint = match (near, own.is_empty()) {
+            (Some(near), _) => format!("did you mean {near}?"),
+            (None, true) => format!("{} has no attributes of its own", rune.name),
+            (None, false) => format!("it has {}", own.keys().copied().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("{} has no attribute called {}", rune.name, annotation.name);
+        self.add(Severity::Warning, "unknown-attribute", annotation.span, message);
+        self.about(Some(&rune.name), Some(&annotation.name), Some(hint));
+    }
+
+    fn value(&mut self, rune: &Rune, annotation: &Annotation, attribute: &Attribute) {
+        let name = &annotation.name;
+        if attribute.deprecated {
+            let message = format!("the attribute {name} of {} is deprecated", rune.name);
+            self.add(Severity::Warning, "deprecated-attribute", annotation.span, message);
+            self.about(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+        }
+        let wrong_type = match (&annotation.value, attribute.kind) {
+            // Only a renderer knows these.
+            (Value::Variable(_) | Value::Function(_) | Value::Null, _) => false,
+            (Value::String(_), kind) => {
+                !matches!(kind, AttributeType::String | AttributeType::List | AttributeType::NumberOrString)
+            }
+            (Value::Number(_), kind) => {
+                !matches!(kind, AttributeType::Number | AttributeType::NumberOrString)
+            }
+            (Value::Bool(_), kind) => kind != AttributeType::Boolean,
+            (Value::Array(_), kind) => !matches!(kind, AttributeType::Array | AttributeType::List),
+            (Value::Hash(_), kind) => kind != AttributeType::Object,
+        };
+        if wrong_type {
+            let kind = attribute.kind.reference_name();
+            let message = format!("{name} of {} takes a value of type {kind}", rune.name);
+            self.add(Severity::Error, "invalid-type", annotation.value_span, message);
+            self.about(Some(&rune.name), Some(name), None);
+        }
+        let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
+        if !attribute.matches.iter().any(|known| known == text) {
+            let near = nearest(text, attribute.matches.iter().map(String::as_str));
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            let message = format!("{text:?} is no value of {name} of {}", rune.name);
+            self.add(Severity::Error, "invalid-value", annotation.value_span, message);
+            let hint = format!("{near}there are {}", attribute.matches.join(", "));
+            self.about(Some(&rune.name), Some(name), Some(hint));
+        }
+    }
+
+    fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String) {
+        let place = self.document.lines.position(span.start);
+        let start = self.document.lines.line_start(place.line).unwrap_or(0) as usize;
+        let before = self.text.get(start..start + place.column as usize).unwrap_or_default();
+        self.found.push(Finding {
+            severity,
+            code,
+            line: place.line as usize + 1,
+            column: before.chars().count() + 1,
+            rune: None,
+            attribute: None,
+            message,
+            hint: None,
+        });
+    }
+
+    /// Says what the last finding is about.
+    fn about(&mut self, rune: Option<&str>, attribute: Option<&str>, hint: Option<String>) {
+        if let Some(last) = self.found.last_mut() {
+            last.rune = rune.map(str::to_owned);
+            last.attribute = attribute.map(str::to_owned);
+            last.hint = hint;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(&'static str, usize, usize)> {
+        let found = validate(text, &Catalogue::official());
+        found.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let text = "# T\n\n{% hint type=\"warnin\" %}\nText.\n{% /hint %}\n\n{% hnt %}\n{% /hnt %}\n\nä {% api method=\"GET\" /%}\n\n\
+                    {% gallery columns=\"3\" wobble=1 %}\n{% /gallery %}\n";
+        let expect = [
+            ("invalid-value", 3, 13),
+            ("unknown-rune", 7, 1),
+            ("missing-attribute", 10, 3),
+            ("invalid-type", 12, 20),
+            ("unknown-attribute", 12, 24),
+        ];
+        assert_eq!(found(text), expect);
+        let hints: Vec<Option<String>> =
+            validate(text, &Catalogue::official()).into_iter().map(|finding| finding.hint).collect();
+        assert!(hints[0].as_ref().unwrap().starts_with("did you mean warning?"), "{hints:?}");
+        assert!(hints[1].as_ref().unwrap().contains("hint"), "{hints:?}");
+    }
+
+    #[test]
+    fn broken_tags_are_found_and_examples_are_not() {
+        assert_eq!(found("{% hint %}\n\nSee {% link to= /%}.\n")[0], ("missing-closing", 1, 1));
+        assert_eq!(found("```\n{% nonsense %}\n```\n"), []);
+        assert_eq!(found("{% if $x %}\n{% hint type=$kind %}\nA\n{% /hint %}\n{% /if %}\n"), []);
+        assert_eq!(found("# Plain {% #anchor .big %}\n"), []);
+    }
+
+    #[test]
+    fn a_rune_of_another_package_names_it() {
+        let found = validate("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core());
+        assert!(found[0].hint.as_ref().unwrap().contains("@refrakt-md/marketing"), "{found:?}");
+    }
+}

@@ -1,0 +1,30 @@
+//! What the database knows of a project: nothing that its folder says, only what was told of it and what was about to be written.
+
+use quad_store::Component;
+
+/// The tables of this scheme.
+pub const COMPONENT: Component = Component { name: "refrakt", migrations: &[TABLES] };
+
+const TABLES: &str = r#"
+-- The last change of a folder that was announced, so that of several processes that see it only one says so.
+CREATE TABLE refrakt_told (
+    tenant_id TEXT NOT NULL,
+    root TEXT NOT NULL,
+    from_print TEXT NOT NULL,
+    to_print TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, root)
+);
+
+-- Files that were about to be written. A row outlives its call only if the process ended in the middle of it.
+CREATE TABLE refrakt_intent (
+    tenant_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    root TEXT NOT NULL,
+    file TEXT NOT NULL,
+    waiting TEXT NOT NULL,
+    before_hash TEXT,
+    after_hash TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+);
+"#;

@@ -1,0 +1,51 @@
+//! Tags: what an answer about a project depends on, as the change log spells it.
+//!
+//! Processes that share a database may serve different folders, so every tag names its folder, by a hash of its path.
+
+use std::path::Path;
+
+use quad_core::Tag;
+use quad_core::canonical::sha256_hex;
+
+use crate::plan::Entity;
+
+/// A folder's part of its tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root(String);
+
+impl Root {
+    pub(crate) fn of(path: &Path) -> Root {
+        let mut hash = sha256_hex(path.as_os_str().as_encoded_bytes());
+        hash.truncate(16);
+        Root(hash)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What `refrakt://detect` says.
+    pub(crate) fn detected(&self) -> Tag {
+        Tag::new(format!("refrakt:detected:{}", self.0))
+    }
+
+    /// The sites and their runes.
+    pub(crate) fn sites(&self) -> Tag {
+        Tag::new(format!("refrakt:sites:{}", self.0))
+    }
+
+    /// Anything in the plan.
+    pub(crate) fn plan(&self) -> Tag {
+        Tag::new(format!("refrakt:plan:{}", self.0))
+    }
+
+    /// So many entities that they are not named one by one.
+    pub(crate) fn many(&self) -> Tag {
+        Tag::new(format!("refrakt:many:{}", self.0))
+    }
+
+    /// One entity.
+    pub(crate) fn entity(&self, entity: &Entity) -> Tag {
+        Tag::new(format!("refrakt:entity:{}:{}/{}", self.0, entity.kind, entity.label()))
+    }
+}
