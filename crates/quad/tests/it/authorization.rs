@@ -12,10 +12,12 @@ use crate::client::Client;
 use crate::combination::Revision;
 use crate::http::{HttpClient, Request};
 use crate::place::Place;
+use crate::project::copy_all;
 use crate::transcripts;
 
 /// Addresses without variables, which no list of templates shows.
-const FIXED: [&str; 6] = [
+const FIXED: [&str; 7] = [
+    "refrakt://detect",
     "brain://payments/action_types",
     "amem://graph/stats",
     "amem://graph/recent",
@@ -62,7 +64,10 @@ fn matrix(place: &Place) -> String {
     place.add_tenant("theirs");
     place.load("mine", &transcripts::folder().join("backend.jsonl"));
     place.load_into("brain", "mine", &transcripts::folder().join("money.jsonl"));
-    let server = place.serve(&["--tools", "all"]);
+    let project = tempfile::tempdir().unwrap();
+    copy_all(&transcripts::folder().join("projects/full"), project.path());
+    let folder = project.path().to_str().unwrap();
+    let server = place.serve(&["--tools", "all", "--tenant", "mine", "--project", folder]);
     let connect =
         |token: &str| Client::over_http(Revision::MODERN, &server.authority, &server.path, Some(token));
     let metadata = Request::new("GET", "/.well-known/oauth-protected-resource");
@@ -137,6 +142,9 @@ fn is_scope_refusal(client: &mut Client, method: &str, params: &Value) -> bool {
 
 fn expand(template: &str, owner: &mut Client) -> String {
     let mut uri = template.split_once("{?").map_or(template, |(path, _)| path).to_owned();
+    if uri.starts_with("refrakt://") {
+        uri = uri.replace("{type}", "work").replace("{id}", "WORK-001");
+    }
     for (variable, value) in VARIABLES {
         uri = uri.replace(variable, value);
     }

@@ -176,7 +176,8 @@ impl<'a> Conversation<'a> {
         let Combination { transport, revision, .. } = self.combination;
         let (place, scheme) = (self.place, self.transcript.scheme.as_str());
         let server = self.project.as_ref().and_then(|project| project.server.as_ref()).unwrap_or(self.server);
-        let folder = self.project.as_ref().filter(|project| project.is_of(tenant_of(&key))).map(Project::path);
+        let folder =
+            self.project.as_ref().filter(|project| project.is_of(tenant_of(&key))).map(Project::path);
         let token = self.tokens.get(&(self.tenant.clone(), self.agent.clone()));
         self.clients.entry(key).or_insert_with_key(|(tenant, _, all_tools)| match transport {
             Transport::Stdio => {

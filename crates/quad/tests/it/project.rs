@@ -56,7 +56,8 @@ impl Project {
     /// Removes a file or a folder.
     pub fn remove(&self, path: &str) -> Result<(), String> {
         let path = self.folder.path().join(path);
-        let removed = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        let removed =
+            if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
         removed.map_err(|error| error.to_string())
     }
 

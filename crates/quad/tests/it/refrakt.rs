@@ -63,7 +63,19 @@ fn a_plan_is_read_and_changed_at_the_command_line() {
     assert_eq!(desk.json(&["plan", "next", "-n", "5"])["items"].as_array().unwrap().len(), 2);
 
     let before = desk.file("plan/work/WORK-001-request-form.md");
-    let change = ["plan", "update", "WORK-001", "--status", "done", "--check", "1", "--set", "assignee=mara", "--set", "tags="];
+    let change = [
+        "plan",
+        "update",
+        "WORK-001",
+        "--status",
+        "done",
+        "--check",
+        "1",
+        "--set",
+        "assignee=mara",
+        "--set",
+        "tags=",
+    ];
     let diff = desk.run(&[&change[..], &["--dry-run"]].concat());
     assert!(diff.starts_with("--- a/work/WORK-001-request-form.md\n+++ b/"), "{diff}");
     assert_eq!(desk.file("plan/work/WORK-001-request-form.md"), before);
@@ -73,16 +85,19 @@ fn a_plan_is_read_and_changed_at_the_command_line() {
         .replace(" tags=\"guests,forms\"", " assignee=\"mara\"")
         .replace("[ ] The length", "[x] The length");
     assert_eq!(desk.file("plan/work/WORK-001-request-form.md"), expect);
-    let (code, complaint) = desk.refused(&["plan", "update", "WORK-001", "--status", "open", "--if-hash", "0"]);
+    let (code, complaint) =
+        desk.refused(&["plan", "update", "WORK-001", "--status", "open", "--if-hash", "0"]);
     assert_eq!(code, Some(2), "{complaint}");
-    let (code, complaint) = desk.refused(&["plan", "update", "WORK-001", "--status", "ready", "--if-hash", "0"]);
+    let (code, complaint) =
+        desk.refused(&["plan", "update", "WORK-001", "--status", "ready", "--if-hash", "0"]);
     assert_eq!(code, Some(5), "{complaint}");
     let (code, complaint) = desk.refused(&["plan", "update", "WORK-9", "--status", "ready"]);
     assert!(code == Some(3) && complaint.contains("hint: Nearest ids"), "{complaint}");
 
     let body = desk.project.path().join("body.md");
     std::fs::write(&body, "- [ ] It is cold\n").unwrap();
-    let create = ["plan", "create", "work", "Sell ice", "--set", "priority=low", "--body", body.to_str().unwrap()];
+    let create =
+        ["plan", "create", "work", "Sell ice", "--set", "priority=low", "--body", body.to_str().unwrap()];
     assert_eq!(desk.run(&create), "WORK-101 is in work/WORK-101-sell-ice.md\n");
     assert!(desk.file("plan/work/WORK-101-sell-ice.md").contains("# Sell ice\n\n- [ ] It is cold\n"));
     let (code, complaint) = desk.refused(&["plan", "create", "chore", "x"]);
@@ -96,7 +111,9 @@ fn a_plan_is_read_and_changed_at_the_command_line() {
 fn sites_and_runes_are_shown_at_the_command_line() {
     let desk = Desk::new("full");
     let detected = desk.run(&["detect"]);
-    for part in ["sites    main\n", "plan     ", "plugin   @refrakt-md/marketing (not installed), runes built-in"] {
+    for part in
+        ["sites    main\n", "plan     ", "plugin   @refrakt-md/marketing (not installed), runes built-in"]
+    {
         assert!(detected.contains(part), "{part} is not in\n{detected}");
     }
     assert_eq!(desk.json(&["detect"])["site"]["sites"][0], "main");

@@ -13,12 +13,19 @@ use serde_json::json;
 
 use crate::world::{hashes, save, serve, work, worlds};
 
-const SITE: (&str, &str) = ("refrakt.config.json", r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan"]}}"#);
+const SITE: (&str, &str) =
+    ("refrakt.config.json", r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan"]}}"#);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_leaves_the_folder_untouched() {
     let one = work("WORK-001", "ready");
-    for world in worlds(&[SITE, ("plan/work/WORK-001-a.md", &one), ("plan/broken.md", "{% work id=\"X %}\n{% /work %}")]).await {
+    for world in worlds(&[
+        SITE,
+        ("plan/work/WORK-001-a.md", &one),
+        ("plan/broken.md", "{% work id=\"X %}\n{% /work %}"),
+    ])
+    .await
+    {
         let before = hashes(world.folder.path());
         for uri in [
             "refrakt://detect",
@@ -47,7 +54,8 @@ async fn reading_leaves_the_folder_untouched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_save_during_reads_gives_the_old_or_the_new_text() {
-    let texts = [work("WORK-001", "ready"), work("WORK-001", "done").replace("one", &"many words ".repeat(20_000))];
+    let texts =
+        [work("WORK-001", "ready"), work("WORK-001", "done").replace("one", &"many words ".repeat(20_000))];
     for world in worlds(&[("plan/a.md", &texts[0])]).await {
         let stop = Arc::new(AtomicBool::new(false));
         let (path, saved, stopped) = (world.folder.path().to_owned(), texts.clone(), stop.clone());
@@ -110,11 +118,13 @@ async fn every_write_is_whole_and_in_the_trail() {
     let (one, two) = (work("WORK-001", "ready"), work("WORK-002", "ready"));
     for world in worlds(&[("plan/a.md", &one), ("plan/b.md", &two)]).await {
         let before = hashes(world.folder.path());
-        let wrong = json!({"updates": [{"id": "WORK-001", "status": "done"}, {"id": "WORK-002", "check": "three"}]});
+        let wrong =
+            json!({"updates": [{"id": "WORK-001", "status": "done"}, {"id": "WORK-002", "check": "three"}]});
         assert_eq!(world.call("plan.update", wrong).await.unwrap_err().code(), "CRITERION_NOT_FOUND");
         assert_eq!(hashes(world.folder.path()), before, "all of them or none");
 
-        let updated = world.call("plan.update", json!({"ids": ["WORK-001", "WORK-002"], "status": "done", "check": [1, 2]}));
+        let updated = world
+            .call("plan.update", json!({"ids": ["WORK-001", "WORK-002"], "status": "done", "check": [1, 2]}));
         let updated = updated.await.unwrap();
         assert_eq!(updated["changed"], 2);
         let now = std::fs::read_to_string(world.folder.path().join("plan/a.md")).unwrap();
@@ -154,16 +164,22 @@ async fn what_a_dead_process_left_open_is_settled() {
         world.call("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         assert!(!world.folder.path().join("plan/.b.md.tmp").exists(), "what waited is gone");
         let read = |sql: &mut quad_store::Snapshot<'_>| {
-            let rows = quad_store::Sql::query(sql, "SELECT body FROM audit_block ORDER BY first_sequence", &[])?;
-            let bodies: Result<Vec<String>, _> = rows.iter().map(|row| row.text(0).map(str::to_owned)).collect();
+            let rows =
+                quad_store::Sql::query(sql, "SELECT body FROM audit_block ORDER BY first_sequence", &[])?;
+            let bodies: Result<Vec<String>, _> =
+                rows.iter().map(|row| row.text(0).map(str::to_owned)).collect();
             let left = quad_store::Sql::query(sql, "SELECT id FROM refrakt_intent", &[])?;
             Ok((bodies?.join("\n"), left.len()))
         };
         let (trail, left) = world.test.store.read(&world.test.tenant, read).await.unwrap();
         assert_eq!(left, 0);
-        let settled: Vec<&str> = trail.lines().filter(|line| line.contains("project.write.settled")).collect();
+        let settled: Vec<&str> =
+            trail.lines().filter(|line| line.contains("project.write.settled")).collect();
         assert_eq!(settled.len(), 2, "{trail}");
-        assert!(settled[0].contains("\"written\":true") && settled[1].contains("\"written\":false"), "{settled:?}");
+        assert!(
+            settled[0].contains("\"written\":true") && settled[1].contains("\"written\":false"),
+            "{settled:?}"
+        );
         assert!(trail.contains("project.write.intended"));
     }
 }

@@ -23,7 +23,9 @@ pub struct World {
 
 /// A work item's text.
 pub fn work(id: &str, status: &str) -> String {
-    format!("{{% work id=\"{id}\" status=\"{status}\" %}}\n# {id}\n\n## Acceptance Criteria\n\n- [ ] one\n- [ ] two\n{{% /work %}}\n")
+    format!(
+        "{{% work id=\"{id}\" status=\"{status}\" %}}\n# {id}\n\n## Acceptance Criteria\n\n- [ ] one\n- [ ] two\n{{% /work %}}\n"
+    )
 }
 
 /// A project with these files, on each database.

@@ -12,6 +12,7 @@ use crate::era;
 use crate::gate::{self, Provider};
 use crate::http::{HttpClient, OpenResponse, PATIENCE, Request, Response};
 use crate::place::{Place, Server};
+use crate::project::copy_all;
 use crate::transcripts;
 
 /// Whose things they are.
@@ -36,6 +37,9 @@ const FORGOTTEN: [&str; 2] = ["9747", "9646"];
 /// The arguments that take the id of a memory.
 const MEMORY_IDS: [&str; 5] = ["node_id", "old_node_id", "source_id", "start_id", "from_id"];
 const OTHER_MEMORY_IDS: [&str; 2] = ["target_id", "to_id"];
+
+/// The id of an entity of the victim's plan.
+const ENTITY: &str = "entity";
 
 /// The variables whose values are a closed vocabulary: everybody has each of them.
 const VOCABULARIES: [&str; 1] = ["{type}"];
@@ -69,6 +73,10 @@ impl Ids {
         let path = match path.starts_with("amem://") {
             true => path.replace("{id}", self.get(MEMORY)),
             false => path.to_owned(),
+        };
+        let path = match path.starts_with("refrakt://") {
+            true => path.replace("{type}", "work").replace("{id}", self.get(ENTITY)),
+            false => path,
         };
         let filled = |uri: String, (name, id): (&&str, &String)| {
             uri.replace(&format!("{{{name}}}"), id).replace(&format!("{{+{name}}}"), id)
@@ -104,6 +112,8 @@ pub struct House {
     pub absent: Ids,
     /// The victim's, made with a key that signs no more.
     pub old: String,
+    /// The victim's project.
+    _project: tempfile::TempDir,
 }
 
 impl House {
@@ -126,11 +136,24 @@ impl House {
         let owner = place.token(VICTIM, "owner", "*:*");
         let intruder = place.token(INTRUDER, "intruder", "*:*");
         let visitor = place.token(VICTIM, "visitor", "organization:read");
-        let server = place.serve(&["--tools", "all"]);
+        let project = tempfile::tempdir().unwrap();
+        copy_all(&transcripts::folder().join("projects/full"), project.path());
+        let folder = project.path().to_str().unwrap();
+        let server = place.serve(&["--tools", "all", "--tenant", VICTIM, "--project", folder]);
         let ids = Ids(BTreeMap::new());
         let absent = ids.clone();
-        let mut house =
-            House { place, server, owner, intruder, visitor, provider, existing: ids, absent, old };
+        let mut house = House {
+            place,
+            server,
+            owner,
+            intruder,
+            visitor,
+            provider,
+            existing: ids,
+            absent,
+            old,
+            _project: project,
+        };
         house.victim_remembers();
         let ids = house.victims_ids();
         house.absent = ids.absent();
@@ -160,6 +183,7 @@ impl House {
             ("slug", "accounts%2Facct_8231".to_owned()),
             ("accessTokenId", text(&tokens["items"][0]["id"])),
             ("id", text(&events["events"][0]["id"])),
+            (ENTITY, "WORK-001".to_owned()),
             (MEMORY, REMEMBERED[0].to_owned()),
             (OTHER_MEMORY, REMEMBERED[1].to_owned()),
             (NUMBER, "1".to_owned()),
@@ -217,6 +241,13 @@ impl House {
             }
             if arguments == json!({}) {
                 continue;
+            }
+            let name = tool["name"].as_str().unwrap();
+            if name.starts_with("plan.") {
+                arguments["id"] = ids.get(ENTITY).into();
+            }
+            if name == "plan.update" {
+                arguments["status"] = "done".into();
             }
             let beside = [
                 "name",

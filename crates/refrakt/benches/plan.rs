@@ -1,0 +1,152 @@
+//! What a project costs at a size: `cargo bench -p quad-refrakt --bench plan -- [ENTITIES…]` (700 and 10,000 unless given).
+//!
+//! Plans are generated. Two figures for each read: the scheme alone, which is the engine's time with the look at the folder, and
+//! through the resolver, with authorization, cache and a durable audit event, as over any transport. Prints figures; asserts nothing.
+
+// A failed expectation ends the measurement.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use quad_core::resolver::View;
+use quad_core::{Address, Principal, Resolver, Scheme as _};
+use quad_refrakt::live::Live;
+use quad_refrakt::{COMPONENT, Refrakt, SCOPES};
+use quad_store::testing;
+
+/// Reads of each kind.
+const ROUNDS: usize = 200;
+
+/// What is read, by a name of its own.
+const READS: [(&str, &str); 7] = [
+    ("detect", "refrakt://detect"),
+    ("plan/index", "refrakt://plan/index"),
+    ("plan/index?type=bug", "refrakt://plan/index?type=bug"),
+    ("plan/status", "refrakt://plan/status"),
+    ("one entity", "refrakt://plan/work/WORK-0042"),
+    ("reference", "refrakt://reference"),
+    ("contracts", "refrakt://contracts"),
+];
+
+fn main() {
+    let given: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if given.is_empty() { vec![700, 10_000] } else { given };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    for size in sizes {
+        runtime.block_on(measure(size));
+    }
+}
+
+async fn measure(entities: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    generate(folder.path(), entities);
+    println!("\n{entities} entities");
+    cold(folder.path());
+    let test = testing::sqlite(&[COMPONENT]).await.unwrap();
+    let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder.path()));
+    let store = Arc::new(test.store.clone());
+    let resolver = Resolver::new(vec![refrakt.clone()], store.clone(), store).unwrap();
+    let caller = Principal::local_agent(test.tenant.clone(), SCOPES.iter().copied());
+    println!("{:<22} {:>12} {:>12}   {:>12} {:>12}", "warm, p50 / p95", "scheme", "", "resolver", "");
+    for (name, uri) in READS {
+        let (address, route) = locate(&refrakt, uri);
+        let mut scheme = Vec::with_capacity(ROUNDS);
+        let mut whole = Vec::with_capacity(ROUNDS);
+        refrakt.read(&caller, route, &address).await.unwrap();
+        resolver.read(&caller, View::All, uri).await.unwrap();
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            refrakt.read(&caller, route, &address).await.unwrap();
+            scheme.push(started.elapsed());
+            let started = Instant::now();
+            resolver.read(&caller, View::All, uri).await.unwrap();
+            whole.push(started.elapsed());
+        }
+        let (scheme, whole) = (spread(scheme), spread(whole));
+        println!("{name:<22} {:>12?} {:>12?}   {:>12?} {:>12?}", scheme.0, scheme.1, whole.0, whole.1);
+    }
+}
+
+/// Once each, with nothing known before.
+fn cold(folder: &Path) {
+    let started = Instant::now();
+    let live = Live::new(folder);
+    let detected = live.detected();
+    println!("{:<22} {:>12?}", "start and detect, cold", started.elapsed());
+    drop(detected);
+    let started = Instant::now();
+    let plan = live.plan().unwrap().unwrap();
+    let read = started.elapsed();
+    let status = quad_refrakt::plan::status::status(&plan.index, None).to_string();
+    println!("{:<22} {:>12?} (of it {read:?} to read the files; {} bytes)", "plan/status, cold", started.elapsed(), status.len());
+    let started = Instant::now();
+    live.plan().unwrap();
+    println!("{:<22} {:>12?}", "a look at every file", started.elapsed());
+}
+
+/// The address and its route, as the resolver would find them.
+fn locate(refrakt: &Refrakt, uri: &str) -> (Address, usize) {
+    let mut router = quad_address::Router::new();
+    for (index, route) in refrakt.routes().into_iter().enumerate() {
+        router.add(route.spec, index).unwrap();
+    }
+    let (address, route) = router.route(uri).unwrap();
+    (address, *route)
+}
+
+/// The median, and what nineteen in twenty stay below.
+fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() / 2], times[times.len() * 19 / 20])
+}
+
+/// A plan: work, specifications, bugs, decisions and milestones, with references and dependencies between them.
+fn generate(folder: &Path, entities: usize) {
+    let plugins = ["marketing", "docs", "storytelling", "places", "business", "design", "learning", "media", "plan"];
+    let plugins: Vec<String> = plugins.iter().map(|name| format!("\"@refrakt-md/{name}\"")).collect();
+    let config = format!("{{\"site\": {{\"contentDir\": \"content\", \"plugins\": [{}]}}}}", plugins.join(", "));
+    std::fs::write(folder.join("refrakt.config.json"), config).unwrap();
+    let states = ["done", "done", "done", "ready", "in-progress", "draft", "blocked", "review"];
+    for number in 0..entities {
+        let (below, text) = match number % 20 {
+            0 => ("milestones", format!("{{% milestone name=\"v0.{number}\" status=\"active\" %}}\n# Goal {number}\n{{% /milestone %}}\n")),
+            1 | 2 => ("specs", format!("{{% spec id=\"SPEC-{number:04}\" status=\"accepted\" %}}\n# Part {number}\n\n{}\n{{% /spec %}}\n", prose(12))),
+            3 => ("decisions", format!("{{% decision id=\"ADR-{number:04}\" status=\"accepted\" %}}\n# Choice {number}\n\n## Context\n\n{}\n\n## Decision\n\nSo it is.\n{{% /decision %}}\n", prose(4))),
+            4 => ("bugs", format!("{{% bug id=\"BUG-{number:04}\" status=\"confirmed\" severity=\"major\" %}}\n# Fault {number}\n\n{}\n{{% /bug %}}\n", prose(4))),
+            _ => {
+                let state = states[number % states.len()];
+                let (spec, before) = (number / 20 * 20 + 1, number.saturating_sub(1).max(5));
+                let text = format!(
+                    "{{% work id=\"WORK-{number:04}\" status=\"{state}\" priority=\"high\" complexity=\"simple\" milestone=\"v0.{}\" \
+                     source=\"SPEC-{spec:04}\" tags=\"a,b\" %}}\n# Task {number}\n\n{}\n\n## Acceptance Criteria\n\n- [ ] It is done\n\
+                     - [x] It is begun\n\n## Blocked by\n\n- {{% ref \"WORK-{before:04}\" /%}}\n\n## Resolution\n\nCompleted: 2026-01-02\n{{% /work %}}\n",
+                    number / 20 * 20,
+                    prose(8)
+                );
+                ("work", text)
+            }
+        };
+        let below = folder.join("plan").join(below);
+        std::fs::create_dir_all(&below).unwrap();
+        std::fs::write(below.join(format!("{number:05}.md")), text).unwrap();
+    }
+    settle(folder);
+}
+
+fn prose(sentences: usize) -> String {
+    "The harbour master reads the *oldest* request first and answers it with `one` line. ".repeat(sentences)
+}
+
+/// Makes everything a minute old: nobody measures a project in the second in which it was made.
+fn settle(folder: &Path) {
+    let old = SystemTime::now() - Duration::from_secs(60);
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            settle(&entry.path());
+        }
+        std::fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
+    }
+    std::fs::File::open(folder).unwrap().set_modified(old).unwrap();
+}
