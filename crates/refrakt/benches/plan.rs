@@ -80,7 +80,12 @@ fn cold(folder: &Path) {
     let plan = live.plan().unwrap().unwrap();
     let read = started.elapsed();
     let status = quad_refrakt::plan::status::status(&plan.index, None).to_string();
-    println!("{:<22} {:>12?} (of it {read:?} to read the files; {} bytes)", "plan/status, cold", started.elapsed(), status.len());
+    println!(
+        "{:<22} {:>12?} (of it {read:?} to read the files; {} bytes)",
+        "plan/status, cold",
+        started.elapsed(),
+        status.len()
+    );
     let started = Instant::now();
     live.plan().unwrap();
     println!("{:<22} {:>12?}", "a look at every file", started.elapsed());
@@ -104,17 +109,42 @@ fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 /// A plan: work, specifications, bugs, decisions and milestones, with references and dependencies between them.
 fn generate(folder: &Path, entities: usize) {
-    let plugins = ["marketing", "docs", "storytelling", "places", "business", "design", "learning", "media", "plan"];
+    let plugins =
+        ["marketing", "docs", "storytelling", "places", "business", "design", "learning", "media", "plan"];
     let plugins: Vec<String> = plugins.iter().map(|name| format!("\"@refrakt-md/{name}\"")).collect();
-    let config = format!("{{\"site\": {{\"contentDir\": \"content\", \"plugins\": [{}]}}}}", plugins.join(", "));
+    let config =
+        format!("{{\"site\": {{\"contentDir\": \"content\", \"plugins\": [{}]}}}}", plugins.join(", "));
     std::fs::write(folder.join("refrakt.config.json"), config).unwrap();
     let states = ["done", "done", "done", "ready", "in-progress", "draft", "blocked", "review"];
     for number in 0..entities {
         let (below, text) = match number % 20 {
-            0 => ("milestones", format!("{{% milestone name=\"v0.{number}\" status=\"active\" %}}\n# Goal {number}\n{{% /milestone %}}\n")),
-            1 | 2 => ("specs", format!("{{% spec id=\"SPEC-{number:04}\" status=\"accepted\" %}}\n# Part {number}\n\n{}\n{{% /spec %}}\n", prose(12))),
-            3 => ("decisions", format!("{{% decision id=\"ADR-{number:04}\" status=\"accepted\" %}}\n# Choice {number}\n\n## Context\n\n{}\n\n## Decision\n\nSo it is.\n{{% /decision %}}\n", prose(4))),
-            4 => ("bugs", format!("{{% bug id=\"BUG-{number:04}\" status=\"confirmed\" severity=\"major\" %}}\n# Fault {number}\n\n{}\n{{% /bug %}}\n", prose(4))),
+            0 => (
+                "milestones",
+                format!(
+                    "{{% milestone name=\"v0.{number}\" status=\"active\" %}}\n# Goal {number}\n{{% /milestone %}}\n"
+                ),
+            ),
+            1 | 2 => (
+                "specs",
+                format!(
+                    "{{% spec id=\"SPEC-{number:04}\" status=\"accepted\" %}}\n# Part {number}\n\n{}\n{{% /spec %}}\n",
+                    prose(12)
+                ),
+            ),
+            3 => (
+                "decisions",
+                format!(
+                    "{{% decision id=\"ADR-{number:04}\" status=\"accepted\" %}}\n# Choice {number}\n\n## Context\n\n{}\n\n## Decision\n\nSo it is.\n{{% /decision %}}\n",
+                    prose(4)
+                ),
+            ),
+            4 => (
+                "bugs",
+                format!(
+                    "{{% bug id=\"BUG-{number:04}\" status=\"confirmed\" severity=\"major\" %}}\n# Fault {number}\n\n{}\n{{% /bug %}}\n",
+                    prose(4)
+                ),
+            ),
             _ => {
                 let state = states[number % states.len()];
                 let (spec, before) = (number / 20 * 20 + 1, number.saturating_sub(1).max(5));

@@ -1,6 +1,6 @@
 //! The project as it is now: detected once and read once, and looked at again whenever somebody asks.
 //!
-//! Nothing here waits for a notice from the file system. Whoever asks gets an answer that was checked against the folder after the
+//! No answer waits for a notice from the file system, or relies on one. Whoever asks gets an answer that was checked against the folder after the
 //! question was put: by the stamps of all that it rests on, and by reading again what they do not vouch for. Each state has a number;
 //! equal numbers mean equal contents. This module knows no database and no protocol.
 

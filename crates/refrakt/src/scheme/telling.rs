@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quad_core::canonical::sha256_hex;
 use quad_core::{EventDraft, Result, Tag, TenantId};
@@ -145,7 +145,7 @@ impl Step {
 }
 
 /// Looks at the folder once and tells what is different. Says how long the look took.
-pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<std::time::Duration> {
+pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> {
     let Some((tenant, live)) = refrakt.owned() else { return Ok(LOOK_INTERVAL_MAX) };
     let mut told = refrakt.told.lock().await;
     let started = Instant::now();
@@ -166,7 +166,7 @@ pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<std::time:
     Ok(took)
 }
 
-/// How long to wait until the next look.
-pub(super) fn pause_after(took: std::time::Duration) -> std::time::Duration {
+/// How long to wait until the next look: never so short that looking costs more than its share.
+pub(super) fn pause_after(took: Duration) -> Duration {
     (took * LOOK_SHARE).clamp(LOOK_INTERVAL_MIN, LOOK_INTERVAL_MAX)
 }
