@@ -235,7 +235,7 @@ mod tests {
         let text = "# T\n\n{% hint type=\"warnin\" %}\nText.\n{% /hint %}\n\n{% hnt %}\n{% /hnt %}\n\nä {% api method=\"GET\" /%}\n\n\
                     {% gallery columns=\"3\" wobble=1 %}\n{% /gallery %}\n";
         let expect = [
-            ("invalid-value", 3, 13),
+            ("invalid-value", 3, 14),
             ("unknown-rune", 7, 1),
             ("missing-attribute", 10, 3),
             ("invalid-type", 12, 20),

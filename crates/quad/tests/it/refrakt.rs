@@ -91,7 +91,7 @@ fn a_plan_is_read_and_changed_at_the_command_line() {
     let (code, complaint) =
         desk.refused(&["plan", "update", "WORK-001", "--status", "ready", "--if-hash", "0"]);
     assert_eq!(code, Some(5), "{complaint}");
-    let (code, complaint) = desk.refused(&["plan", "update", "WORK-9", "--status", "ready"]);
+    let (code, complaint) = desk.refused(&["plan", "update", "WORK-01", "--status", "ready"]);
     assert!(code == Some(3) && complaint.contains("hint: Nearest ids"), "{complaint}");
 
     let body = desk.project.path().join("body.md");

@@ -59,7 +59,7 @@ pub enum EditError {
     },
     /// It says already how it ended.
     Resolved,
-    /// The outcome is not what was wished for: our fault.
+    /// The outcome would not be read as what was wished for: a text that was put in opens or closes a tag.
     Broken,
 }
 
@@ -176,7 +176,13 @@ impl Changes {
             kept.map(|(name, value)| (name.clone(), value.clone())).collect()
         };
         let ticked = self.check.len() + self.uncheck.len() > 0;
+        // What follows the entity must follow it still: a text that closes the tag would end it early.
+        let tail = |text: &str, tag: &EntityTag| {
+            tag.node.closing().map(|closing| text.len() - tag.offset - closing.end as usize)
+        };
+        let same_tail = entity_tag(after).is_some_and(|now| tail(after, &now) == tail(before, tag));
         new.kind == tag.kind
+            && same_tail
             && attributes_fit
             && others(&old) == others(&new)
             && old.criteria.len() == new.criteria.len()
@@ -359,6 +365,8 @@ mod tests {
         let section = "```\r\n\r\n## Resolution\r\n\r\nCompleted: 2026-01-02\r\n\r\nDone.\r\nReally.\r\n{% /work %}\r\ntail";
         assert!(edited.ends_with(section), "{edited:?}");
         assert_eq!(changes.apply(&edited, "2026-01-02"), Err(EditError::Resolved));
+        let breaks_out = Changes { resolution: Some("{% /work %}".into()), ..Changes::default() };
+        assert_eq!(apply(&breaks_out), Err(EditError::Broken));
     }
 
     #[test]

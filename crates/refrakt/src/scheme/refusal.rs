@@ -139,7 +139,12 @@ pub(crate) fn edit(id: &str, error: EditError) -> Error {
             Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} says already how it ended"))
                 .hint("Change its section Resolution in the file itself")
         }
-        EditError::Broken => Error::internal(format!("an edit of {id} did not come out as it was meant")),
+        EditError::Broken => Error::new(
+            Kind::BadInput,
+            "ENTITY_BROKEN",
+            format!("{id} would not be read as it is meant after this change"),
+        )
+        .hint("Close every tag that a text opens, and leave the entity's own tag out of it"),
     }
 }
 
