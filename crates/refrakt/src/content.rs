@@ -7,6 +7,7 @@ use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
 
 use crate::limits::FINDINGS_MAX;
+use crate::plan::scan::parse_hiding_examples;
 
 /// Tags of Markdoc itself, which no catalogue lists.
 const BUILT_IN: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
@@ -77,7 +78,7 @@ impl Finding {
 
 /// All that is wrong with a text, in its order; at most [`FINDINGS_MAX`].
 pub fn validate(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
-    let Ok(document) = quad_markdoc::parse(text) else { return Vec::new() };
+    let Some(document) = parse_hiding_examples(text) else { return Vec::new() };
     let mut found = Findings { text, document: &document, catalogue, found: Vec::new() };
     let mut nodes = vec![&document.root];
     while let Some(node) = nodes.pop() {

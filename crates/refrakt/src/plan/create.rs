@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::edit::quoted;
 use super::index::PlanIndex;
+use super::scan::{entity_tag, parse_hiding_examples, scan};
 use super::vocabulary::EntityType;
 use crate::limits::FILE_STEM_BYTES_MAX;
 
@@ -41,6 +42,19 @@ impl NewEntity {
         }
         text.push_str(&format!("{{% /{kind} %}}\n"));
         text
+    }
+
+    /// Whether its text is read as what it is meant to be: the whole file, and nothing wrong with it.
+    pub fn is_read_back(&self) -> bool {
+        let text = self.text();
+        let scanned = scan("", &text);
+        let Some(read) = scanned.entity.filter(|_| scanned.faults.is_empty()) else { return false };
+        let closing = entity_tag(&text).and_then(|tag| tag.node.closing());
+        let errors = parse_hiding_examples(&text).is_none_or(|document| {
+            document.errors().any(|(_, error)| error.id.level() == quad_markdoc::Level::Critical)
+        });
+        let is_whole = closing.is_some_and(|closing| closing.end as usize == text.trim_end().len());
+        read.kind == self.kind && read.id() == Some(&self.id) && read.title.is_some() && is_whole && !errors
     }
 
     /// Its file below the plan folder: beside others of its type, named after id and title.
@@ -109,7 +123,6 @@ fn slug(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scan::scan;
     use super::*;
 
     fn entity(kind: EntityType, id: &str, title: &str) -> NewEntity {
@@ -132,6 +145,11 @@ mod tests {
                 }
             }
         }
+        for breaks_out in ["{% /work %}", "{% hint %}", "{% work id=\"B\" %}\n{% /work %}\n{% /work %}"] {
+            let broken = NewEntity { body: Some(breaks_out.into()), ..entity(EntityType::Work, "W", "T") };
+            assert!(!broken.is_read_back(), "{breaks_out}");
+        }
+        assert!(entity(EntityType::Work, "W", "T").is_read_back());
         let with_body =
             NewEntity { body: Some("\n- [ ] one\n\n".into()), ..entity(EntityType::Work, "W", "T") };
         assert_eq!(with_body.text(), "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n");

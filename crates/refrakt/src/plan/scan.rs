@@ -20,7 +20,7 @@ pub fn scan(file: &str, text: &str) -> ScannedFile {
     if !text.contains("{%") {
         return ScannedFile::default();
     }
-    let Some(document) = parse(text) else { return ScannedFile::default() };
+    let Some(document) = parse_hiding_examples(text) else { return ScannedFile::default() };
     let mut faults = Vec::new();
     let mut entity = None;
     for node in &document.root.children {
@@ -62,13 +62,13 @@ pub(crate) fn entity_tag(text: &str) -> Option<EntityTag> {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_entity = |node: &Node| node.kind == NodeType::Tag && node.opening().is_some();
     let kind_of = |node: &Node| node.tag.as_deref().and_then(EntityType::of_tag);
-    let nodes = parse(bare)?.root.children.into_iter();
+    let nodes = parse_hiding_examples(bare)?.root.children.into_iter();
     let (node, kind) = nodes.filter(is_entity).find_map(|node| kind_of(&node).map(|kind| (node, kind)))?;
     Some(EntityTag { kind, node, offset: text.len() - bare.len() })
 }
 
-/// Parses a text with the tags in its code blocks hidden.
-fn parse(text: &str) -> Option<Document> {
+/// Parses a text with the tags in its code blocks hidden. Every position stays that of the text.
+pub(crate) fn parse_hiding_examples(text: &str) -> Option<Document> {
     let document = quad_markdoc::parse(text).ok()?;
     let mut bytes = Vec::new();
     for fence in document.root.walk().filter(|node| node.kind == NodeType::Fence) {

@@ -12,7 +12,6 @@ use crate::live::Plan;
 use crate::plan::create::NewEntity;
 use crate::plan::diff::unified;
 use crate::plan::edit::check_value;
-use crate::plan::scan::scan;
 use crate::plan::{EntityType, ids};
 use crate::scheme::question::{hash, plan};
 use crate::scheme::routes::{TYPES, WRITE};
@@ -109,12 +108,7 @@ impl Wanted {
     fn made(&self, plan: &Plan) -> Result<(NewText, Map<String, Value>)> {
         let entity = self.entity(plan)?;
         let (text, file) = (entity.text(), entity.file(&plan.index));
-        let read = scan(&file, &text);
-        let fits = read.faults.is_empty()
-            && read.entity.as_ref().is_some_and(|read| {
-                read.kind == entity.kind && read.id() == Some(&entity.id) && read.title.is_some()
-            });
-        if !fits {
+        if !entity.is_read_back() {
             return Err(Error::bad_input("body: the file would not be read as this entity").hint(
                 "Close every tag that the body opens, and leave the entity's own tag and heading out",
             ));
