@@ -27,7 +27,7 @@ pub fn context(index: &PlanIndex, entity: &Entity, mut read: impl FnMut(&str) ->
     context.insert("decisions".into(), shown.all(&of_kind(EntityType::Decision)));
     context.insert("blockedBy".into(), brief(dependencies.blockers(entity)));
     context.insert("blocks".into(), brief(dependencies.waiting(entity)));
-    context.insert("milestone".into(), milestone.map_or(Value::Null, |one| brief_one(one)));
+    context.insert("milestone".into(), milestone.map_or(Value::Null, brief_one));
     let carried_out_by = index
         .entities()
         .filter(|task| entity.id().is_some_and(|id| task.list("source").any(|own| own == id)));

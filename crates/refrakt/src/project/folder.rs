@@ -107,14 +107,14 @@ impl Folder {
 
     /// Every Markdown file below the folder, depth first, the entries of each folder in byte order.
     pub fn markdown_files(&self) -> io::Result<Vec<FileEntry>> {
-        Ok(self.walk()?.0)
+        Ok(self.walk()?.files)
     }
 
     /// The same, and every folder that they lie in with its time of change: while that stays, no entry comes or goes.
-    pub(crate) fn walk(&self) -> io::Result<(Vec<FileEntry>, Vec<(PathBuf, SystemTime)>)> {
+    pub(crate) fn walk(&self) -> io::Result<Walk> {
         let mut walk = Walk::default();
         walk.enter(&self.root, "", 0)?;
-        Ok((walk.files, walk.folders))
+        Ok(walk)
     }
 
     /// How many Markdown files lie below the folder. Cheaper than to list them: the files themselves are not looked at.
@@ -143,10 +143,12 @@ impl From<&fs::Metadata> for FileStamp {
     }
 }
 
+/// What a walk through a folder meets.
 #[derive(Default)]
-struct Walk {
-    files: Vec<FileEntry>,
-    folders: Vec<(PathBuf, SystemTime)>,
+pub(crate) struct Walk {
+    pub files: Vec<FileEntry>,
+    /// Each with its time of change.
+    pub folders: Vec<(PathBuf, SystemTime)>,
 }
 
 impl Walk {
