@@ -4,7 +4,12 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod content;
 pub mod contracts;
 pub mod limits;
+pub mod native;
 pub mod reference;
+pub mod render;
+pub mod schema;
 pub mod tree;
+pub mod value;
