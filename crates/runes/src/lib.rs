@@ -4,7 +4,12 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod collation;
 pub mod contracts;
+pub mod html;
+pub mod identity;
 pub mod limits;
 pub mod reference;
+mod script;
+pub mod selectors;
 pub mod tree;
