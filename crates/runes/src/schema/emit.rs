@@ -9,10 +9,10 @@ use super::component::{self, Component};
 use super::context::{Call, Context, Result};
 use super::header::Header;
 use super::media::unwrap_paragraphs;
-use crate::catalogue::{ContentModel, EmitPart, Ordered};
+use crate::catalogue::{ContentModel, EmitPart, Ordered, kebab_case};
 use crate::content::Resolved;
 use crate::schema::Arguments;
-use crate::tree::Node;
+use crate::tree::{Node, Tag};
 use crate::value::to_text;
 
 /// Renders a rune by its template.
@@ -41,7 +41,11 @@ pub(super) fn render(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> 
         root = root.class(arguments.get("class").cloned());
     }
     for (name, text) in &template.values {
-        root = root.value_if(name, source.value(text));
+        let value = source.value(text);
+        // A value that is promised but missing leaves its empty mark behind, as in the original.
+        let promised = value.is_none() && !text.ends_with('?');
+        let mark = promised.then(|| Tag::new("meta").with("data-field", kebab_case(name)));
+        root = root.value_if(name, value).child_if(mark);
     }
     Ok(with_attributes(root.children(children).build(), &template.attributes, &source))
 }

@@ -16,7 +16,7 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
     let align = arguments.given("align").filter(|align| align.as_str() != Some("left"));
     let root = Component::new("text-block", "div")
         .value_if("columns", columns.map(to_text))
-        .value_if("lead", arguments.is_given("lead").then_some("true"))
+        .value_if("lead", arguments.is_given("lead").then_some("lead"))
         .value_if("align", align.cloned());
     Ok(root.child(part("div", "body", body)).build())
 }
