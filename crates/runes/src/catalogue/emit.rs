@@ -10,7 +10,8 @@
 //! ]
 //! ```
 //!
-//! `$name` stands for an argument; a field of the content model is put somewhere by `holds`.
+//! `$name` stands for an argument, `$name ?? text` for an argument or, where none is written, this text; a field of the content
+//! model is put somewhere by `holds`.
 
 use serde::Deserialize;
 
@@ -92,6 +93,15 @@ fn unknown_argument<'a>(
     mut texts: impl Iterator<Item = &'a String>,
     known: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    let name = texts.find_map(|text| text.strip_prefix('$').filter(|name| !known(name)))?;
+    let name = texts.find_map(|text| argument(text).map(|(name, _)| name).filter(|name| !known(name)))?;
     Some(format!("`${name}` is not one of the rune's attributes"))
+}
+
+/// The argument that a text of a template stands for, and the text that stands where none is written.
+pub(crate) fn argument(text: &str) -> Option<(&str, Option<&str>)> {
+    let text = text.strip_prefix('$')?;
+    Some(match text.split_once(" ?? ") {
+        Some((name, otherwise)) => (name, Some(otherwise)),
+        None => (text, None),
+    })
 }

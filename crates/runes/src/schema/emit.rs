@@ -9,7 +9,7 @@ use super::component::{self, Component};
 use super::context::{Call, Context, Result};
 use super::header::Header;
 use super::media::unwrap_paragraphs;
-use crate::catalogue::{ContentModel, Emit, EmitPart};
+use crate::catalogue::{ContentModel, Emit, EmitPart, argument};
 use crate::content::Resolved;
 use crate::schema::Arguments;
 use crate::tree::{Node, Tag};
@@ -48,10 +48,11 @@ struct Source<'s> {
 impl Source<'_> {
     /// The value of an argument, or what holds without one; or the text itself.
     fn value(&self, text: &str) -> Option<Value> {
-        let Some(name) = text.strip_prefix('$') else { return Some(text.into()) };
-        match (self.fallback)(name) {
-            Some(fallback) => Some(self.arguments.given(name).cloned().unwrap_or(fallback)),
-            None => self.arguments.get(name).cloned(),
+        let Some((name, otherwise)) = argument(text) else { return Some(text.into()) };
+        match (otherwise, (self.fallback)(name)) {
+            (Some(otherwise), _) => Some(self.arguments.value_or(name, otherwise)),
+            (None, Some(fallback)) => Some(self.arguments.given(name).cloned().unwrap_or(fallback)),
+            (None, None) => self.arguments.get(name).cloned(),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | [`emit`] | runes that are a template in the catalogue |
 //! | [`nodes`] | Markdown: headings, lists, fences, tables, pictures, links |
 //! | [`markdoc`] | variables, functions, conditions |
-//! | [`header`], [`media`], [`text`], [`slug`] | what many runes need |
+//! | [`header`], [`media`], [`split`], [`text`], [`slug`] | what many runes need |
 //!
 //! It knows no class names and no themes; those are the engine's.
 
@@ -24,6 +24,7 @@ pub mod nodes;
 pub mod placeholder;
 pub mod rune;
 pub mod slug;
+pub mod split;
 pub mod text;
 
 pub use arguments::Arguments;
