@@ -14,7 +14,7 @@
 //! let root = Component::new("hint", "section").property("contentSection").value("hintType", "warning").child(body).build();
 //! let root = root.as_tag().unwrap();
 //! let keys: Vec<&str> = root.attributes.keys().map(String::as_str).collect();
-//! assert_eq!(keys, ["data-field", "data-rune", "data-rune-fields"]);
+//! assert_eq!(keys, ["data-field", "data-rune", "class", "data-rune-fields"]);
 //! assert_eq!(root.text("data-rune-fields"), Some(r#"{"hintType":"warning"}"#));
 //! ```
 
@@ -142,7 +142,8 @@ impl Component {
         attributes.extend(self.property.map(|property| ("data-field".to_owned(), property.into())));
         attributes.insert("data-rune".to_owned(), self.rune.into());
         attributes.extend(self.type_of.map(|type_of| ("typeof".to_owned(), type_of.into())));
-        attributes.extend(self.class.map(|class| ("class".to_owned(), class)));
+        // Without a class of the author's the place is kept: that is where the engine's classes are printed.
+        attributes.insert("class".to_owned(), self.class.unwrap_or(Value::Null));
         if !self.values.is_empty() {
             attributes.insert(FIELDS.to_owned(), Value::Object(self.values).to_string().into());
         }
