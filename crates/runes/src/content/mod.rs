@@ -59,6 +59,11 @@ impl Resolved {
         }
     }
 
+    /// The nodes of several fields one after another, taken out.
+    pub fn take_each(&mut self, names: &[&str]) -> Vec<Node> {
+        names.iter().flat_map(|name| self.take(name)).collect()
+    }
+
     /// The nodes of a field, to look at.
     pub fn nodes(&self, name: &str) -> &[Node] {
         match self.fields.get(name) {

@@ -39,3 +39,8 @@ pub(crate) fn find(rune: &Rune) -> Option<Transform> {
         _ => None,
     }
 }
+
+/// Arguments that a rune hands to the runes within it and does not take itself.
+pub(crate) fn handed_down(rune: &Rune) -> &'static [&'static str] {
+    if rune.package == "@refrakt-md/marketing" { marketing::handed_down(&rune.name) } else { &[] }
+}

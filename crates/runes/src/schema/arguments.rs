@@ -45,6 +45,11 @@ impl Arguments {
         self.values.insert(name.to_owned(), value.into());
     }
 
+    /// Forgets an argument.
+    pub fn remove(&mut self, name: &str) {
+        self.values.shift_remove(name);
+    }
+
     /// The value of an argument, if it has one.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)

@@ -69,6 +69,9 @@ impl Source<'_> {
     /// What a text of a template stands for.
     fn value(&self, text: &str) -> Option<Value> {
         let Some(name) = text.strip_prefix('$') else { return Some(self.filled(text).into()) };
+        if let Some((name, otherwise)) = name.split_once(" ?? ") {
+            return Some(self.arguments.value_or(name, otherwise));
+        }
         if let Some((name, otherwise)) = name.split_once('|') {
             return Some(self.arguments.given_or(name, otherwise));
         }
@@ -180,6 +183,8 @@ mod tests {
         check("$size", Some(3.into()));
         check("$kind", Some("dry".into()));
         check("$open|shut", Some("shut".into()));
+        check("$open ?? shut", Some(false.into()));
+        check("$nothing ?? shut", Some("shut".into()));
         check("$open?", None);
         check("$nothing", None);
         check("{size} by {size} m, {nothing}", Some("3 by 3 m, ".into()));

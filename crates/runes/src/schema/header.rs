@@ -65,6 +65,15 @@ impl Header {
         }
         header
     }
+
+    /// Marks headline and blurb as name and description of a thing in the structured data.
+    pub fn describe(&self, nodes: &mut [Node]) {
+        for (property, at) in [("name", self.headline), ("description", self.blurb)] {
+            if let Some(node) = at.and_then(|at| nodes.get_mut(at)) {
+                node.set("property", property);
+            }
+        }
+    }
 }
 
 /// The `header` element of a section around nodes, with its parts named; nothing where there are no nodes.

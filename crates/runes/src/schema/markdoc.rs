@@ -136,7 +136,7 @@ fn has_primary(node: &Parsed) -> bool {
 }
 
 /// The content of a text node: a text, or the value of a variable.
-pub(super) fn content(value: Option<&Written>) -> Node {
+pub(crate) fn content(value: Option<&Written>) -> Node {
     match value {
         Some(Written::String(text)) => Node::Text(text.clone()),
         Some(Written::Number(number)) => Node::Number(*number),

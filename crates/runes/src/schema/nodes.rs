@@ -135,7 +135,7 @@ fn image(node: Parsed, context: &mut Context<'_>) -> Result<Node> {
 }
 
 /// A code block, with what its author noted: where it comes from, which lines it shows, which of them to mark.
-fn fence(node: &Parsed) -> Node {
+pub(crate) fn fence(node: &Parsed) -> Node {
     let written = &node.attributes;
     let noted = |name: &str| written.text(name).filter(|text| !text.is_empty());
     let language = written.get("language").map(json).filter(truthy).unwrap_or_else(|| PLAIN_LANGUAGE.into());

@@ -56,7 +56,7 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
             node.attributes.insert(new.clone(), value);
         }
     }
-    let arguments = Arguments::read(context.catalogue, rune, &node.attributes);
+    let mut arguments = Arguments::read(context.catalogue, rune, &node.attributes);
     let Some(model) = &rune.content else {
         // Without a model there is nothing around the rune: no facets either.
         let mut content = Resolved::default();
@@ -74,6 +74,7 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
     }
     let content = content::resolve(model, body, &arguments);
     let mut root = transform(Call { rune, arguments: arguments.clone(), content, node }, context)?;
+    native::handed_down(rune).iter().for_each(|name| arguments.remove(name));
     // A rune that becomes several elements has no root to put facets on.
     if let Some(tag) = root.as_tag_mut().filter(|tag| tag.name.is_some()) {
         append_tint(tag, tint, &arguments, context)?;
