@@ -5,11 +5,16 @@
 
 pub mod catalogue;
 pub mod content;
+mod collation;
 pub mod contracts;
+pub mod html;
+pub mod identity;
 pub mod limits;
 pub mod native;
 pub mod reference;
 pub mod render;
 pub mod schema;
+mod script;
+pub mod selectors;
 pub mod tree;
 pub mod value;

@@ -4,5 +4,6 @@
 mod catalogue;
 mod hostile;
 mod oracle;
+mod selectors;
 mod snapshot;
 mod writing_runes;
