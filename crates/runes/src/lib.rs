@@ -4,8 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
-pub mod content;
 mod collation;
+pub mod content;
 pub mod contracts;
 pub mod html;
 pub mod identity;

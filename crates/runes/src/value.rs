@@ -5,31 +5,7 @@
 
 use serde_json::{Number, Value};
 
-/// Whether a value counts as given: not null, false, zero or the empty text.
-pub fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(value) => *value,
-        Value::Number(number) => number.as_f64().is_some_and(|number| number != 0.0 && !number.is_nan()),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(_) | Value::Object(_) => true,
-    }
-}
-
-/// A value as text.
-pub fn to_text(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
-        Value::String(text) => text.clone(),
-        Value::Array(values) => {
-            let texts = values.iter().map(|value| if value.is_null() { String::new() } else { to_text(value) });
-            texts.collect::<Vec<_>>().join(",")
-        }
-        Value::Object(_) => "[object Object]".into(),
-    }
-}
+pub use crate::script::{number as number_text, text as to_text, truthy};
 
 /// A number, whole where it is whole.
 pub fn number(value: f64) -> Value {
@@ -40,28 +16,6 @@ pub fn number(value: f64) -> Value {
         return Value::from(value as i64);
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
-
-/// A number as it is printed: the shortest form that reads back as the same number.
-pub fn number_text(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if value.is_nan() {
-        return "NaN".into();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
-    }
-    let size = value.abs();
-    if (1e-6..1e21).contains(&size) {
-        return value.to_string();
-    }
-    let text = format!("{value:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
-        _ => text,
-    }
 }
 
 /// The whole number that a text begins with, as `parseInt` reads it: white space and a sign first, anything after.
@@ -103,7 +57,10 @@ pub fn leading_number(text: &str) -> Option<f64> {
         end = at + c.len_utf8();
     }
     // What follows the number may look like the start of an exponent: shorten until it reads.
-    (1..=end).rev().filter_map(|end| text.get(..end)).find_map(|part| part.parse::<f64>().ok().filter(|_| digits))
+    (1..=end)
+        .rev()
+        .filter_map(|end| text.get(..end))
+        .find_map(|part| part.parse::<f64>().ok().filter(|_| digits))
 }
 
 #[cfg(test)]
@@ -124,7 +81,13 @@ mod tests {
 
     #[test]
     fn numbers_print_short() {
-        let cases = [(3.0, "3"), (-0.0, "0"), (0.1 + 0.2, "0.30000000000000004"), (1e21, "1e+21"), (1.5e-7, "1.5e-7")];
+        let cases = [
+            (3.0, "3"),
+            (-0.0, "0"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e21, "1e+21"),
+            (1.5e-7, "1.5e-7"),
+        ];
         for (value, expect) in cases {
             assert_eq!(number_text(value), expect);
         }

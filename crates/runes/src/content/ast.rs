@@ -91,8 +91,9 @@ pub fn unwrap_lone_image(node: Node) -> Node {
 }
 
 fn is_blank(node: &Node) -> bool {
-    let is_blank_text =
-        || node.kind == NodeType::Text && node.attributes.text("content").unwrap_or_default().trim().is_empty();
+    let is_blank_text = || {
+        node.kind == NodeType::Text && node.attributes.text("content").unwrap_or_default().trim().is_empty()
+    };
     node.kind == NodeType::Softbreak || is_blank_text()
 }
 

@@ -20,7 +20,11 @@ pub(super) fn resolve(model: &[Extract], item: &Node) -> Item {
             free.then(|| matching(node, kind)).flatten().map(|inner| (at, *node, inner))
         });
         let Some((at, node, inner)) = found else { continue };
-        if std::ptr::eq(node, inner) { used.insert(at) } else { opened.insert(at) };
+        if std::ptr::eq(node, inner) {
+            used.insert(at)
+        } else {
+            opened.insert(at)
+        };
         let value = match attribute {
             Some(name) => {
                 let value = [node, inner].into_iter().find_map(|node| node.attributes.get(name));
@@ -33,7 +37,8 @@ pub(super) fn resolve(model: &[Extract], item: &Node) -> Item {
         }
     }
     used.append(&mut opened);
-    let left = nodes.iter().enumerate().filter(|(at, node)| !used.contains(at) && node.kind == NodeType::Text);
+    let left =
+        nodes.iter().enumerate().filter(|(at, node)| !used.contains(at) && node.kind == NodeType::Text);
     let left: String = left.filter_map(|(_, node)| node.attributes.text("content")).collect();
     read_text(model, left.trim(), &mut parts);
     parts

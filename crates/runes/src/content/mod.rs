@@ -101,7 +101,9 @@ impl Resolved {
     /// All nodes of all fields in order, taken out: for runes that only sort nothing away.
     pub fn take_all(&mut self) -> Vec<Node> {
         let fields = std::mem::take(&mut self.fields).into_values();
-        fields.flat_map(|content| if let Content::Nodes(nodes) = content { nodes } else { Vec::new() }).collect()
+        fields
+            .flat_map(|content| if let Content::Nodes(nodes) = content { nodes } else { Vec::new() })
+            .collect()
     }
 }
 

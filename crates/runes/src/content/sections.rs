@@ -46,7 +46,9 @@ fn level(asked: &str, nodes: &[Node]) -> Option<u8> {
     }
     let levels: Vec<u8> = nodes.iter().filter_map(ast::heading_level).collect();
     match levels.as_slice() {
-        [first, second, ..] if second > first && levels.iter().filter(|level| *level == second).count() >= 2 => {
+        [first, second, ..]
+            if second > first && levels.iter().filter(|level| *level == second).count() >= 2 =>
+        {
             Some(*second)
         }
         [first, ..] => Some(*first),

@@ -136,7 +136,12 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// The rendering of a document, of which the headings are noted.
-    pub fn new(catalogue: &'a Catalogue, page: &'a PageVariables, source: &'a str, root: &Parsed) -> Context<'a> {
+    pub fn new(
+        catalogue: &'a Catalogue,
+        page: &'a PageVariables,
+        source: &'a str,
+        root: &Parsed,
+    ) -> Context<'a> {
         let headings = nodes::headings(root);
         Context { catalogue, source, headings, page, rules: Vec::new(), depth: 0, count: 0 }
     }
@@ -147,7 +152,11 @@ impl<'a> Context<'a> {
             return self.page.values.get(name).cloned();
         }
         let entries = self.headings.iter();
-        Some(entries.map(|entry| json!({ "level": entry.level, "text": entry.text, "id": entry.id })).collect())
+        Some(
+            entries
+                .map(|entry| json!({ "level": entry.level, "text": entry.text, "id": entry.id }))
+                .collect(),
+        )
     }
 
     /// Evaluates the variables and functions in the attributes of a tree of nodes.

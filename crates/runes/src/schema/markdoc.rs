@@ -37,9 +37,9 @@ fn value_of(context: &Context<'_>, value: &Written) -> Option<Written> {
     Some(match value {
         Written::Variable(variable) => written(&variable_value(context, variable)?),
         Written::Function(function) => call(context, function)?,
-        Written::Array(values) => {
-            Written::Array(values.iter().map(|value| value_of(context, value).unwrap_or(Written::Null)).collect())
-        }
+        Written::Array(values) => Written::Array(
+            values.iter().map(|value| value_of(context, value).unwrap_or(Written::Null)).collect(),
+        ),
         Written::Hash(map) => Written::Hash(evaluated(context, map)),
         plain => plain.clone(),
     })

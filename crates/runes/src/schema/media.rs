@@ -42,11 +42,7 @@ pub fn unwrap_paragraphs(nodes: Vec<Node>) -> Vec<Node> {
     };
     let unwrap = |node: Node| match node {
         Node::Tag(mut tag) if tag.is("p") && tag.children.len() == 1 => {
-            if tag.children.iter().all(stands_alone) {
-                tag.children.swap_remove(0)
-            } else {
-                Node::Tag(tag)
-            }
+            if tag.children.iter().all(stands_alone) { tag.children.swap_remove(0) } else { Node::Tag(tag) }
         }
         other => other,
     };

@@ -79,14 +79,16 @@ fn landscape(w: f64, h: f64) -> [Tag; 4] {
         round(h * 0.64),
     );
     let inset = round(stroke / 2.0);
-    let frame =
-        [("x", inset), ("y", inset), ("width", round(w - stroke)), ("height", round(h - stroke))];
+    let frame = [("x", inset), ("y", inset), ("width", round(w - stroke)), ("height", round(h - stroke))];
     [
         shape("rect", &[("x", 0.0), ("y", 0.0), ("width", w), ("height", h)]).with("fill", SURFACE),
         shape("circle", &[("cx", round(w * 0.76)), ("cy", round(h * 0.3)), ("r", round(small * 0.1))])
             .with("fill", BORDER),
         Tag::new("path").with("d", hill).with("fill", MUTED),
-        shape("rect", &frame).with("fill", "none").with("stroke", BORDER).with("stroke-width", number(stroke)),
+        shape("rect", &frame)
+            .with("fill", "none")
+            .with("stroke", BORDER)
+            .with("stroke-width", number(stroke)),
     ]
 }
 
@@ -94,8 +96,7 @@ fn landscape(w: f64, h: f64) -> [Tag; 4] {
 fn portrait(w: f64, h: f64) -> [Tag; 4] {
     let (cx, cy) = (round(w / 2.0), round(h / 2.0));
     let stroke = round(w.min(h) * 0.02);
-    let shoulders =
-        format!("M {} {h} Q {cx} {} {} {h} Z", round(w * 0.24), round(h * 0.6), round(w * 0.76));
+    let shoulders = format!("M {} {h} Q {cx} {} {} {h} Z", round(w * 0.24), round(h * 0.6), round(w * 0.76));
     [
         shape("circle", &[("cx", cx), ("cy", cy), ("r", round(w / 2.0))]).with("fill", SURFACE),
         Tag::new("path").with("d", shoulders).with("fill", MUTED),

@@ -4,6 +4,7 @@
 mod catalogue;
 mod hostile;
 mod oracle;
+mod parity;
 mod selectors;
 mod snapshot;
 mod writing_runes;
