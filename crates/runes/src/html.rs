@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::script;
 use crate::tree::{Attributes, Node, Tag};
+use crate::value::{number_text, to_text, truthy};
 
 /// Elements that hold nothing and have no closing tag.
 const VOID: [&str; 14] = [
@@ -81,7 +81,7 @@ fn flat(node: &Node, out: &mut String) {
     match node {
         Node::Null => {}
         Node::Text(text) => escape(text, out),
-        Node::Number(number) => out.push_str(&script::number(*number)),
+        Node::Number(number) => out.push_str(&number_text(*number)),
         Node::Tag(tag) => match tag.name.as_deref() {
             None => tag.children.iter().for_each(|child| flat(child, out)),
             Some(name) => {
@@ -133,7 +133,7 @@ fn attribute(key: &str, value: &Value, out: &mut String) {
     out.push_str("=\"");
     match value {
         Value::String(text) => escape(text, out),
-        other => escape(&script::text(other), out),
+        other => escape(&to_text(other), out),
     }
     out.push('"');
 }
@@ -145,9 +145,7 @@ fn close(name: &str, out: &mut String) {
 }
 
 fn is_raw(tag: &Tag) -> bool {
-    ["data-codeblock", "data-raw-html"]
-        .iter()
-        .any(|mark| tag.attributes.get(*mark).is_some_and(script::truthy))
+    ["data-codeblock", "data-raw-html"].iter().any(|mark| tag.attributes.get(*mark).is_some_and(truthy))
 }
 
 /// Nothing, or one text.

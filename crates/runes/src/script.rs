@@ -54,19 +54,6 @@ pub fn truthy(value: &Value) -> bool {
     }
 }
 
-/// The whole number that a text begins with, if it begins with one.
-pub fn leading_integer(text: &str) -> Option<i64> {
-    let text = text.trim_start();
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let end = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
-    let digits = digits.get(..end).filter(|digits| !digits.is_empty())?;
-    // More digits than fit are more than anything is ever counted to.
-    Some(sign * digits.parse::<i64>().unwrap_or(i64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,13 +88,5 @@ mod tests {
         for full in [json!(true), json!(-1), json!("false"), json!([]), json!({})] {
             assert!(truthy(&full), "{full}");
         }
-    }
-
-    #[test]
-    fn a_number_is_read_up_to_its_unit() {
-        assert_eq!(leading_integer(" 12px"), Some(12));
-        assert_eq!(leading_integer("-3.7"), Some(-3));
-        assert_eq!(leading_integer("px12"), None);
-        assert_eq!(leading_integer(""), None);
     }
 }

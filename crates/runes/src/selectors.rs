@@ -4,8 +4,8 @@ use indexmap::IndexSet;
 
 use crate::collation::sort_key;
 use crate::contracts::PREFIX;
-use crate::script;
 use crate::tree::{Node, Tag};
+use crate::value::to_text;
 
 /// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
 pub fn of(node: &Node) -> Vec<String> {
@@ -44,7 +44,7 @@ fn collect(node: &Node, found: &mut IndexSet<String>) {
     classes(tag, found);
     for (key, value) in &tag.attributes {
         if key.starts_with("data-") && !value.is_null() {
-            found.insert(format!("[{key}=\"{}\"]", script::text(value)));
+            found.insert(format!("[{key}=\"{}\"]", to_text(value)));
         }
     }
     tag.children.iter().for_each(|child| collect(child, found));
