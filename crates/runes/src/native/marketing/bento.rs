@@ -94,7 +94,8 @@ fn ladder(levels: &str) -> Vec<Span> {
         digits.then(|| leading_integer(text)).flatten().map(|number| crate::value::number(number))
     };
     let rung = |text: &str| {
-        let (columns, rows) = text.split_once(['x', 'X']).map_or((text, "1"), |(columns, rows)| (columns, rows));
+        let (columns, rows) =
+            text.split_once(['x', 'X']).map_or((text, "1"), |(columns, rows)| (columns, rows));
         Some(Span { columns: whole(columns)?, rows: whole(rows)? })
     };
     levels.split(',').filter_map(|text| rung(text.trim())).collect()
