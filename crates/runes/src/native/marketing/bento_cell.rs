@@ -49,7 +49,8 @@ fn as_number(value: &Value) -> f64 {
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         Value::String(text) => {
             let text = text.trim();
-            let spells_a_word = text.bytes().any(|byte| byte.is_ascii_alphabetic() && byte != b'e' && byte != b'E');
+            let spells_a_word =
+                text.bytes().any(|byte| byte.is_ascii_alphabetic() && byte != b'e' && byte != b'E');
             match text {
                 "" => 0.0,
                 _ if spells_a_word => f64::NAN,
@@ -73,7 +74,8 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
     let mut root = values(Component::new("bento-cell", "div"), &arguments, &size);
     if !zones.media.is_empty() {
         let media = unwrap_paragraphs(context.nodes(zones.media)?);
-        root = root.child(Tag::new("div").with("data-section", "media").with("data-name", "media").holding(media));
+        root = root
+            .child(Tag::new("div").with("data-section", "media").with("data-name", "media").holding(media));
     }
     if let Some(mut title) = title {
         title.attributes.insert("level".to_owned(), Written::Number(TITLE_LEVEL));

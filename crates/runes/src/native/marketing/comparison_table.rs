@@ -42,7 +42,8 @@ pub(super) fn table(mut columns: Vec<Column>, labels: &[String], named: bool) ->
     let corner = named.then(|| classed("th", "rf-comparison__label-col", []));
     let head = element("tr", corner.into_iter().chain(columns.iter().map(heading)));
     let mut body = Vec::new();
-    let mut rest: Vec<_> = columns.iter_mut().map(|column| std::mem::take(&mut column.rows).into_iter()).collect();
+    let mut rest: Vec<_> =
+        columns.iter_mut().map(|column| std::mem::take(&mut column.rows).into_iter()).collect();
     for label in labels {
         let name = Tag::new("th").with("class", "rf-comparison__row-label").with("scope", "row");
         let name = named.then(|| Node::from(name.holding([Node::from(label.as_str())])));

@@ -83,7 +83,8 @@ fn tiers_of_headings(nodes: Vec<Parsed>) -> Vec<Parsed> {
 fn offer(heading: &Parsed) -> Option<[String; 2]> {
     let text = ast::text_of(heading, " ");
     let dashes = text.char_indices().skip(1).filter(|(_, c)| matches!(c, '-' | '–' | '—'));
-    let mut offers = dashes.filter_map(|(at, dash)| Some((text.get(..at)?, text.get(at + dash.len_utf8()..)?)));
+    let mut offers =
+        dashes.filter_map(|(at, dash)| Some((text.get(..at)?, text.get(at + dash.len_utf8()..)?)));
     let (name, price) = offers.find(|(_, price)| !price.is_empty())?;
     Some([name.trim().to_owned(), price.trim().to_owned()])
 }

@@ -32,7 +32,9 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
 /// The recording as the player knows it.
 fn recording(arguments: &Arguments, chapters: &[Item]) -> Value {
     let mut known = Map::new();
-    for (name, argument) in [("src", "src"), ("name", "title"), ("artist", "artist"), ("playlist", "playlist")] {
+    for (name, argument) in
+        [("src", "src"), ("name", "title"), ("artist", "artist"), ("playlist", "playlist")]
+    {
         if let Some(value) = arguments.given(argument) {
             known.insert(name.to_owned(), value.clone());
         }

@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn both_forms_are_read() {
-        let cases = [("3:05", 185), ("1:02:03", 3723), ("PT3M5S", 185), ("PT1H", 3600), ("PT90S", 90), ("long", 0)];
+        let cases =
+            [("3:05", 185), ("1:02:03", 3723), ("PT3M5S", 185), ("PT1H", 3600), ("PT90S", 90), ("long", 0)];
         for (text, expect) in cases {
             assert_eq!(seconds(text), expect, "{text}");
         }

@@ -27,7 +27,8 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
     let items = words.take_items("tracksData");
     let cues: Vec<Vec<Cue>> =
         words.take("tracks").iter().flat_map(|list| &list.children).map(Cue::below).collect();
-    let tracks = items.iter().zip(&cues).map(|(item, cues)| track(item, &artist_name, cues::list(cues, &mode)));
+    let tracks =
+        items.iter().zip(&cues).map(|(item, cues)| track(item, &artist_name, cues::list(cues, &mode)));
     let tracks = part("ol", "tracks", tracks);
     let player = arguments.is_given("player").then(|| player(&items, &artist_name));
     let body = context.nodes(words.take("body"))?;
