@@ -9,6 +9,7 @@ pub mod content;
 pub mod contracts;
 pub mod html;
 pub mod identity;
+pub mod inspect;
 pub mod limits;
 pub mod native;
 pub mod reference;

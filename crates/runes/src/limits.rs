@@ -19,3 +19,6 @@ pub const RENDER_DEPTH_MAX: usize = 400;
 /// Most nodes that one document may become. A page of 500 lines has about 5,000; a rune that repeats its content (tabs and
 /// their panels, a preview and its source) multiplies, and nested it multiplies again.
 pub const RENDER_NODES_MAX: usize = 1_000_000;
+
+/// Most cells of the table that compares two code blocks line by line: two blocks of 4,000 lines, 64 MB while it is compared.
+pub const DIFF_CELLS_MAX: usize = 16_000_000;

@@ -3,17 +3,19 @@
 //! ```toml
 //! [runes.berth.emit]
 //! element = "section"
-//! values = { size = "$length" }
+//! values = { size = "$length", kind = "$type|dry" }
 //! children = [
-//!     { element = "header", name = "preamble", holds = "title" },
+//!     { element = "header", holds = ["title", "intro"], header = true },
+//!     { element = "p", name = "length", text = "{length} m" },
 //!     { element = "div", name = "body", holds = "body", always = true },
 //! ]
 //! ```
 //!
-//! `$name` stands for an argument, `$name ?? text` for an argument or, where none is written, this text; a field of the content
-//! model is put somewhere by `holds`.
+//! What a text says: `$name` is the argument as it is, or its fallback; `$name|word` is the word where the argument does not
+//! count as given (missing, empty, zero, false); `$name?` is nothing at all then. `{name}` within a text is the argument as
+//! text. Everything else is itself. Fields of the content model are put somewhere by `holds`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::engine::Ordered;
 
@@ -30,7 +32,13 @@ pub struct Emit {
     /// Whether the root carries the author's class.
     #[serde(default)]
     pub class: bool,
-    /// Values for the engine: `$argument`, or the text itself. An argument that has no value is not handed over.
+    /// Whether the root is a plain element that the engine leaves alone.
+    #[serde(default)]
+    pub plain: bool,
+    /// Attributes of the root, set last.
+    #[serde(default)]
+    pub attributes: Ordered<String>,
+    /// Values for the engine. What has no value is not handed over.
     #[serde(default)]
     pub values: Ordered<String>,
     /// What stands in the root, in order.
@@ -53,8 +61,9 @@ pub struct EmitPart {
     /// Attributes: `$argument`, or the text itself.
     #[serde(default)]
     pub attributes: Ordered<String>,
-    /// Field of the content model that is put here.
-    pub holds: Option<String>,
+    /// Fields of the content model that are put here: one name or several.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub holds: Vec<String>,
     /// Text that is put here: `$argument`, or the text itself.
     pub text: Option<String>,
     /// The field is the header of a section: its eyebrow, headline and blurb are named.
@@ -63,7 +72,7 @@ pub struct EmitPart {
     /// Pictures that stand alone are freed of their paragraph.
     #[serde(default)]
     pub unwrap: bool,
-    /// Is there even where it holds nothing.
+    /// Is there even where it holds nothing. Parts with a text always are.
     #[serde(default)]
     pub always: bool,
     /// Parts within it.
@@ -74,14 +83,14 @@ pub struct EmitPart {
 impl Emit {
     /// What is wrong with the template: a field or an argument that the rune does not have.
     pub(super) fn mistake(&self, fields: &[&str], known: &dyn Fn(&str) -> bool) -> Option<String> {
-        let unknown = unknown_argument(self.values.values(), known);
+        let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), known);
         unknown.or_else(|| self.children.iter().find_map(|part| part.mistake(fields, known)))
     }
 }
 
 impl EmitPart {
     fn mistake(&self, fields: &[&str], known: &dyn Fn(&str) -> bool) -> Option<String> {
-        if let Some(field) = self.holds.as_deref().filter(|field| !fields.contains(field)) {
+        if let Some(field) = self.holds.iter().find(|field| !fields.contains(&field.as_str())) {
             return Some(format!("`{field}` is not a field of the content model"));
         }
         let unknown = unknown_argument(self.attributes.values().chain(&self.text), known);
@@ -93,15 +102,27 @@ fn unknown_argument<'a>(
     mut texts: impl Iterator<Item = &'a String>,
     known: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    let name = texts.find_map(|text| argument(text).map(|(name, _)| name).filter(|name| !known(name)))?;
+    let name = texts.find_map(|text| names(text).into_iter().find(|name| !known(name)))?;
     Some(format!("`${name}` is not one of the rune's attributes"))
 }
 
-/// The argument that a text of a template stands for, and the text that stands where none is written.
-pub(crate) fn argument(text: &str) -> Option<(&str, Option<&str>)> {
-    let text = text.strip_prefix('$')?;
-    Some(match text.split_once(" ?? ") {
-        Some((name, otherwise)) => (name, Some(otherwise)),
-        None => (text, None),
+/// The arguments that a text asks for.
+fn names(text: &str) -> Vec<&str> {
+    if let Some(name) = text.strip_prefix('$') {
+        return vec![name.split_once('|').map_or(name, |(name, _)| name).trim_end_matches('?')];
+    }
+    text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(name) => vec![name],
+        OneOrMany::Many(names) => names,
     })
 }

@@ -22,7 +22,6 @@ pub use content::{
     Branch, Condition, ContentModel, Custom, Delimited, Extract, ExtractFrom, Field, KnownSection, Match,
     MatchOne, Sections, When, Zone,
 };
-pub(crate) use emit::argument;
 pub use emit::{Emit, EmitPart};
 pub use engine::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,

@@ -4,6 +4,7 @@
 //! nodes that it matched, zones and sections hold fields of their own. Nothing is rendered here, and nothing is known of runes.
 
 pub mod ast;
+pub mod headings;
 mod items;
 mod sections;
 mod sequence;

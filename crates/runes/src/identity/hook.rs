@@ -65,9 +65,12 @@ fn preview(tag: &mut Tag) {
     }
     let has = |tag: &Tag, key: &str| tag.text(key).is_some_and(|value| !value.is_empty());
     let is_content = |node: &&Node| {
-        node.as_tag().is_none_or(|tag| {
-            !(tag.is("meta") && has(tag, "data-field")) && !(tag.is("pre") && has(tag, "data-name"))
-        })
+        let aside = |tag: &Tag| match tag.name.as_deref() {
+            Some("meta") => has(tag, "data-field"),
+            Some("pre") => has(tag, "data-name"),
+            _ => false,
+        };
+        !node.as_tag().is_some_and(aside)
     };
     let content = tag.children.iter().filter(is_content).cloned();
     let markup = html::print(&Tag::default().holding(content).into());

@@ -181,6 +181,11 @@ impl<'a> Context<'a> {
         rendered
     }
 
+    /// The content of a text node: a text, or the value of a variable.
+    pub fn text(&self, node: &Parsed) -> Node {
+        markdoc::content(node.attributes.get("content"))
+    }
+
     /// Renders a tag that nobody wrote.
     pub fn tag(&mut self, name: &str, attributes: Map, children: Vec<Parsed>) -> Result<Vec<Node>> {
         self.nodes(vec![crate::content::ast::tag(name, attributes, children)])
@@ -215,7 +220,10 @@ impl<'a> Context<'a> {
         let Some(name) = &node.tag else { return nodes::render(node, self, rendered) };
         match self.catalogue.find(name) {
             Some(found) => {
-                rendered.push(rune::render(found, node, self)?);
+                match rune::render(found, node, self)? {
+                    Node::Tag(tag) if tag.name.is_none() => rendered.extend(tag.children),
+                    node => rendered.push(node),
+                }
                 Ok(())
             }
             None => markdoc::render_tag(node, self, rendered),

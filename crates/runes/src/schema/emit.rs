@@ -9,7 +9,7 @@ use super::component::{self, Component};
 use super::context::{Call, Context, Result};
 use super::header::Header;
 use super::media::unwrap_paragraphs;
-use crate::catalogue::{ContentModel, Emit, EmitPart, argument};
+use crate::catalogue::{ContentModel, EmitPart, Ordered, kebab_case};
 use crate::content::Resolved;
 use crate::schema::Arguments;
 use crate::tree::{Node, Tag};
@@ -22,6 +22,14 @@ pub(super) fn render(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> 
     let Call { rune, arguments, mut content, .. } = call;
     let fallback = |name: &str| rune.attributes.get(name).and_then(|attribute| attribute.fallback.clone());
     let source = Source { arguments: &arguments, fallback: &fallback };
+    let children = parts(&template.children, &source, &mut content, context)?;
+    if template.plain {
+        return Ok(with_attributes(
+            component::element(&template.element, children),
+            &template.attributes,
+            &source,
+        ));
+    }
     let mut root = Component::new(&type_name, &template.element);
     if let Some(property) = &template.property {
         root = root.property(property);
@@ -33,10 +41,22 @@ pub(super) fn render(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> 
         root = root.class(arguments.get("class").cloned());
     }
     for (name, text) in &template.values {
-        root = root.value_if(name, source.value(text));
+        let value = source.value(text);
+        // A value that is promised but missing leaves its empty mark behind, as in the original.
+        let promised = value.is_none() && !text.ends_with('?');
+        let mark = promised.then(|| Tag::new("meta").with("data-field", kebab_case(name)));
+        root = root.value_if(name, value).child_if(mark);
     }
-    let children = parts(&template.children, &source, &mut content, context)?;
-    Ok(root.children(children).build())
+    Ok(with_attributes(root.children(children).build(), &template.attributes, &source))
+}
+
+fn with_attributes(mut node: Node, attributes: &Ordered<String>, source: &Source<'_>) -> Node {
+    for (name, text) in attributes {
+        if let Some(value) = source.value(text) {
+            node.set(name, value);
+        }
+    }
+    node
 }
 
 /// Where `$name` is looked up.
@@ -46,14 +66,28 @@ struct Source<'s> {
 }
 
 impl Source<'_> {
-    /// The value of an argument, or what holds without one; or the text itself.
+    /// What a text of a template stands for.
     fn value(&self, text: &str) -> Option<Value> {
-        let Some((name, otherwise)) = argument(text) else { return Some(text.into()) };
-        match (otherwise, (self.fallback)(name)) {
-            (Some(otherwise), _) => Some(self.arguments.value_or(name, otherwise)),
-            (None, Some(fallback)) => Some(self.arguments.given(name).cloned().unwrap_or(fallback)),
-            (None, None) => self.arguments.get(name).cloned(),
+        let Some(name) = text.strip_prefix('$') else { return Some(self.filled(text).into()) };
+        if let Some((name, otherwise)) = name.split_once('|') {
+            return Some(self.arguments.given_or(name, otherwise));
         }
+        if let Some(name) = name.strip_suffix('?') {
+            return self.arguments.given(name).cloned();
+        }
+        self.argument(name)
+    }
+
+    fn argument(&self, name: &str) -> Option<Value> {
+        self.arguments.get(name).filter(|value| !value.is_null()).cloned().or_else(|| (self.fallback)(name))
+    }
+
+    /// A text with the arguments it names filled in.
+    fn filled(&self, text: &str) -> String {
+        let Some((before, rest)) = text.split_once('{') else { return text.to_owned() };
+        let Some((name, after)) = rest.split_once('}') else { return text.to_owned() };
+        let value = self.argument(name).map(|value| to_text(&value)).unwrap_or_default();
+        format!("{before}{value}{}", self.filled(after))
     }
 }
 
@@ -66,8 +100,8 @@ fn parts(
     let mut nodes = Vec::new();
     for one in parts {
         let mut inner = held(one, content, context)?;
-        if let Some(value) = one.text.as_deref().and_then(|text| source.value(text)) {
-            inner.push(Node::Text(to_text(&value)));
+        if let Some(text) = &one.text {
+            inner.push(Node::Text(source.value(text).map(|value| to_text(&value)).unwrap_or_default()));
         }
         inner.extend(self::parts(&one.children, source, content, context)?);
         if inner.is_empty() && !one.always {
@@ -77,12 +111,7 @@ fn parts(
             nodes.append(&mut inner);
             continue;
         };
-        let mut node: Node = Tag::new(element).holding(inner).into();
-        for (name, text) in &one.attributes {
-            if let Some(value) = source.value(text) {
-                node.set(name, value);
-            }
-        }
+        let mut node = with_attributes(component::element(element, inner), &one.attributes, source);
         mark(&mut node, one);
         nodes.push(node);
     }
@@ -90,8 +119,7 @@ fn parts(
 }
 
 fn held(part: &EmitPart, content: &mut Resolved, context: &mut Context<'_>) -> Result<Vec<Node>> {
-    let Some(field) = &part.holds else { return Ok(Vec::new()) };
-    let nodes = content.take(field);
+    let nodes = part.holds.iter().flat_map(|field| content.take(field)).collect();
     let mut nodes = context.nodes(nodes)?;
     if part.unwrap {
         nodes = unwrap_paragraphs(nodes);
@@ -136,21 +164,24 @@ fn without_template(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
     Ok(root.children(context.nodes(rest)?).build())
 }
 
-impl Emit {
-    /// A template of one element that holds one field, for tests of the form.
-    #[cfg(test)]
-    fn holding(element: &str, field: &str) -> Emit {
-        toml::from_str(&format!("element = '{element}'\nchildren = [{{ holds = '{field}' }}]")).unwrap()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_template_reads_from_toml() {
-        let template = Emit::holding("section", "body");
-        assert_eq!(template.children[0].holds.as_deref(), Some("body"));
+    fn what_a_text_stands_for() {
+        let mut arguments = Arguments::default();
+        arguments.set("size", 3);
+        arguments.set("open", false);
+        let fallback = |name: &str| (name == "kind").then(|| Value::from("dry"));
+        let source = Source { arguments: &arguments, fallback: &fallback };
+        let check = |text: &str, expect: Option<Value>| assert_eq!(source.value(text), expect, "{text}");
+        check("plain", Some("plain".into()));
+        check("$size", Some(3.into()));
+        check("$kind", Some("dry".into()));
+        check("$open|shut", Some("shut".into()));
+        check("$open?", None);
+        check("$nothing", None);
+        check("{size} by {size} m, {nothing}", Some("3 by 3 m, ".into()));
     }
 }

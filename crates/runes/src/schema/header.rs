@@ -76,6 +76,12 @@ impl Header {
     }
 }
 
+/// The `header` element of a section around nodes, with its parts named; nothing where there are no nodes.
+pub fn header(mut nodes: Vec<Node>) -> Option<Node> {
+    Header::name(&mut nodes);
+    (!nodes.is_empty()).then(|| super::component::element("header", nodes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,3 +48,21 @@ pub fn unwrap_paragraphs(nodes: Vec<Node>) -> Vec<Node> {
     };
     nodes.into_iter().map(unwrap).collect()
 }
+
+/// All pictures within nodes, wherever they stand, in order. What lies within a picture is no picture of its own.
+pub fn collect_media(nodes: &[Node]) -> Vec<Node> {
+    let mut found = Vec::new();
+    collect(nodes, &mut found);
+    found
+}
+
+fn collect(nodes: &[Node], found: &mut Vec<Node>) {
+    for node in nodes {
+        if is_media(node) {
+            found.push(node.clone());
+        }
+        if let Some(tag) = node.as_tag() {
+            collect(&tag.children, found);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use quad_markdoc::Node as Parsed;
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::component::FIELDS;
+use super::component::{FIELDS, field_meta};
 use super::context::{Call, Context, Result};
 use super::emit;
 use crate::catalogue::Rune;
@@ -75,7 +75,8 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
     let content = content::resolve(model, body, &arguments);
     let mut root = transform(Call { rune, arguments: arguments.clone(), content, node }, context)?;
     native::handed_down(rune).iter().for_each(|name| arguments.remove(name));
-    if let Node::Tag(tag) = &mut root {
+    // A rune that becomes several elements has no root to put facets on.
+    if let Some(tag) = root.as_tag_mut().filter(|tag| tag.name.is_some()) {
         append_tint(tag, tint, &arguments, context)?;
         append_background(tag, background, &arguments, context)?;
         for name in FORWARDED {
@@ -93,10 +94,6 @@ fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
         Some(native) => native(call, context),
         None => emit::render(call, context),
     }
-}
-
-fn field_meta(field: &str, content: impl Into<Value>) -> Node {
-    Tag::new("meta").with("data-field", field).with("content", content).into()
 }
 
 fn has_field(nodes: &[Node], field: &str) -> bool {
