@@ -159,7 +159,7 @@ fn elements(config: &EngineConfig, root: &str) -> Map<String, Value> {
 }
 
 /// A style as it was written, without the translation that only the engine can do.
-fn inline_style(style: &Style) -> Value {
+pub(crate) fn inline_style(style: &Style) -> Value {
     match (&style.template, style.bare) {
         (_, true) => json!(style.prop),
         (Some(template), false) => json!({ "prop": style.prop, "template": template }),

@@ -4,7 +4,18 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod collation;
+pub mod content;
 pub mod contracts;
+pub mod html;
+pub mod identity;
+pub mod inspect;
 pub mod limits;
+pub mod native;
 pub mod reference;
+pub mod render;
+pub mod schema;
+mod script;
+pub mod selectors;
 pub mod tree;
+pub mod value;

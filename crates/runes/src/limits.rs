@@ -8,3 +8,17 @@ pub const PACKAGE_RUNES_MAX: usize = 512;
 
 /// Deepest nesting of content models (a model within a section within a zone…). The official runes need three.
 pub const MODEL_DEPTH_MAX: usize = 8;
+
+/// Most marks of one rating. A page that wants more stars than this has mistaken a number for a rating.
+pub const RATING_MARKS_MAX: u32 = 100;
+
+/// Deepest nesting of a document that is rendered: of Markdown within runes within runes. A parsed document has its own limit
+/// of 256 levels; runes that wrap what they hold add some. Every stage walks the tree recursively, so the stack depends on it.
+pub const RENDER_DEPTH_MAX: usize = 400;
+
+/// Most nodes that one document may become. A page of 500 lines has about 5,000; a rune that repeats its content (tabs and
+/// their panels, a preview and its source) multiplies, and nested it multiplies again.
+pub const RENDER_NODES_MAX: usize = 1_000_000;
+
+/// Most cells of the table that compares two code blocks line by line: two blocks of 4,000 lines, 64 MB while it is compared.
+pub const DIFF_CELLS_MAX: usize = 16_000_000;

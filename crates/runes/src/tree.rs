@@ -72,6 +72,20 @@ impl Node {
         }
     }
 
+    /// Sets an attribute, if it is an element. One that is there keeps its place.
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
+        if let Some(tag) = self.as_tag_mut() {
+            tag.attributes.insert(key.to_owned(), value.into());
+        }
+    }
+
+    /// The same with an attribute set, if it is an element.
+    #[must_use]
+    pub fn having(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.set(key, value);
+        self
+    }
+
     /// The element, to be changed, if it is one.
     pub fn as_tag_mut(&mut self) -> Option<&mut Tag> {
         match self {

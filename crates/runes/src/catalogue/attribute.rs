@@ -71,6 +71,8 @@ pub struct Attribute {
     /// Still understood, no longer recommended.
     #[serde(default)]
     pub deprecated: bool,
+    /// The attribute that receives its value, where it is an older name that still works.
+    pub replaced_by: Option<String>,
     /// One line for the author of a page.
     pub description: String,
 }

@@ -226,6 +226,23 @@ impl ContentModel {
         }
     }
 
+    /// The names under which its fields are found. Those of a custom model and of zones only code knows.
+    pub(crate) fn field_names(&self) -> Vec<&str> {
+        match self {
+            ContentModel::Sequence(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
+            ContentModel::Sections(sections) => {
+                let preamble = sections.fields.iter().map(|field| field.name.as_str());
+                preamble.chain(["sections"]).collect()
+            }
+            ContentModel::Custom(_) => vec!["children"],
+            ContentModel::Delimited(_) => Vec::new(),
+            ContentModel::When(when) => {
+                let branches = when.branches.iter().map(|branch| &branch.model);
+                branches.chain([&when.default]).flat_map(ContentModel::field_names).collect()
+            }
+        }
+    }
+
     /// Levels of models within models.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {

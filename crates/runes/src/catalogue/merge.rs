@@ -195,10 +195,13 @@ impl Catalogue {
 
     /// The rune of a name or an alias. Case counts, as in a document.
     pub fn rune(&self, name: &str) -> Result<&Rune, UnknownRune> {
+        self.find(name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The same without a word about names that are not there, which costs a search.
+    pub fn find(&self, name: &str) -> Option<&Rune> {
         let canonical = self.aliases.get(name).map_or(name, String::as_str);
-        let found =
-            self.runes.get(canonical).and_then(|&package| self.packages[package].runes.get(canonical));
-        found.ok_or_else(|| self.unknown(name))
+        self.runes.get(canonical).and_then(|&package| self.packages[package].runes.get(canonical))
     }
 
     fn unknown(&self, name: &str) -> UnknownRune {

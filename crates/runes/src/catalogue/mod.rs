@@ -9,6 +9,7 @@ mod attribute;
 pub mod builtin;
 mod content;
 mod content_form;
+mod emit;
 mod engine;
 mod engine_form;
 mod error;
@@ -21,6 +22,7 @@ pub use content::{
     Branch, Condition, ContentModel, Custom, Delimited, Extract, ExtractFrom, Field, KnownSection, Match,
     MatchOne, Sections, When, Zone,
 };
+pub use emit::{Emit, EmitPart};
 pub use engine::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
     Modifier, ModifierSource, Ordered, PostTransform, Projection, Rating, Relocation, SequenceDirection,

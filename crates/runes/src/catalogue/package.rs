@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use super::attribute::Attribute;
 use super::content::ContentModel;
+use super::emit::Emit;
 use super::engine::{EngineConfig, Ordered};
 use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
@@ -92,6 +93,8 @@ pub struct Rune {
     pub attributes: Ordered<Attribute>,
     /// How it reads its body; `None` where the body is not read at all.
     pub content: Option<ContentModel>,
+    /// What it becomes, where a template says it.
+    pub emit: Option<Emit>,
     /// A document that shows it at work.
     pub example: Option<String>,
 }
@@ -147,6 +150,7 @@ struct RuneTable {
     #[serde(default)]
     attributes: Ordered<Attribute>,
     content: Option<ContentModel>,
+    emit: Option<Emit>,
     example: Option<String>,
 }
 
@@ -233,6 +237,7 @@ impl RuneTable {
             preset: self.preset,
             attributes: self.attributes,
             content: self.content,
+            emit: self.emit,
             example: self.example.map(|text| text.trim_end_matches('\n').to_owned()),
         }
     }
@@ -250,6 +255,12 @@ impl Rune {
         }
         if let Some(message) = self.content.as_ref().and_then(ContentModel::mistake) {
             return Some((path("content"), message));
+        }
+        let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
+        // What a preset brings is only known once packages are joined.
+        let known = |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
+        if let Some(message) = self.emit.as_ref().and_then(|emit| emit.mistake(&fields, &known)) {
+            return Some((path("emit"), message));
         }
         let opening = format!("{{% {}", self.name);
         if self.example.as_ref().is_some_and(|example| !example.contains(&opening)) {
@@ -298,7 +309,7 @@ mod tests {
             "descripton = ''",
             "f.toml:6:1: runes.berth.descripton: unknown field `descripton`, expected one of \
              `type`, `aliases`, `category`, `description`, `internal`, `self-closing`, `defer-body`, `universal`, \
-             `preset`, `attributes`, `content`, `example`",
+             `preset`, `attributes`, `content`, `emit`, `example`",
         );
         check(
             "content = 'body: words'",

@@ -3,6 +3,10 @@
 
 mod catalogue;
 mod hostile;
+mod inspect;
 mod oracle;
+mod parity;
+mod properties;
+mod selectors;
 mod snapshot;
 mod writing_runes;

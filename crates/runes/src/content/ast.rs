@@ -1,0 +1,143 @@
+//! Small questions about parsed nodes, and the making of nodes that nobody wrote: the rune that a section or a list item becomes.
+
+use std::collections::BTreeMap;
+
+use quad_markdoc::{Lines, Map, Node, NodeType, Span, Value};
+
+/// A node that nobody wrote.
+pub fn node(kind: NodeType, attributes: Map, children: Vec<Node>) -> Node {
+    Node {
+        kind,
+        tag: None,
+        inline: false,
+        attributes,
+        annotations: Vec::new(),
+        lines: Lines::default(),
+        errors: Vec::new(),
+        children,
+        slots: BTreeMap::new(),
+        span: Span::default(),
+        parts: None,
+    }
+}
+
+/// A tag that nobody wrote.
+pub fn tag(name: &str, attributes: Map, children: Vec<Node>) -> Node {
+    Node { tag: Some(name.to_owned()), ..node(NodeType::Tag, attributes, children) }
+}
+
+/// A tag that nobody wrote, with attributes that are texts.
+pub fn tag_with<'a>(
+    name: &str,
+    attributes: impl IntoIterator<Item = (&'a str, String)>,
+    children: Vec<Node>,
+) -> Node {
+    let mut map = Map::new();
+    for (name, value) in attributes {
+        map.insert(name.to_owned(), Value::String(value));
+    }
+    tag(name, map, children)
+}
+
+/// The level of a heading; `None` for every other node.
+pub fn heading_level(node: &Node) -> Option<u8> {
+    if node.kind != NodeType::Heading {
+        return None;
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    node.attributes.get("level").and_then(Value::as_number).map(|level| level as u8)
+}
+
+/// Whether a list is ordered; `None` for every other node.
+pub fn list_is_ordered(node: &Node) -> Option<bool> {
+    (node.kind == NodeType::List).then(|| node.attributes.get("ordered") == Some(&Value::Bool(true)))
+}
+
+/// All texts within a node, joined. Headings join with a space, list items with nothing.
+pub fn text_of(node: &Node, between: &str) -> String {
+    let own = std::iter::once(node).filter(|node| node.kind == NodeType::Text);
+    let texts = own.chain(node.walk().filter(|node| node.kind == NodeType::Text));
+    let texts = texts.filter_map(|node| node.attributes.text("content")).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join(between)
+}
+
+/// The nodes of a block's text: its children, without the node of type `inline` between.
+pub fn inline_children(node: &Node) -> impl Iterator<Item = &Node> {
+    node.children.iter().flat_map(|child| match child.kind {
+        NodeType::Inline => child.children.as_slice(),
+        _ => std::slice::from_ref(child),
+    })
+}
+
+/// Whether a paragraph holds one picture and nothing else but white space.
+pub fn is_lone_image(node: &Node) -> bool {
+    node.kind == NodeType::Paragraph && {
+        let mut meaningful = inline_children(node).filter(|child| !is_blank(child));
+        meaningful.next().is_some_and(|child| child.kind == NodeType::Image) && meaningful.next().is_none()
+    }
+}
+
+/// The picture of a paragraph that holds nothing else; every other node as it is.
+pub fn unwrap_lone_image(node: Node) -> Node {
+    if !is_lone_image(&node) {
+        return node;
+    }
+    let flat = node.children.into_iter().flat_map(|child| match child.kind {
+        NodeType::Inline => child.children,
+        _ => vec![child],
+    });
+    let image = flat.into_iter().find(|child| child.kind == NodeType::Image);
+    image.unwrap_or_else(|| self::node(NodeType::Paragraph, Map::new(), Vec::new()))
+}
+
+fn is_blank(node: &Node) -> bool {
+    let is_blank_text = || {
+        node.kind == NodeType::Text && node.attributes.text("content").unwrap_or_default().trim().is_empty()
+    };
+    node.kind == NodeType::Softbreak || is_blank_text()
+}
+
+/// Nodes split at every rule: one more group than there are rules.
+pub fn split_at_rules(nodes: Vec<Node>) -> Vec<Vec<Node>> {
+    split_where(nodes, |node| node.kind == NodeType::Hr)
+}
+
+/// Nodes split at every one that parts them, which is dropped.
+pub fn split_where(nodes: Vec<Node>, parts: impl Fn(&Node) -> bool) -> Vec<Vec<Node>> {
+    let mut groups = Vec::new();
+    let mut group = Vec::new();
+    for node in nodes {
+        if parts(&node) {
+            groups.push(std::mem::take(&mut group));
+        } else {
+            group.push(node);
+        }
+    }
+    groups.push(group);
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(source: &str) -> Node {
+        quad_markdoc::parse(source).unwrap().root.children.remove(0)
+    }
+
+    #[test]
+    fn a_picture_alone_in_its_paragraph() {
+        assert!(is_lone_image(&first("![a](b)")));
+        assert!(!is_lone_image(&first("![a](b) text")));
+        assert!(!is_lone_image(&first("text")));
+        assert_eq!(unwrap_lone_image(first("![a](b)")).kind, NodeType::Image);
+        assert_eq!(unwrap_lone_image(first("![a](b) text")).kind, NodeType::Paragraph);
+    }
+
+    #[test]
+    fn texts_are_joined() {
+        assert_eq!(text_of(&first("# One *two* three"), " "), "One  two  three");
+        assert_eq!(heading_level(&first("### x")), Some(3));
+        assert_eq!(list_is_ordered(&first("1. x")), Some(true));
+    }
+}

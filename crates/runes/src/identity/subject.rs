@@ -1,0 +1,85 @@
+//! What the engine reads of one rune: its element, its configuration and the values that it hands over.
+//!
+//! Values come through two channels: the `data-rune-fields` bag, and `meta` elements among the children, as the facets that
+//! every rune has still use them.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
+use crate::schema::component::FIELDS;
+use crate::tree::{Node, Tag};
+use crate::value::{to_text, truthy};
+
+/// A rune as the engine finds it.
+pub(super) struct Subject<'a> {
+    /// Its root element.
+    pub tag: &'a Tag,
+    /// Its configuration, with the variants that apply.
+    pub config: &'a EngineConfig,
+    /// What its classes begin with: `rf-hint`.
+    pub block: &'a str,
+    /// The values of the bag.
+    pub bag: &'a Map<String, Value>,
+}
+
+impl Subject<'_> {
+    /// The content of the first `meta` child of this field.
+    pub fn meta(&self, field: &str) -> Option<&Value> {
+        meta(self.tag, field)
+    }
+
+    /// The same as text, where it is not empty.
+    pub fn meta_text(&self, field: &str) -> Option<String> {
+        self.meta(field).filter(|value| truthy(value)).map(to_text)
+    }
+
+    /// An attribute of the root, where it has a value.
+    pub fn attribute(&self, name: &str) -> Option<&Value> {
+        self.tag.attributes.get(name).filter(|value| !value.is_null())
+    }
+
+    /// The value of a modifier: what was handed over, or its default.
+    pub fn modifier(&self, name: &str, modifier: &Modifier) -> Option<Value> {
+        modifier_value(self.tag, self.bag, name, modifier)
+    }
+}
+
+/// The bag of a rune, as it was written by its schema.
+pub(super) fn bag(tag: &Tag) -> Map<String, Value> {
+    tag.text(FIELDS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// The content of the first `meta` child of a field.
+pub(super) fn meta<'t>(tag: &'t Tag, field: &str) -> Option<&'t Value> {
+    let field = kebab(field);
+    let mut metas = tag.children.iter().filter_map(Node::as_tag).filter(|child| child.is("meta"));
+    let meta = metas.find(|child| child.text("data-field") == Some(&field))?;
+    meta.attributes.get("content").filter(|value| !value.is_null())
+}
+
+/// The value of a modifier: what was handed over, or its default.
+pub(super) fn modifier_value(
+    tag: &Tag,
+    bag: &Map<String, Value>,
+    name: &str,
+    modifier: &Modifier,
+) -> Option<Value> {
+    let given = match modifier.source {
+        ModifierSource::Attribute => tag.attributes.get(name).filter(|value| !value.is_null()),
+        ModifierSource::Meta => {
+            let scalar = |value: &&Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
+            bag.get(name).filter(scalar).or_else(|| meta(tag, name))
+        }
+    };
+    given.cloned().or_else(|| modifier.default.clone().map(Value::String))
+}
+
+/// Most names are in kebab case already.
+fn kebab(name: &str) -> Cow<'_, str> {
+    if name.chars().any(|letter| letter.is_ascii_uppercase()) {
+        return Cow::Owned(kebab_case(name));
+    }
+    Cow::Borrowed(name)
+}

@@ -1,0 +1,110 @@
+//! The engine's configuration of a rune as JSON, in the spelling of the original.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::{
+    BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, Ordered, Rune, kebab_case,
+};
+use crate::contracts::inline_style;
+
+/// What the engine does with a rune. A rune that leaves no element of its own has an empty configuration, never none.
+pub fn config(catalogue: &Catalogue, rune: &Rune) -> Value {
+    let empty = EngineConfig::default();
+    let config = catalogue.engine_of(rune).unwrap_or(&empty);
+    let block = config.block.clone().unwrap_or_else(|| kebab_case(&rune.type_name));
+    let wrapper = config.content_wrapper.as_ref();
+    let mut shown = json!({
+        "block": block,
+        "modifiers": each(&config.modifiers, modifier),
+        "structure": each(&config.structure, |element| {
+            set([("tag", json!(element.tag)), ("before", json!(element.before))])
+        }),
+        "contentWrapper": wrapper.map(|wrapper| json!({ "tag": wrapper.tag, "ref": wrapper.name })),
+        "contextModifiers": config.context_modifiers,
+        "rootAttributes": config.root_attributes,
+        "staticModifiers": config.static_modifiers,
+        "styles": each(&config.styles, inline_style),
+        "sections": config.sections,
+        "metaFields": each(&config.meta_fields, meta_field),
+        "blocks": each(&config.blocks, |block| {
+            let fields: Vec<Value> = block.fields.iter().map(block_field).collect();
+            set([("fields", json!(fields)), ("layout", json!(block.layout.as_str())), ("wrap", json!(block.wrap))])
+        }),
+        "layout": layout(&config.layout),
+    });
+    if let Some(density) = &config.child_density {
+        shown["childDensity"] = json!(density);
+    }
+    if let Some(projection) = &config.projection {
+        shown["projection"] = json!(projection);
+    }
+    shown
+}
+
+fn each<T>(values: &Ordered<T>, show: impl Fn(&T) -> Value) -> Value {
+    Value::Object(values.iter().map(|(name, value)| (name.clone(), show(value))).collect())
+}
+
+/// An object of what is said: without `null`, `false` and what is empty.
+fn set<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let is_said = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Object(entries) => !entries.is_empty(),
+        _ => true,
+    };
+    let said = entries.into_iter().filter(|(_, value)| is_said(value));
+    Value::Object(said.map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn modifier(modifier: &Modifier) -> Value {
+    set([
+        ("source", json!(modifier.source.as_str())),
+        ("default", json!(modifier.default)),
+        ("noBemClass", json!(modifier.no_bem_class)),
+        ("valueMap", json!(modifier.value_map)),
+        ("mapTarget", json!(modifier.map_target)),
+    ])
+}
+
+fn meta_field(field: &MetaField) -> Value {
+    set([
+        ("metaType", json!(field.meta_type)),
+        ("label", json!(field.label)),
+        ("condition", json!(field.condition)),
+        ("renderWhenEmpty", json!(field.render_when_empty)),
+        ("transform", json!(field.transform)),
+        ("icon", field.icon.as_ref().map_or(Value::Null, |icon| json!({ "group": icon.group }))),
+        ("sentimentMap", json!(field.sentiment_map)),
+        ("href", json!(field.href)),
+        ("rating", field.rating.as_ref().map_or(Value::Null, |rating| json!({ "total": rating.total }))),
+        ("tag", json!(field.tag)),
+        ("splitOn", json!(field.split_on)),
+    ])
+}
+
+/// A value by its name alone, unless it stands at the end.
+fn block_field(field: &BlockField) -> Value {
+    match &field.align {
+        Some(align) => json!({ "field": field.field, "align": align }),
+        None => json!(field.field),
+    }
+}
+
+fn layout(layout: &Layout) -> Value {
+    let root = layout.root.iter().map(|root| ("root".to_owned(), json!(root)));
+    let containers = layout.containers.iter().map(|(name, container)| {
+        let shown = match &container.tag {
+            Some(tag) => {
+                let parts = [
+                    ("tag", json!(tag)),
+                    ("attrs", json!(container.attrs)),
+                    ("children", json!(container.children)),
+                ];
+                set(parts)
+            }
+            None => json!(container.children),
+        };
+        (name.clone(), shown)
+    });
+    Value::Object(root.chain(containers).collect::<Map<_, _>>())
+}

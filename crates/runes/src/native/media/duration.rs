@@ -1,0 +1,52 @@
+//! Lengths of recordings: `3:05` and `1:02:03` as they are read out, `PT3M5S` as machines write them.
+
+/// Seconds of a length in either form; nothing where it is none.
+pub(super) fn seconds(text: &str) -> u64 {
+    match text.strip_prefix("PT") {
+        Some(rest) => iso_seconds(rest).unwrap_or_default(),
+        None => clock_seconds(text).unwrap_or_default(),
+    }
+}
+
+fn iso_seconds(text: &str) -> Option<u64> {
+    let mut total: u64 = 0;
+    let mut rest = text;
+    for (unit, worth) in [('H', 3600), ('M', 60), ('S', 1)] {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (count, after) = rest.split_at_checked(digits)?;
+        if let (false, Some(after)) = (count.is_empty(), after.strip_prefix(unit)) {
+            total = total.saturating_add(count.parse::<u64>().ok()?.saturating_mul(worth));
+            rest = after;
+        }
+    }
+    Some(total)
+}
+
+fn clock_seconds(text: &str) -> Option<u64> {
+    let mut total: u64 = 0;
+    for part in text.split(':') {
+        total = total.saturating_mul(60).saturating_add(part.trim().parse().ok()?);
+    }
+    Some(total)
+}
+
+/// Seconds as they are read out.
+pub(super) fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read() {
+        let cases =
+            [("3:05", 185), ("1:02:03", 3723), ("PT3M5S", 185), ("PT1H", 3600), ("PT90S", 90), ("long", 0)];
+        for (text, expect) in cases {
+            assert_eq!(seconds(text), expect, "{text}");
+        }
+        assert_eq!([clock(180), clock(3723), clock(0)], ["3:00", "1:02:03", "0:00"]);
+    }
+}

@@ -1,0 +1,19 @@
+//! The native runes of the package `media`, one file each.
+
+mod audio;
+mod cues;
+mod duration;
+mod playlist;
+mod track;
+
+use super::Transform;
+
+/// The transform of a rune of this package. Two have an older name each.
+pub(super) fn find(rune: &str) -> Option<Transform> {
+    Some(match rune {
+        "playlist" | "music-playlist" => playlist::transform,
+        "track" | "music-recording" => track::transform,
+        "audio" => audio::transform,
+        _ => return None,
+    })
+}

@@ -1,0 +1,54 @@
+//! Words made into names that stand in markup.
+
+/// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links to it.
+pub fn heading_id(text: &str) -> String {
+    let mut id = String::with_capacity(text.len());
+    let mut in_space = false;
+    for c in text.chars().filter(|c| !matches!(c, '?' | '{' | '}' | '%')) {
+        if c.is_whitespace() || c == '\u{feff}' {
+            if !in_space {
+                id.push('-');
+            }
+            in_space = true;
+        } else {
+            in_space = false;
+            id.extend(c.to_lowercase());
+        }
+    }
+    id
+}
+
+/// The slug of a known section: lower case letters, digits and single hyphens.
+pub fn section_slug(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len());
+    for c in name.trim().chars().flat_map(char::to_lowercase) {
+        let c = if c.is_whitespace() || c == '_' { '-' } else { c };
+        if c == '-' && slug.ends_with('-') {
+            continue;
+        }
+        if c.is_ascii_alphanumeric() || c == '-' {
+            slug.push(c);
+        }
+    }
+    let slug = slug.strip_prefix('-').unwrap_or(&slug);
+    slug.strip_suffix('-').unwrap_or(slug).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heading_ids() {
+        assert_eq!(heading_id("Two words?"), "two-words");
+        assert_eq!(heading_id("Curly {braces} and 50%"), "curly-braces-and-50");
+        assert_eq!(heading_id("Größe & Maß"), "größe-&-maß");
+        assert_eq!(heading_id("Tail   spaces"), "tail-spaces");
+    }
+
+    #[test]
+    fn section_slugs() {
+        assert_eq!(section_slug("Acceptance Criteria"), "acceptance-criteria");
+        assert_eq!(section_slug(" A__b & c!"), "a-b-c");
+    }
+}

@@ -1,0 +1,116 @@
+//! What holds for any document: it renders without a panic, to well-formed markup, and to the same markup every time.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use quad_runes::catalogue::Catalogue;
+use quad_runes::render::render;
+use quad_runes::schema::PageVariables;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::official);
+
+/// Elements without a closing tag.
+const VOID: [&str; 14] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
+    "wbr",
+];
+
+/// Pieces that documents are put together from: tags of every kind, well and badly written, and Markdown around them.
+fn piece() -> impl Strategy<Value = String> {
+    let names: Vec<String> = CATALOGUE.runes().map(|rune| rune.name.clone()).collect();
+    let attributes = prop::sample::select(vec![
+        "",
+        " width=\"wide\"",
+        " tint=\"<x>\" tint-mode=\"dark\"",
+        " scrim=\"left\" bg=\"a&b\"",
+        " media-position=\"cover\" content-place=\"start end\"",
+        " columns=3 name=\"\\\"q\\\"\"",
+        " frame=\"f\" frame-place=\"top left\" substrate=\"dots\"",
+        " title=\"a > b\" id=\"x y\" href=\"javascript:alert(1)\"",
+        " open=true stagger=true rating=99999999",
+        " #id .class",
+        " broken=",
+        " type=[1, {a: null}] value=$page.url",
+    ]);
+    let tag =
+        (prop::sample::select(names), attributes, 0..4_u8).prop_map(|(name, attributes, form)| match form {
+            0 => format!("{{% {name}{attributes} %}}\n"),
+            1 => format!("{{% /{name} %}}\n"),
+            2 => format!("{{% {name}{attributes} /%}}\n"),
+            _ => format!("{{% {name}{attributes} %}}\n## Head\n\nText\n\n- a\n- **b** c\n{{% /{name} %}}\n"),
+        });
+    let text = prop::sample::select(vec![
+        "# A <b> & \"c\"\n",
+        "Some *text* with `code` and <script>alert(1)</script>.\n",
+        "- [x] done\n- [ ] open\n",
+        "1. one\n2. two\n\n",
+        "![alt \"x\"](/a.png \"t\") [link](/b?c=1&d=2)\n\n",
+        "---\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\n",
+        "```js {% process=false %}\nlet a = \"<b>\";\n```\n",
+        "> quoted\n\n",
+        "\n",
+        "{% if true %}\nyes\n{% /if %}\n",
+    ]);
+    prop_oneof![3 => tag, 2 => text.prop_map(str::to_owned), 1 => "[ -~\n]{0,40}"]
+}
+
+/// What is wrong with markup, if anything: a tag that is not closed, or an attribute that is not quoted or escaped.
+fn flaw(html: &str) -> Option<String> {
+    let mut open = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let end = tag_end(rest)?;
+        let (tag, tail) = rest.split_at(end);
+        rest = &tail[1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            match open.pop() {
+                Some(opened) if opened == name => {}
+                other => return Some(format!("</{name}> closes {other:?}")),
+            }
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        if name.is_empty() || tag.contains('<') {
+            return Some(format!("<{tag}> is no tag"));
+        }
+        if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    (!open.is_empty()).then(|| format!("{open:?} are never closed"))
+}
+
+/// Where a tag ends: at the first `>` outside quotes.
+fn tag_end(text: &str) -> Option<usize> {
+    let mut is_quoted = false;
+    text.char_indices().find_map(|(at, sign)| {
+        is_quoted ^= sign == '"';
+        (sign == '>' && !is_quoted).then_some(at)
+    })
+}
+
+#[test]
+fn the_check_itself_finds_flaws() {
+    assert_eq!(flaw("<a b=\"c > d\"><br /><i>x</i></a>"), None);
+    for broken in ["<a>", "<a></b>", "</a>", "<a><b></a></b>", "<a b=\"<\"></a>"] {
+        assert!(flaw(broken).is_some(), "{broken}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_document_renders_well_formed_and_alike(pieces in prop::collection::vec(piece(), 0..12)) {
+        let source = pieces.concat();
+        let page = PageVariables::default();
+        // A rune may refuse its document; it may not panic.
+        let Ok(rendered) = render(&CATALOGUE, &source, &page) else { return Ok(()) };
+        // Markup that the engine passes on as it is, such as an inline image, is not the author's.
+        prop_assert_eq!(flaw(&rendered.html), None, "{}", source);
+        prop_assert!(!rendered.html.contains("<script>alert"), "{}", source);
+        prop_assert_eq!(render(&CATALOGUE, &source, &page).ok(), Some(rendered));
+    }
+}
