@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 /// Spaces, punctuation, symbols and digits, each before the next; `=` joins a sign to the one before it, as a variant.
 const SIGNS: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} =\u{a0}=\u{2007}=\u{202f}=\u{2009}\
-_‗-‐=‑‒–—―,;:!¡?¿‽.·'=‘=’=‚=‛‹›\"=“=”=„=‟«»()[]{}‖§¶@*/\\&#%‰†‡•‣′″※`´^¯¨¸°©®←→↑↓↔⇐⇒⇔∂∈∏∑+±÷×<\u{1}>¬|¦~−√∞≈≡≤≥";
+_‗-‐=‑‒–—―,;:!¡?¿‽.·'=‘=’=‚=‛‹›\"=“=”=„=‟«»()[]{}‖§¶@*/\\&#%‰†‡•‣′″※`´^¯¨¸°©®←→↑↓↔⇐⇒⇔∂∈∏∑+±÷×<\u{1}>¬|¦~−⁄√∞≈≡≤≥";
 
 /// The sign that joins variants above, where the sign itself stands in the order.
 const EQUALS: char = '\u{1}';
@@ -25,7 +25,7 @@ oºóòŏôöőõøō pṗ q ĸ rŕřŗ sśŝšşșſ tťţț ŧ uúùŭûůüű
 а б в гѓґ д ђ еѐё є ж з ѕ иѝ ії й ј кќ л љ м н њ о п р с т ћ уў ф х ц ч џ ш щ ъ ы ь э ю я";
 
 /// Signs that stand for several.
-const EXPANSIONS: [(char, &str); 14] = [
+const EXPANSIONS: [(char, &str); 17] = [
     ('æ', "ae"),
     ('œ', "oe"),
     ('ß', "ss"),
@@ -40,6 +40,9 @@ const EXPANSIONS: [(char, &str); 14] = [
     ('²', "2"),
     ('³', "3"),
     ('ŀ', "l·"),
+    ('¼', "1⁄4"),
+    ('½', "1⁄2"),
+    ('¾', "3⁄4"),
 ];
 
 /// Room for the signs that are listed; symbols that are not come behind them, before currencies.

@@ -12,8 +12,9 @@
 //! ```
 //!
 //! What a text says: `$name` is the argument as it is, or its fallback; `$name|word` is the word where the argument does not
-//! count as given (missing, empty, zero, false); `$name?` is nothing at all then. `{name}` within a text is the argument as
-//! text. Everything else is itself. Fields of the content model are put somewhere by `holds`.
+//! count as given (missing, empty, zero, false); `$name ?? word` is the word only where nothing is written; `$name?` is nothing at
+//! all where the argument does not count as given. `{name}` within a text is the argument as text. Everything else is itself.
+//! Fields of the content model are put somewhere by `holds`.
 
 use serde::{Deserialize, Deserializer};
 
@@ -72,7 +73,7 @@ pub struct EmitPart {
     /// Pictures that stand alone are freed of their paragraph.
     #[serde(default)]
     pub unwrap: bool,
-    /// Is there even where it holds nothing. Parts with a text always are.
+    /// Is there even where it holds nothing. Parts with a text always are; a `meta` is where its content is not empty.
     #[serde(default)]
     pub always: bool,
     /// Parts within it.
@@ -109,7 +110,7 @@ fn unknown_argument<'a>(
 /// The arguments that a text asks for.
 fn names(text: &str) -> Vec<&str> {
     if let Some(name) = text.strip_prefix('$') {
-        return vec![name.split_once('|').map_or(name, |(name, _)| name).trim_end_matches('?')];
+        return vec![name.split(['|', '?']).next().unwrap_or(name).trim_end()];
     }
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
 }

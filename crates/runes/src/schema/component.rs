@@ -203,7 +203,7 @@ pub fn fragment(nodes: impl IntoIterator<Item = Node>) -> Node {
     Tag { children: nodes.into_iter().collect(), ..Tag::default() }.into()
 }
 
-/// Whether a node is a rendered rune of this type, as this element.
+/// Whether a node is the root of this rune, as this element.
 pub fn is_rune(node: &Node, element: &str, rune: &str) -> bool {
     node.as_tag().is_some_and(|tag| tag.is(element) && tag.text("data-rune") == Some(rune))
 }

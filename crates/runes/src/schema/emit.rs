@@ -69,6 +69,9 @@ impl Source<'_> {
     /// What a text of a template stands for.
     fn value(&self, text: &str) -> Option<Value> {
         let Some(name) = text.strip_prefix('$') else { return Some(self.filled(text).into()) };
+        if let Some((name, otherwise)) = name.split_once("??") {
+            return Some(self.arguments.value_or(name.trim_end(), otherwise.trim_start()));
+        }
         if let Some((name, otherwise)) = name.split_once('|') {
             return Some(self.arguments.given_or(name, otherwise));
         }
@@ -104,7 +107,7 @@ fn parts(
             inner.push(Node::Text(source.value(text).map(|value| to_text(&value)).unwrap_or_default()));
         }
         inner.extend(self::parts(&one.children, source, content, context)?);
-        if inner.is_empty() && !one.always {
+        if inner.is_empty() && !one.always && !has_content(one, source) {
             continue;
         }
         let Some(element) = &one.element else {
@@ -116,6 +119,12 @@ fn parts(
         nodes.push(node);
     }
     Ok(nodes)
+}
+
+/// Whether it is a `meta` element that says something.
+fn has_content(part: &EmitPart, source: &Source<'_>) -> bool {
+    let content = part.attributes.get("content").filter(|_| part.element.as_deref() == Some("meta"));
+    content.and_then(|text| source.value(text)).is_some_and(|content| content.as_str() != Some(""))
 }
 
 fn held(part: &EmitPart, content: &mut Resolved, context: &mut Context<'_>) -> Result<Vec<Node>> {
@@ -180,6 +189,8 @@ mod tests {
         check("$size", Some(3.into()));
         check("$kind", Some("dry".into()));
         check("$open|shut", Some("shut".into()));
+        check("$open ?? shut", Some(false.into()));
+        check("$nothing ?? shut", Some("shut".into()));
         check("$open?", None);
         check("$nothing", None);
         check("{size} by {size} m, {nothing}", Some("3 by 3 m, ".into()));

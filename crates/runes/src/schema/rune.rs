@@ -57,12 +57,10 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
         }
     }
     let mut arguments = Arguments::read(context.catalogue, rune, &node.attributes);
-    let Some(model) = &rune.content else {
-        // Without a model there is nothing around the rune: no facets either.
-        let mut content = Resolved::default();
-        content.insert("children", Content::Nodes(children));
-        return transform(Call { rune, arguments, content, node }, context);
-    };
+    if rune.content.is_none() && !rune.universal {
+        // There is nothing around the rune: no tint or background to pull out, no facets to append.
+        return transform(Call { rune, arguments, content: unsorted(children), node }, context);
+    }
     let (mut tint, mut background) = (None, None);
     let mut body = Vec::with_capacity(children.len());
     for child in children {
@@ -72,7 +70,10 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
             _ => body.push(child),
         }
     }
-    let content = content::resolve(model, body, &arguments);
+    let content = match &rune.content {
+        Some(model) => content::resolve(model, body, &arguments),
+        None => unsorted(body),
+    };
     let mut root = transform(Call { rune, arguments: arguments.clone(), content, node }, context)?;
     native::handed_down(rune).iter().for_each(|name| arguments.remove(name));
     // A rune that becomes several elements has no root to put facets on.
@@ -87,6 +88,13 @@ pub(super) fn render(rune: &Rune, node: Parsed, context: &mut Context<'_>) -> Re
         append_facets(tag, &arguments);
     }
     Ok(root)
+}
+
+/// The nodes of a rune without a content model.
+fn unsorted(nodes: Vec<Parsed>) -> Resolved {
+    let mut content = Resolved::default();
+    content.insert("children", Content::Nodes(nodes));
+    content
 }
 
 fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {

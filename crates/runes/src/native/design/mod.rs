@@ -1,9 +1,26 @@
-//! The native runes of the package `design`, one file each.
+//! The native runes of the package `design`, one file each. What the runes of tokens share stands in [`tokens`].
+
+mod context;
+mod mockup;
+mod palette;
+mod preview;
+mod spacing;
+mod swatch;
+mod tokens;
+mod typography;
 
 use super::Transform;
 
 /// The transform of a rune of this package.
 pub(super) fn find(rune: &str) -> Option<Transform> {
-    let _ = rune;
-    None
+    Some(match rune {
+        "design-context" => context::transform,
+        "mockup" => mockup::transform,
+        "palette" => palette::transform,
+        "preview" => preview::transform,
+        "spacing" => spacing::transform,
+        "swatch" => swatch::transform,
+        "typography" => typography::transform,
+        _ => return None,
+    })
 }
