@@ -160,16 +160,9 @@ pub fn name_all<'n>(nodes: impl IntoIterator<Item = &'n mut Node>, part: &str) {
     nodes.into_iter().for_each(|node| name(node, part));
 }
 
-/// Marks an element as the content of a field of the rune. At the root of another rune the mark stands where its own would.
+/// Marks an element as the content of a field of the rune.
 pub fn field(node: &mut Node, field: &str) {
-    let Some(tag) = node.as_tag_mut() else { return };
-    let field = kebab_case(field);
-    if tag.attributes.contains_key("data-rune") && !tag.attributes.contains_key("data-field") {
-        let after_id = usize::from(tag.attributes.contains_key("id"));
-        tag.attributes.shift_insert(after_id, "data-field".to_owned(), field.into());
-    } else {
-        tag.attributes.insert("data-field".to_owned(), field.into());
-    }
+    node.set("data-field", kebab_case(field));
 }
 
 /// Changes every element of this name among nodes and within them.
@@ -182,11 +175,6 @@ pub fn each_within(nodes: &mut [Node], element: &str, change: &dyn Fn(&mut Node)
             each_within(&mut tag.children, element, change);
         }
     }
-}
-
-/// Whether a node is the root of this rune, as this element.
-pub fn is_rune(node: &Node, element: &str, rune: &str) -> bool {
-    node.as_tag().is_some_and(|tag| tag.is(element) && tag.text("data-rune") == Some(rune))
 }
 
 /// Marks an element as structured data.
@@ -213,6 +201,11 @@ pub fn field_meta(field: &str, content: impl Into<Value>) -> Node {
 /// Several nodes in the place of one: what a rune returns that becomes more than one element. Around them is no element.
 pub fn fragment(nodes: impl IntoIterator<Item = Node>) -> Node {
     Tag { children: nodes.into_iter().collect(), ..Tag::default() }.into()
+}
+
+/// Whether a node is the root of this rune, as this element.
+pub fn is_rune(node: &Node, element: &str, rune: &str) -> bool {
+    node.as_tag().is_some_and(|tag| tag.is(element) && tag.text("data-rune") == Some(rune))
 }
 
 /// An element around nodes.

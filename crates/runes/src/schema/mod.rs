@@ -9,7 +9,7 @@
 //! | [`emit`] | runes that are a template in the catalogue |
 //! | [`nodes`] | Markdown: headings, lists, fences, tables, pictures, links |
 //! | [`markdoc`] | variables, functions, conditions |
-//! | [`header`], [`media`], [`split`], [`zones`], [`table`], [`text`], [`slug`] | what many runes need |
+//! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | what many runes need |
 //!
 //! It knows no class names and no themes; those are the engine's.
 
@@ -18,16 +18,15 @@ pub mod component;
 pub mod context;
 pub mod emit;
 pub mod header;
+pub mod layout;
 pub mod markdoc;
 pub mod media;
 pub mod nodes;
 pub mod placeholder;
 pub mod rune;
 pub mod slug;
-pub mod split;
 pub mod table;
 pub mod text;
-pub mod zones;
 
 pub use arguments::Arguments;
 pub use component::Component;

@@ -4,7 +4,7 @@
 
 use crate::schema::component::element;
 use crate::schema::context::Result;
-use crate::schema::zones::split_at_first_rule;
+use crate::schema::layout::split_at_first_rule;
 use crate::schema::{Call, Context};
 use crate::tree::{Node, Tag};
 

@@ -7,15 +7,14 @@ use quad_markdoc::NodeType;
 use crate::schema::component::{Component, meta, name, part};
 use crate::schema::context::Result;
 use crate::schema::header::is_heading;
+use crate::schema::layout::{SplitLayout, Zones};
 use crate::schema::media::take_media;
-use crate::schema::split::Split;
-use crate::schema::zones::Zones;
 use crate::schema::{Call, Context};
 use crate::tree::{Node, Tag};
 
 pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
     let Zones { media, mut body, footer } = Zones::split(call.content.take("body"));
-    let layout = Split::read(&call.arguments, "top");
+    let layout = SplitLayout::read(&call.arguments);
     let mut root = Component::new("card", "div").value("media-position", layout.position.clone());
     for name in ["content-place", "height", "aspect"] {
         root = root.value_if(name, call.arguments.given(name).cloned());

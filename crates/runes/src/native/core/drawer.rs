@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::schema::component::{Component, element, name, part};
 use crate::schema::context::Result;
-use crate::schema::zones::split_at_first_rule;
+use crate::schema::layout::split_at_first_rule;
 use crate::schema::{Call, Context};
 use crate::tree::{Node, Tag};
 use crate::value::to_text;

@@ -6,8 +6,9 @@ use super::{Kind, items};
 use crate::schema::component::{name, part, property, structured};
 use crate::schema::context::Result;
 use crate::schema::header::{Header, is_element};
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::{Arguments, Call, Component, Context, split};
+use crate::schema::{Arguments, Call, Component, Context};
 use crate::tree::Node;
 use crate::value::to_text;
 
@@ -42,7 +43,7 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
         .child(part("ul", "ingredients", ingredients))
         .child(part("ol", "steps", steps))
         .child_if((!tips.is_empty()).then(|| part("div", "tips", tips)));
-    Ok(split::hand_over(root, &arguments, "top").build())
+    Ok(SplitLayout::read(&arguments).hand_to(root).build())
 }
 
 /// What is told to the engine, and again to search engines.

@@ -10,7 +10,7 @@ use crate::schema::component::{field, is_rune, part};
 use crate::schema::context::Result;
 use crate::schema::{Arguments, Call, Component, Context};
 use crate::tree::Node;
-use crate::value::{leading_integer, to_text};
+use crate::value::{leading_integer, number, to_text};
 
 /// Chrome that a tile has and the grid has not: where a tile does not say, what the grid says holds.
 pub(super) const HANDED_DOWN: [&str; 9] = [
@@ -91,7 +91,7 @@ fn size_of(level: u8) -> &'static str {
 fn ladder(levels: &str) -> Vec<Span> {
     let whole = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| leading_integer(text)).flatten().map(|number| crate::value::number(number))
+        digits.then(|| leading_integer(text)).flatten().map(number)
     };
     let rung = |text: &str| {
         let (columns, rows) =

@@ -1,11 +1,11 @@
 //! `bento-cell`: native because its zones are counted after its title is taken off, and its size decides where media stands.
 
-use quad_markdoc::{Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{NodeType, Value as Written};
 use serde_json::Value;
 
-use crate::content::ast;
 use crate::schema::component::{name, part};
 use crate::schema::context::Result;
+use crate::schema::layout::Zones;
 use crate::schema::media::unwrap_paragraphs;
 use crate::schema::{Arguments, Call, Component, Context};
 use crate::tree::{Node, Tag};
@@ -68,7 +68,7 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
         Some(first) if first.kind == NodeType::Heading => Some(nodes.remove(0)),
         _ => None,
     };
-    let zones = Zones::of(nodes);
+    let zones = Zones::split(nodes);
 
     let size = arguments.value_or("size", "medium");
     let mut root = values(Component::new("bento-cell", "div"), &arguments, &size);
@@ -104,23 +104,6 @@ fn values(root: Component, arguments: &Arguments, size: &Value) -> Component {
         .value("rows", covered("rows", &span.rows))
         .value("content-height", arguments.value_or("content-height", ""))
         .value("media-ratio", arguments.value_or("media-ratio", ""))
-}
-
-/// What stands between the rules of a tile.
-struct Zones {
-    media: Vec<Parsed>,
-    body: Vec<Parsed>,
-    footer: Vec<Parsed>,
-}
-
-impl Zones {
-    /// One zone is the body, two are media and body, and the last of more is the footer.
-    fn of(nodes: Vec<Parsed>) -> Zones {
-        let mut zones = ast::split_at_rules(nodes);
-        let media = if zones.len() > 1 { zones.remove(0) } else { Vec::new() };
-        let footer = if zones.len() > 1 { zones.pop().unwrap_or_default() } else { Vec::new() };
-        Zones { media, body: zones.into_iter().flatten().collect(), footer }
-    }
 }
 
 #[cfg(test)]

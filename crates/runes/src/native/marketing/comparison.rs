@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
 
 use super::comparison_table::{self, Column, Row};
-use crate::content::ast;
+use crate::content::headings::Grouped;
+use crate::content::{ast, headings};
 use crate::schema::component::{field, is_rune, part};
 use crate::schema::context::Result;
 use crate::schema::text::shown;
@@ -52,25 +53,12 @@ struct Section {
 
 /// Columns that are tags already, and those that headings make. Without headings the items of a list at the end make them.
 fn columns(nodes: Vec<Parsed>) -> (Vec<Parsed>, Vec<Section>) {
-    let mut head = Vec::new();
-    let mut sections: Vec<Section> = Vec::new();
-    for node in nodes {
-        if ast::heading_level(&node) == Some(COLUMN_LEVEL) {
-            sections.push(Section { name: ast::text_of(&node, ""), body: Vec::new() });
-        } else {
-            sections.last_mut().map_or(&mut head, |section| &mut section.body).push(node);
-        }
-    }
-    if sections.is_empty() && head.last().is_some_and(|last| last.kind == NodeType::List) {
-        let items = head.pop().into_iter().flat_map(|list| list.children);
-        sections.extend(items.map(|item| {
-            let mut nodes = item.children.into_iter();
-            let name = nodes.next().map(|first| ast::text_of(&first, "")).unwrap_or_default();
-            Section { name, body: nodes.collect() }
-        }));
-    }
-    head.retain(|node| node.is_tag("comparison-column"));
-    (head, sections)
+    let grouped = headings::group(nodes, Some(COLUMN_LEVEL));
+    let Grouped { before: mut tags, groups } =
+        grouped.unwrap_or_else(|nodes| Grouped { before: nodes, ..Grouped::default() });
+    tags.retain(|node| node.is_tag("comparison-column"));
+    let section = |(heading, body): (Parsed, _)| Section { name: ast::text_of(&heading, ""), body };
+    (tags, groups.into_iter().map(section).collect())
 }
 
 /// The rows of a column by their names, and those without one.

@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::schema::component::{each_within, element, name, part};
 use crate::schema::context::{Result, Ruled};
 use crate::schema::header::Header;
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Arguments, Call, Component, Context, split};
+use crate::schema::{Arguments, Call, Component, Context};
 use crate::tree::{Node, Tag};
 
 pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
@@ -29,7 +30,7 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
         .value("align", arguments.given_or("align", "center"))
         .child(part("div", "content", header.into_iter().chain(points)))
         .child_if(media);
-    Ok(split::hand_over(root, &arguments, "bottom").build())
+    Ok(SplitLayout::read_or(&arguments, "bottom").hand_to(root).build())
 }
 
 /// Points beside or behind the media are a list, points above or below it a grid.

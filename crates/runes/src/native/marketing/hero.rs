@@ -4,8 +4,9 @@ use super::actions;
 use crate::schema::component::{element, part};
 use crate::schema::context::Result;
 use crate::schema::header::Header;
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::{take_media, unwrap_paragraphs};
-use crate::schema::{Call, Component, Context, split};
+use crate::schema::{Call, Component, Context};
 use crate::tree::Node;
 
 pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
@@ -30,5 +31,5 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
         .value_if("aspect", arguments.given("aspect").cloned())
         .child(part("div", "content", header.into_iter().chain(actions)))
         .child_if(media);
-    Ok(split::hand_over(root, &arguments, "bottom").build())
+    Ok(SplitLayout::read_or(&arguments, "bottom").hand_to(root).build())
 }

@@ -3,7 +3,8 @@
 use quad_markdoc::Node as Parsed;
 use serde_json::Value;
 
-use crate::content::ast;
+use crate::content::headings::Grouped;
+use crate::content::{ast, headings};
 use crate::schema::component::{each_within, element, field, part, property, structured};
 use crate::schema::context::Result;
 use crate::schema::header::{Header, is_element, is_heading};
@@ -60,20 +61,19 @@ fn tiers_of_headings(nodes: Vec<Parsed>) -> Vec<Parsed> {
     let Some(level) = nodes.iter().find(|node| is_offer(node)).and_then(ast::heading_level) else {
         return nodes;
     };
-    let mut result: Vec<Parsed> = Vec::with_capacity(nodes.len());
-    let mut within_tier = false;
-    for node in nodes {
-        if ast::heading_level(&node) == Some(level) {
-            let offer = offer(&node);
-            within_tier = offer.is_some();
-            result.push(match offer {
-                Some([name, price]) => ast::tag_with("tier", [("name", name), ("price", price)], Vec::new()),
-                None => node,
-            });
-        } else if let (true, Some(tier)) = (within_tier, result.last_mut()) {
-            tier.children.push(node);
-        } else {
-            result.push(node);
+    let Grouped { before: mut result, groups } = match headings::below_headings(nodes, Some(level)) {
+        Ok(grouped) => grouped,
+        Err(nodes) => return nodes,
+    };
+    for (heading, body) in groups {
+        match offer(&heading) {
+            Some([name, price]) => {
+                result.push(ast::tag_with("tier", [("name", name), ("price", price)], body))
+            }
+            None => {
+                result.push(heading);
+                result.extend(body);
+            }
         }
     }
     result

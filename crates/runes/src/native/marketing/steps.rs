@@ -6,8 +6,9 @@ use crate::content::{Resolved, ast};
 use crate::schema::component::{element, field, is_rune, part};
 use crate::schema::context::Result;
 use crate::schema::header::{Header, is_heading};
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Call, Component, Context, split};
+use crate::schema::{Call, Component, Context};
 use crate::tree::Node;
 
 pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
@@ -48,5 +49,5 @@ pub(super) fn transform_step(call: Call<'_>, context: &mut Context<'_>) -> Resul
     let root = Component::new("step", "li")
         .child(part("div", "content", words))
         .child_if((!media.is_empty()).then(|| part("div", "media", media)));
-    Ok(split::hand_over(root, &arguments, "bottom").build())
+    Ok(SplitLayout::read_or(&arguments, "bottom").hand_to(root).build())
 }

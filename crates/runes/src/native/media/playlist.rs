@@ -8,8 +8,9 @@ use crate::content::Item;
 use crate::schema::component::{element, field, meta, part, property, structured};
 use crate::schema::context::Result;
 use crate::schema::header::Header;
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::{Call, Component, Context, split};
+use crate::schema::{Call, Component, Context};
 use crate::tree::{Node, Tag};
 use crate::value::to_text;
 
@@ -53,7 +54,7 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
         .child_if(player)
         .child(tracks)
         .child_if((!body.is_empty()).then(|| part("div", "body", body)));
-    Ok(split::hand_over(root, &arguments, "top").build())
+    Ok(SplitLayout::read(&arguments).hand_to(root).build())
 }
 
 /// A part of a list item, where it has one.

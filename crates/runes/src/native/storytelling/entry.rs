@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::schema::component::{Component, element, field, is_rune, name, part, property, structured};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
+use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::split;
 use crate::schema::{Call, Context};
 use crate::tree::Node;
 use crate::value::to_text;
@@ -69,7 +69,7 @@ fn pictured(
     carrier: Option<Node>,
     section: &str,
 ) -> Result<Node> {
-    let mut root = split::hand_over(root.property("contentSection"), &call.arguments, "top");
+    let mut root = SplitLayout::read(&call.arguments).hand_to(root.property("contentSection"));
     let mut body = match take_media(out.nodes(call.content.take("scene"))?) {
         Ok(mut media) => {
             property(&mut media, "image");
