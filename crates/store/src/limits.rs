@@ -8,9 +8,11 @@ pub const QUEUE_JOBS: usize = 4_096;
 /// Jobs in one commit: past a few dozen the cost of the commit is spread thin enough, and a failure repeats less.
 pub const GROUP_JOBS: usize = 256;
 
-/// How often the writer lets others run before it begins a commit, as long as each time more has queued: enough for all
-/// the callers that the last commit has woken, and no wait at all where nobody else wants the processor.
-pub const GATHER_TURNS: usize = 8;
+/// Longest rest of the writer before a commit, while a crowd of callers is coming in: less than a sync of most disks takes.
+pub const GATHER_WAIT_MAX: Duration = Duration::from_millis(2);
+
+/// Looks that the writer takes during that rest: after one that finds nobody new it begins.
+pub const GATHER_STEPS: u32 = 4;
 
 /// How long one commit may collect work. Every read waits for its audit event behind it.
 pub const GROUP_TIME: Duration = Duration::from_millis(50);
@@ -45,6 +47,10 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the checkpointer rests between two looks at the write-ahead log.
 pub const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Length of the write-ahead log in pages from which the writer helps to bring it to its end: 16 MiB, which even a slow disk
+/// copies in well under a second.
+pub const LOG_PAGES_LONG: i64 = 4_096;
 
 /// How long DDL may wait for a table that somebody is using before it gives up and is tried again.
 pub const DDL_LOCK_SECONDS: u32 = 2;
