@@ -314,6 +314,7 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
     };
     let mut connection = connect()?;
     migrate::migrate(&mut connection, components)?;
+    connection.keep_pages(limits::WRITER_CACHE_KIB)?;
     let mirror = Arc::new(Mirror::default());
     let most = match location {
         Location::Sqlite(_) => limits::SQLITE_READERS,

@@ -1,6 +1,7 @@
 //! The writer: one thread a process that turns a queue into commits.
 //!
-//! The next group is what queued during the last commit; there is no timer. On SQLite it runs everything that writes. On
+//! The next group is what queued during the last commit, and whoever of the crowd comes back while the writer rests for a moment;
+//! a lone caller waits for nothing. On SQLite it runs everything that writes. On
 //! PostgreSQL it runs the audit events of reads, while each mutation commits on a connection of its own.
 
 use std::collections::VecDeque;
