@@ -1,8 +1,8 @@
 //! Statements over many rows, in a few fixed sizes, so that connections keep them prepared.
 
-/// The sizes in which rows are inserted or looked up together. Binding costs the square of the parameters on SQLite, so the
-/// largest is not larger.
-const SIZES: [usize; 3] = [32, 8, 1];
+/// The sizes in which rows are inserted or looked up together: few, since each is a statement that every connection keeps
+/// prepared.
+const SIZES: [usize; 3] = [64, 8, 1];
 
 /// Cuts `items` into pieces of those sizes, the largest first.
 pub(crate) fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {

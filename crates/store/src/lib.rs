@@ -19,6 +19,7 @@ mod audit_mode;
 mod backup;
 mod chain;
 mod change;
+mod checkpointer;
 mod commit;
 mod connection;
 mod errand;

@@ -8,15 +8,20 @@ pub const QUEUE_JOBS: usize = 4_096;
 /// Jobs in one commit: past a few dozen the cost of the commit is spread thin enough, and a failure repeats less.
 pub const GROUP_JOBS: usize = 256;
 
-/// How often the writer lets others run before it begins a commit, as long as each time more has queued: enough for all
-/// the callers that the last commit has woken, and no wait at all where nobody else wants the processor.
-pub const GATHER_TURNS: usize = 8;
+/// Longest rest of the writer before a commit, while a crowd of callers is coming in: less than a sync of most disks takes.
+pub const GATHER_WAIT_MAX: Duration = Duration::from_millis(2);
+
+/// Looks that the writer takes during that rest: after one that finds nobody new it begins.
+pub const GATHER_STEPS: u32 = 4;
 
 /// How long one commit may collect work. Every read waits for its audit event behind it.
 pub const GROUP_TIME: Duration = Duration::from_millis(50);
 
 /// How often a transaction is tried again after a conflict that is nobody's fault (a deadlock, a replanned statement).
 pub const ATTEMPTS: usize = 6;
+
+/// What the writer keeps of a SQLite file in memory: its upper pages and the ends of its indexes, to which nearly every write goes.
+pub const WRITER_CACHE_KIB: u32 = 16 * 1024;
 
 /// SQLite snapshots open at once. A reader is CPU-bound, so more than a few per core only take memory.
 pub const SQLITE_READERS: usize = 8;
@@ -45,6 +50,10 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the checkpointer rests between two looks at the write-ahead log.
 pub const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Length of the write-ahead log in pages from which the writer helps to bring it to its end: 16 MiB, which even a slow disk
+/// copies in well under a second.
+pub const LOG_PAGES_LONG: i64 = 4_096;
 
 /// How long DDL may wait for a table that somebody is using before it gives up and is tried again.
 pub const DDL_LOCK_SECONDS: u32 = 2;

@@ -1,7 +1,7 @@
 //! The store itself: open it, read from it, write to it, listen to it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::audit_mode::Chosen;
+use crate::checkpointer::{self, Log};
 use crate::commit::{self, Job, Record, Work};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::feed::Mirror;
@@ -313,62 +314,26 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
     };
     let mut connection = connect()?;
     migrate::migrate(&mut connection, components)?;
+    connection.keep_pages(limits::WRITER_CACHE_KIB)?;
     let mirror = Arc::new(Mirror::default());
     let most = match location {
         Location::Sqlite(_) => limits::SQLITE_READERS,
         Location::Postgres(_) => limits::POSTGRES_CONNECTIONS,
     };
     let readers = Pool::new(most, connect.clone());
-    let signal = Arc::new((Mutex::new(false), Condvar::new()));
-    if matches!(location, Location::Sqlite(_)) {
-        start_checkpointer(connect.clone(), &signal)?;
-    }
-    let committed = {
-        let signal = signal.clone();
-        move || {
-            *signal.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            signal.1.notify_one();
+    let log = match location {
+        Location::Sqlite(_) => {
+            let log = Arc::new(Log::default());
+            checkpointer::start(connect.clone(), &log)?;
+            Some(log)
         }
+        Location::Postgres(_) => None,
     };
     let audit = Arc::new(Chosen::default());
-    let queue = writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), committed)?;
+    let queue = writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), log)?;
     let inner = Arc::new(Inner { location, readers, queue, mirror, audit });
     runtime.spawn(poll(Arc::downgrade(&inner)));
     Ok(Store { inner })
-}
-
-/// Copies the write-ahead log into the database file, off the commit path. Ends when the writer is gone.
-fn start_checkpointer(
-    connect: impl Fn() -> Result<Connection> + Send + 'static,
-    signal: &Arc<(Mutex<bool>, Condvar)>,
-) -> Result<()> {
-    let signal = Arc::downgrade(signal);
-    let run = move || {
-        let mut connection = None;
-        while let Some(signal) = signal.upgrade() {
-            {
-                let dirty = signal.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = signal.1.wait_timeout_while(dirty, Duration::from_secs(5), |dirty| !*dirty);
-                let (mut dirty, _) = waited.unwrap_or_else(PoisonError::into_inner);
-                if !std::mem::take(&mut *dirty) {
-                    continue;
-                }
-            }
-            drop(signal);
-            std::thread::sleep(limits::CHECKPOINT_INTERVAL);
-            if connection.is_none() {
-                connection = connect().ok();
-            }
-            // A passive checkpoint never waits for readers or writers; what it cannot do now it does the next time.
-            if let Some(Err(error)) =
-                connection.as_mut().map(|c: &mut Connection| c.batch("PRAGMA wal_checkpoint(PASSIVE)"))
-            {
-                tracing::debug!(%error, "a checkpoint failed");
-            }
-        }
-    };
-    std::thread::Builder::new().name("quad-checkpoint".to_owned()).spawn(run).map_err(Error::internal)?;
-    Ok(())
 }
 
 /// Looks for commits of other processes while somebody listens.

@@ -1,15 +1,18 @@
 //! The writer: one thread a process that turns a queue into commits.
 //!
-//! The next group is what queued during the last commit; there is no timer. On SQLite it runs everything that writes. On
+//! The next group is what queued during the last commit, and whoever of the crowd comes back while the writer rests for a moment;
+//! a lone caller waits for nothing. On SQLite it runs everything that writes. On
 //! PostgreSQL it runs the audit events of reads, while each mutation commits on a connection of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use quad_core::{Error, Result};
 use tokio::sync::mpsc;
 
 use crate::audit_mode::Chosen;
+use crate::checkpointer::Log;
 use crate::commit::{self, Job};
 use crate::connection::Connection;
 use crate::feed::Mirror;
@@ -28,20 +31,44 @@ impl Queue {
     }
 }
 
-/// Takes what has queued. Whoever is about to queue more is let go first, as long as more comes: a commit costs about as
-/// much for one as for many, and on a busy machine the callers that the last commit has woken are just behind.
-fn gather(receiver: &mut mpsc::Receiver<Job>, waiting: &mut VecDeque<Job>) {
-    for _ in 0..limits::GATHER_TURNS {
+/// How many callers there seem to be, and how long a commit takes: what tells whether waiting for the rest is worth while.
+#[derive(Default)]
+struct Crowd {
+    /// Those of the last group and those who queued while it was committed.
+    callers: usize,
+    /// How long the last commit took.
+    commit: Duration,
+}
+
+impl Crowd {
+    /// How long to let the rest come in: never longer than a commit takes, so that nobody waits for two.
+    fn patience(&self) -> Duration {
+        self.commit.min(limits::GATHER_WAIT_MAX)
+    }
+}
+
+/// Takes what has queued. A commit costs about as much for one as for many, and those whom the last one has answered are likely
+/// to be back at once: as long as some are missing and more come in, the writer rests for a moment.
+fn gather(receiver: &mut mpsc::Receiver<Job>, waiting: &mut VecDeque<Job>, crowd: &Crowd) {
+    take(receiver, waiting);
+    let patience = crowd.patience();
+    let step = patience / limits::GATHER_STEPS;
+    let start = Instant::now();
+    while waiting.len() < crowd.callers.min(limits::GROUP_JOBS) && start.elapsed() < patience {
         let before = waiting.len();
-        while waiting.len() < limits::GROUP_JOBS
-            && let Ok(job) = receiver.try_recv()
-        {
-            waiting.push_back(job);
-        }
-        if waiting.len() == before || waiting.len() == limits::GROUP_JOBS {
+        std::thread::sleep(step);
+        take(receiver, waiting);
+        if waiting.len() == before {
             return;
         }
-        std::thread::yield_now();
+    }
+}
+
+fn take(receiver: &mut mpsc::Receiver<Job>, waiting: &mut VecDeque<Job>) {
+    while waiting.len() < limits::GROUP_JOBS
+        && let Ok(job) = receiver.try_recv()
+    {
+        waiting.push_back(job);
     }
 }
 
@@ -51,12 +78,13 @@ pub(crate) fn start(
     connection: Connection,
     mirror: Arc<Mirror>,
     mode: Arc<Chosen>,
-    committed: impl Fn() + Send + 'static,
+    log: Option<Arc<Log>>,
 ) -> Result<Queue> {
     let (sender, mut receiver) = mpsc::channel(limits::QUEUE_JOBS);
     let run = move || {
         let mut connection = connection;
         let mut waiting: VecDeque<Job> = VecDeque::new();
+        let mut crowd = Crowd::default();
         loop {
             if waiting.is_empty() {
                 match receiver.blocking_recv() {
@@ -64,16 +92,20 @@ pub(crate) fn start(
                     None => return,
                 }
             }
-            gather(&mut receiver, &mut waiting);
+            gather(&mut receiver, &mut waiting, &crowd);
             if !connection.is_alive() {
                 match connect() {
                     Ok(fresh) => connection = fresh,
                     Err(error) => tracing::error!(cause = error.causes(), "the database cannot be reached"),
                 }
             }
+            let (group, start) = (waiting.len(), Instant::now());
             let later = commit::run(&mut connection, &mirror, mode.get(), waiting.drain(..).collect());
+            crowd = Crowd { callers: group + receiver.len(), commit: start.elapsed() };
             waiting.extend(later);
-            committed();
+            if let Some(log) = &log {
+                log.committed(&mut connection);
+            }
         }
     };
     std::thread::Builder::new().name("quad-writer".to_owned()).spawn(run).map_err(Error::internal)?;

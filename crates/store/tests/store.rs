@@ -5,6 +5,7 @@
 
 mod audit;
 mod cache;
+mod log;
 
 use std::sync::Arc;
 use std::time::Duration;

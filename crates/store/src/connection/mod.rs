@@ -62,6 +62,14 @@ impl Connection {
         }
     }
 
+    /// How much of the database this connection keeps in memory. PostgreSQL has its own.
+    pub(crate) fn keep_pages(&mut self, kib: u32) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.batch(&format!("PRAGMA cache_size = -{kib}")),
+            Connection::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Begins a transaction that will write.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {

@@ -1,0 +1,61 @@
+//! The write-ahead log stays short, however long somebody writes without a pause.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use quad_store::{Location, testing};
+
+use super::{NOTES, add_note};
+
+/// Rows that fill some pages each.
+const NOTE_BYTES: usize = 16 * 1024;
+
+/// Rows after which a log that has never begun anew is longer than anybody would like: 240 MiB.
+const NOTES_MAX: i64 = 15_000;
+
+/// Writers at a time, so that there is always one more commit to be made.
+const WRITERS: usize = 8;
+
+/// What the log's header holds anew each time that the log begins.
+fn salt(log: &Path) -> Option<[u8; 8]> {
+    let mut head = [0; 24];
+    std::fs::File::open(log).ok()?.read_exact(&mut head).ok()?;
+    head[16..].try_into().ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_begins_anew_under_writers_that_never_pause() {
+    let store = testing::sqlite(&[NOTES]).await.unwrap();
+    let Location::Sqlite(file) = &store.location else { panic!("SQLite was asked for") };
+    let log = file.with_file_name("quad.db-wal");
+    let text = "x".repeat(NOTE_BYTES);
+    let next = Arc::new(AtomicI64::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..WRITERS {
+        let (store, tenant, text, next) =
+            (store.store.clone(), store.tenant.clone(), text.clone(), next.clone());
+        tasks.spawn(async move {
+            loop {
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                if id >= NOTES_MAX {
+                    return;
+                }
+                add_note(&store, &tenant, id, &text).await.unwrap();
+            }
+        });
+    }
+    let (mut begun, mut known) = (0, salt(&log));
+    while begun < 2 {
+        assert!(next.load(Ordering::Relaxed) < NOTES_MAX, "the log has begun anew {begun} times");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let now = salt(&log);
+        if now != known {
+            (begun, known) = (begun + 1, now);
+        }
+    }
+    next.store(NOTES_MAX, Ordering::Relaxed);
+    tasks.join_all().await;
+}
