@@ -429,6 +429,28 @@ pub enum RefraktCommand {
         #[arg(long, value_name = "NAME")]
         site: Option<String>,
     },
+    /// Show what a rune becomes: its example, rendered with the attributes given
+    Inspect {
+        /// The rune, by name or alias
+        rune: String,
+        /// An attribute of the rune; `--type=warning` is short for `--attribute type=warning`, and `--type=all` shows every value
+        #[arg(long, value_name = "NAME=VALUE")]
+        attribute: Vec<String>,
+        /// The site, by name; needed where the project has several
+        #[arg(long, value_name = "NAME")]
+        site: Option<String>,
+    },
+    /// Render a Markdoc text with the project's runes
+    Render {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// Whose runes: those of the project's site, or all official ones, whatever the project is
+        #[arg(long, value_name = "WHICH", value_enum, default_value_t = RunesOf::Project)]
+        plugins: RunesOf,
+        /// The site, by name; needed where the project has several
+        #[arg(long, value_name = "NAME", conflicts_with = "plugins")]
+        site: Option<String>,
+    },
     /// Print how runes are written, as Markdown
     Reference {
         /// One rune [default: all of them]
@@ -437,6 +459,15 @@ pub enum RefraktCommand {
         #[arg(long, value_name = "NAME")]
         site: Option<String>,
     },
+}
+
+/// Whose runes a text is rendered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RunesOf {
+    /// Those of the project's site; all official ones where there is no site
+    Project,
+    /// The core and the nine official plugins
+    All,
 }
 
 /// `quad refrakt plan …`

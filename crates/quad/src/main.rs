@@ -9,6 +9,7 @@ mod config;
 mod local_token;
 mod log;
 mod outcome;
+mod rune_flags;
 
 use clap::Parser as _;
 
@@ -18,7 +19,7 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::parse_from(rune_flags::spelt(std::env::args_os().collect()));
     let json = cli.common.json;
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

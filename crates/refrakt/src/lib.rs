@@ -14,4 +14,4 @@ pub mod project;
 mod scheme;
 
 pub use migrations::COMPONENT;
-pub use scheme::{Refrakt, SCOPES};
+pub use scheme::{Refrakt, SCOPES, render};

@@ -26,7 +26,7 @@ mod watch;
 use quad_core::Result;
 
 use crate::app::App;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, RefraktCommand, RunesOf};
 use crate::config::Config;
 
 /// The server's name, as clients see it.
@@ -45,6 +45,11 @@ pub async fn run(cli: Cli) -> Result<()> {
     }
     if let Command::Markdoc { command } = &cli.command {
         return markdoc::run(command);
+    }
+    if let Command::Refrakt { command: RefraktCommand::Render { file, plugins: RunesOf::All, .. } } =
+        &cli.command
+    {
+        return refrakt::render_with_all(file, json);
     }
     if let Command::Audit(flags) = &cli.command
         && let Some(outcome) = audit::offline(&flags.command, json)

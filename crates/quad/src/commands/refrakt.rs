@@ -1,4 +1,4 @@
-//! `quad refrakt detect|contracts|reference|plan …`: the tools of the project, in a form for people.
+//! `quad refrakt detect|contracts|reference|inspect|render|plan …`: the tools of the project, in a form for people.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{Error, Kind, Result};
+use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
@@ -26,7 +27,51 @@ pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()
                 call(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format})).await?;
             show(&reference, as_json, |reference| outcome::line(text(&reference["markdown"])))
         }
+        RefraktCommand::Inspect { rune, attribute, site } => {
+            let mut attributes = Map::new();
+            for setting in &attribute {
+                let (name, value) = pair(setting)?;
+                attributes.insert(name.to_owned(), value.into());
+            }
+            let wanted = json!({"rune": rune, "attributes": attributes, "site": site});
+            let mut shown = call(app, "refrakt.inspect", wanted).await?;
+            if let Some(items) = shown.get_mut("items").map(Value::take) {
+                shown = items;
+            }
+            show(&shown, as_json, inspected)
+        }
+        RefraktCommand::Render { file, site, .. } => {
+            let source = contents(&file)?;
+            let rendered = call(app, "refrakt.render", json!({"source": source, "site": site})).await?;
+            show(&rendered, as_json, html)
+        }
         RefraktCommand::Plan { command } => plan(app, command, as_json).await,
+    }
+}
+
+/// Renders with all official runes: neither a project nor a database is needed.
+pub fn render_with_all(file: &Path, as_json: bool) -> Result<()> {
+    let rendered = quad_refrakt::render(&Catalogue::official(), &contents(file)?)?;
+    show(&rendered, as_json, html)
+}
+
+fn html(rendered: &Value) {
+    outcome::line(text(&rendered["html"]));
+}
+
+fn inspected(shown: &Value) {
+    let each = shown.as_array().map_or(std::slice::from_ref(shown), Vec::as_slice);
+    for (at, rune) in each.iter().enumerate() {
+        if at > 0 {
+            outcome::line("");
+        }
+        outcome::line(text(&rune["input"]).trim_end());
+        outcome::line("");
+        outcome::line(text(&rune["html"]));
+        outcome::line("");
+        for selector in list(&rune["selectors"]) {
+            outcome::line(text(selector));
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl Wanted {
         let detected = live.detected();
         match self.variable.as_str() {
             "site" => detected.project.sites.iter().map(|site| site.name.clone()).collect(),
-            "rune" => {
+            "rune" | "name" => {
                 let site = detected.project.site(self.site.as_deref());
                 let runes = site.into_iter().flat_map(|site| site.catalogue.runes());
                 let mut names: Vec<String> =

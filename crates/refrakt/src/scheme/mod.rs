@@ -7,6 +7,7 @@ mod listing;
 mod question;
 mod refusal;
 mod routes;
+mod runes;
 mod tags;
 mod telling;
 mod tools;
@@ -25,6 +26,8 @@ use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::live::Live;
+pub use runes::render;
+
 use listing::Exposed;
 use question::Question;
 use tags::Root;
@@ -36,7 +39,8 @@ pub const SCOPES: &[&str] = &["refrakt:read", "plan:write"];
 const INSTRUCTIONS: &str = "refrakt:// is your project: its plan and the runes its pages are written with. Start with \
     refrakt://detect; refrakt://plan/status and the tool plan.next say what to do, refrakt://plan/context/{id} has all you need to \
     start on it. plan.update changes status, attributes and ticks in place (dryRun shows a diff), plan.create makes an entity. \
-    refrakt://reference says how runes are written; refrakt.validate_content checks a page.";
+    refrakt://reference says how runes are \
+    written, refrakt://rune/{name} what one becomes; refrakt.validate_content checks a page and refrakt.render renders it.";
 
 /// From so many files on, looking at all of them is not done on a thread that others wait for.
 const FILES_AT_ONCE: usize = 2_000;

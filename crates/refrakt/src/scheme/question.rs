@@ -8,9 +8,9 @@ use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
-use super::refusal;
 use super::routes::Noun;
 use super::tags::Root;
+use super::{refusal, runes};
 use crate::live::{Detected, Live, Plan};
 use crate::plan::context::context;
 use crate::plan::status::status;
@@ -21,13 +21,34 @@ use crate::project::Site;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Detect,
-    Reference { site: Option<String>, rune: Option<String>, markdown: bool },
-    Contracts { site: Option<String> },
-    Runes { site: Option<String> },
+    Reference {
+        site: Option<String>,
+        rune: Option<String>,
+        markdown: bool,
+    },
+    Contracts {
+        site: Option<String>,
+    },
+    Runes {
+        site: Option<String>,
+    },
+    /// A rune's example with these attributes, as a query gives them.
+    Rune {
+        site: Option<String>,
+        name: String,
+        attributes: Vec<(String, String)>,
+    },
     Index(IndexFilter),
-    Status { milestone: Option<String> },
-    Context { id: String },
-    Entity { kind: EntityType, id: String },
+    Status {
+        milestone: Option<String>,
+    },
+    Context {
+        id: String,
+    },
+    Entity {
+        kind: EntityType,
+        id: String,
+    },
 }
 
 /// A document, and what it rests on.
@@ -67,6 +88,15 @@ impl Question {
             },
             Noun::Contracts => Question::Contracts { site: text("site") },
             Noun::Runes => Question::Runes { site: text("site") },
+            Noun::Rune => Question::Rune {
+                site: text("site"),
+                name: text("name").unwrap_or_default(),
+                attributes: address
+                    .extra()
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+            },
             Noun::PlanIndex => Question::Index(IndexFilter {
                 kind: kind(),
                 status: text("status"),
@@ -99,6 +129,13 @@ impl Question {
                 let (text, mime_type) = (detected.memo.get(&name, || self.of_site(site))?, self.mime_type());
                 Ok(Answer { text, mime_type, tags: vec![root.sites()] })
             }
+            Question::Rune { site, name, attributes } => {
+                let detected = live.detected();
+                let site = chosen(&detected, site.as_deref())?;
+                let shown = runes::inspect(Some(site), &site.catalogue, name, attributes)?;
+                let text = shown.to_string().into();
+                Ok(Answer { text, mime_type: self.mime_type(), tags: vec![root.sites()] })
+            }
             _ => {
                 let plan = plan(live)?;
                 let (text, tags) = self.of_plan(&plan, &root)?;
@@ -127,9 +164,10 @@ impl Question {
                     tags: Vec::new(),
                 })
             }
-            Question::Reference { .. } | Question::Contracts { .. } | Question::Runes { .. } => {
-                Err(refusal::site(&crate::project::SiteError::Missing, None))
-            }
+            Question::Reference { .. }
+            | Question::Contracts { .. }
+            | Question::Runes { .. }
+            | Question::Rune { .. } => Err(refusal::site(&crate::project::SiteError::Missing, None)),
             _ => Err(refusal::no_plan(None)),
         }
     }

@@ -1,4 +1,4 @@
-//! The addresses of this scheme. Runes themselves (`refrakt://rune/…`) are not among them yet; a line more is all that they need.
+//! The addresses of this scheme.
 
 use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
 
@@ -9,6 +9,7 @@ pub(crate) enum Noun {
     Reference,
     Contracts,
     Runes,
+    Rune,
     PlanIndex,
     PlanStatus,
     PlanContext,
@@ -37,7 +38,7 @@ pub(crate) struct Line {
 const JSON: Option<&str> = Some("application/json");
 
 /// All of them, in the order of lists.
-pub(crate) const LINES: [Line; 8] = [
+pub(crate) const LINES: [Line; 9] = [
     Line {
         noun: Noun::Detect,
         template: "refrakt://detect",
@@ -68,6 +69,14 @@ pub(crate) const LINES: [Line; 8] = [
         name: "runes",
         title: "Runes in a line each",
         description: "Names, aliases and one line for every rune of a site, by package.",
+        mime_type: JSON,
+    },
+    Line {
+        noun: Noun::Rune,
+        template: "refrakt://rune/{name}{?site}",
+        name: "rune",
+        title: "A rune at work",
+        description: "What a rune's example becomes: HTML, selectors and the engine's configuration. Every other query key is an attribute of the rune (?type=warning); the value all shows each value of one that has a closed set.",
         mime_type: JSON,
     },
     Line {
@@ -128,6 +137,9 @@ fn spec(line: &Line) -> Result<RouteSpec> {
             spec = spec.with(variable, grammar);
         }
     }
+    if line.noun == Noun::Rune {
+        spec = spec.with("name", Grammar::Name).with_open_query();
+    }
     Ok(spec)
 }
 
@@ -167,6 +179,7 @@ mod tests {
         check("refrakt://detect", Noun::Detect);
         check("refrakt://reference", Noun::Reference);
         check("refrakt://contracts?site=main", Noun::Contracts);
+        check("refrakt://rune/hint?type=warning&site=main", Noun::Rune);
         check("refrakt://plan/index", Noun::PlanIndex);
         check("refrakt://plan/context/WORK-1", Noun::PlanContext);
         check("refrakt://plan/milestone/v0.11.0", Noun::PlanEntity);

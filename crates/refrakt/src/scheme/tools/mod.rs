@@ -12,9 +12,11 @@ use serde_json::{Map, Value};
 use super::Refrakt;
 
 /// The tools that a client sees unless it asks for all.
-const CORE: [&str; 10] = [
+const CORE: [&str; 12] = [
     "refrakt.detect",
     "refrakt.reference",
+    "refrakt.inspect",
+    "refrakt.render",
     "refrakt.validate_content",
     "plan.index",
     "plan.status",

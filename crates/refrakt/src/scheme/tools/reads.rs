@@ -1,5 +1,7 @@
 //! The tools that only read.
 
+use std::sync::Arc;
+
 use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Error, Result, Tool};
 use quad_runes::catalogue::Catalogue;
@@ -13,10 +15,11 @@ use crate::live::Live;
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
 use crate::plan::{EntityType, IndexFilter, ids};
+use crate::project::Site;
 use crate::scheme::question::{Question, chosen, entity_of, hash, plan};
 use crate::scheme::routes::{FORMATS, READ, TYPES};
 use crate::scheme::tags::Root;
-use crate::scheme::{Refrakt, refusal};
+use crate::scheme::{Refrakt, refusal, runes};
 
 fn reader(name: &'static str, title: &'static str, description: &'static str, schema: Value) -> Tool {
     Tool::new(name, title, description, schema, READ, Effect::Reads)
@@ -66,6 +69,35 @@ fn project_tools() -> Vec<Tool> {
             "List runes",
             "Lists the runes of a site in a line each, by package. The same as refrakt://runes.",
             input(&[("site", site())], &[]),
+        ),
+        reader(
+            "refrakt.inspect",
+            "Show a rune at work",
+            "Renders a rune's example with the attributes given: HTML, selectors, the engine's configuration. One attribute may be all, which shows each of its values. The same as refrakt://rune/{name}; without a site in the project, with all official runes.",
+            input(
+                &[
+                    ("rune", string("The rune, by name or alias")),
+                    (
+                        "attributes",
+                        json!({
+                            "type": "object",
+                            "description": "Attributes of the rune by name",
+                            "additionalProperties": {"type": ["string", "number", "boolean", "array", "object"]},
+                        }),
+                    ),
+                    ("site", site()),
+                ],
+                &["rune"],
+            ),
+        ),
+        reader(
+            "refrakt.render",
+            "Render a text",
+            "Renders any Markdoc text with the runes of a site to HTML, with everything in it that a style sheet can select. Without a site in the project, with all official runes.",
+            input(
+                &[("source", string("The text, as it would stand in its file")), ("site", site())],
+                &["source"],
+            ),
         ),
         reader(
             "refrakt.validate_content",
@@ -176,6 +208,8 @@ fn answer(name: &str, arguments: &Map<String, Value>, live: Option<&Live>) -> Re
     match name {
         "refrakt.plugins_list" => Ok(plugins(live)),
         "refrakt.validate_content" => findings(arguments, live),
+        "refrakt.inspect" => inspected(arguments, live),
+        "refrakt.render" => rendered(arguments, live),
         _ => of_plan(name, arguments, live.ok_or_else(|| refusal::no_plan(None))?),
     }
 }
@@ -225,6 +259,45 @@ fn plugins(live: Option<&Live>) -> (Value, Basis) {
     (json!({ "plugins": plugins }), Basis::default().on(Root::of(live.root()).sites()))
 }
 
+/// The runes that a text is read with: those of the site that is meant, or all official ones where there is no site.
+fn runes_of(
+    arguments: &Map<String, Value>,
+    live: Option<&Live>,
+) -> Result<(Option<Site>, Arc<Catalogue>, Basis)> {
+    let wanted = text(arguments, "site");
+    let detected = live.map(Live::detected);
+    let basis = live.map_or_else(Basis::default, |live| Basis::default().on(Root::of(live.root()).sites()));
+    match &detected {
+        Some(detected) if wanted.is_some() || !detected.project.sites.is_empty() => {
+            let site = chosen(detected, wanted.as_deref())?;
+            Ok((Some(site.clone()), site.catalogue.clone(), basis))
+        }
+        _ if wanted.is_none() => Ok((None, Arc::new(Catalogue::official()), basis)),
+        _ => Err(refusal::site(&crate::project::SiteError::Missing, None)),
+    }
+}
+
+fn inspected(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
+    let (site, catalogue, basis) = runes_of(arguments, live)?;
+    let given = arguments.get("attributes").and_then(Value::as_object);
+    let attributes: Vec<(String, String)> = given
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect();
+    let name = text(arguments, "rune").unwrap_or_default();
+    let shown = runes::inspect(site.as_ref(), &catalogue, &name, &attributes)?;
+    // A structured result is an object.
+    let value = if shown.is_array() { json!({ "items": shown }) } else { shown };
+    Ok((value, basis))
+}
+
+fn rendered(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
+    let (_, catalogue, basis) = runes_of(arguments, live)?;
+    let source = arguments.get("source").and_then(Value::as_str).unwrap_or_default();
+    Ok((runes::render(&catalogue, source)?, basis))
+}
+
 fn findings(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
     let content = arguments.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
@@ -236,24 +309,15 @@ fn findings(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Valu
         .hint("Split it, as the page would have to be")
         .fact("limit_bytes", CONTENT_BYTES_MAX));
     }
-    let wanted = text(arguments, "site");
-    let detected = live.map(Live::detected);
-    let (site, found) = match &detected {
-        Some(detected) if wanted.is_some() || !detected.project.sites.is_empty() => {
-            let site = chosen(detected, wanted.as_deref())?;
-            (Some(site.name.clone()), content::validate(content, &site.catalogue))
-        }
-        Some(_) | None if wanted.is_none() => (None, content::validate(content, &Catalogue::official())),
-        _ => return Err(refusal::site(&crate::project::SiteError::Missing, None)),
-    };
+    let (site, catalogue, basis) = runes_of(arguments, live)?;
+    let found = content::validate(content, &catalogue);
     let count = |severity: Severity| found.iter().filter(|finding| finding.severity == severity).count();
     let value = json!({
-        "site": site,
+        "site": site.map(|site| site.name),
         "valid": count(Severity::Error) == 0,
         "findings": found.iter().map(content::Finding::to_json).collect::<Vec<_>>(),
         "counts": { "errors": count(Severity::Error), "warnings": count(Severity::Warning) },
     });
-    let basis = live.map_or_else(Basis::default, |live| Basis::default().on(Root::of(live.root()).sites()));
     Ok((value, basis))
 }
 

@@ -1,0 +1,57 @@
+//! Runes at work: one rune's example, or a text, rendered with the runes of a site.
+
+use quad_core::{Error, Kind, Result};
+use quad_runes::catalogue::Catalogue;
+use quad_runes::inspect::{self, InspectError};
+use quad_runes::render;
+use quad_runes::schema::{PageVariables, RenderError};
+use serde_json::{Value, json};
+
+use super::refusal;
+use crate::project::Site;
+
+/// What a rune's example becomes with these attributes; a list where one of them is every value.
+pub(crate) fn inspect(
+    site: Option<&Site>,
+    catalogue: &Catalogue,
+    name: &str,
+    attributes: &[(String, String)],
+) -> Result<Value> {
+    inspect::inspect(catalogue, name, attributes).map_err(|error| match error {
+        InspectError::Unknown(unknown) => {
+            let hint =
+                site.and_then(|site| site.rune(name).err()).map_or_else(|| unknown.hint(), |(_, hint)| hint);
+            refusal::no_rune(&unknown.name, &hint)
+        }
+        InspectError::Invalid(invalid) => {
+            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", refusal::sentence(&invalid.message))
+                .hint(refusal::sentence(&invalid.hint()))
+                .fact("attribute", invalid.attribute)
+                .fact("allowed", invalid.allowed)
+        }
+        InspectError::Render(error) => not_rendered(&error),
+    })
+}
+
+/// A text rendered: `html`, and as `selectors` what a style sheet can select in it.
+pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
+    let rendered = render::render(catalogue, source, &PageVariables::default());
+    let rendered = rendered.map_err(|error| not_rendered(&error))?;
+    Ok(json!({ "html": rendered.html, "selectors": rendered.selectors }))
+}
+
+/// Why a document was not rendered, and what to do.
+pub(crate) fn not_rendered(error: &RenderError) -> Error {
+    let message = refusal::sentence(&error.to_string());
+    match error {
+        RenderError::SourceTooLong(_) | RenderError::TooLarge => {
+            Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)
+                .hint("Split it, as the page would have to be")
+        }
+        RenderError::TooDeep => Error::new(Kind::Limit, "CONTENT_TOO_DEEP", message)
+            .hint("Nest fewer runes and lists within each other"),
+        RenderError::Rune { rune, .. } => Error::new(Kind::BadInput, "RUNE_NOT_RENDERED", message)
+            .hint("refrakt.reference says what the rune needs; some need a site that is being built")
+            .fact("rune", rune.as_str()),
+    }
+}
