@@ -118,6 +118,21 @@ fn numbered(sql: &str) -> Cow<'_, str> {
     if !sql.contains('$') {
         return Cow::Borrowed(sql);
     }
+    // Every statement of every commit comes by here, and few of them hold a quote.
+    if sql.contains(['\'', '"']) {
+        return Cow::Owned(numbered_between_quotes(sql));
+    }
+    let mut pieces = sql.split('$');
+    let mut text = String::with_capacity(sql.len());
+    text.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        text.push(if piece.starts_with(|first: char| first.is_ascii_digit()) { '?' } else { '$' });
+        text.push_str(piece);
+    }
+    Cow::Owned(text)
+}
+
+fn numbered_between_quotes(sql: &str) -> String {
     let mut text = String::with_capacity(sql.len());
     let mut quote = None;
     let mut letters = sql.chars().peekable();
@@ -131,7 +146,7 @@ fn numbered(sql: &str) -> Cow<'_, str> {
             letter == '$' && quote.is_none() && letters.peek().is_some_and(char::is_ascii_digit);
         text.push(if is_parameter { '?' } else { letter });
     }
-    Cow::Owned(text)
+    text
 }
 
 impl ToSql for Value {
@@ -190,6 +205,7 @@ mod tests {
     fn parameters_are_numbers_and_nothing_else_is() {
         assert_eq!(numbered("SELECT 1"), "SELECT 1");
         assert_eq!(numbered("($2, $1, $12)"), "(?2, ?1, ?12)");
+        assert_eq!(numbered("$1 + $ + $x"), "?1 + $ + $x");
         assert_eq!(numbered("'$1 it''s $2' || $3"), "'$1 it''s $2' || ?3");
         assert_eq!(
             numbered("\"cost$1\" = $1 AND json -> '$.a' = $"),
