@@ -52,7 +52,8 @@ fn runes_within_runes_are_bounded() {
     let nested = |rune: &str, depth: usize| {
         rendered(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
     };
-    for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"] {
+    for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"]
+    {
         assert!(nested(rune, 10).is_ok(), "{rune}");
         for depth in [RUNE_DEPTH_MAX, 90, 2_000] {
             let result = nested(rune, depth);
