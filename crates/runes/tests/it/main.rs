@@ -7,6 +7,7 @@ mod identity;
 mod inspect;
 mod oracle;
 mod parity;
+mod plugins;
 mod properties;
 mod selectors;
 mod snapshot;

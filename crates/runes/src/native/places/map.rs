@@ -23,7 +23,7 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
     let mut pins = out.nodes(with_pins(call.content.take("children")))?;
     pins.retain(|node| is_rune(node, "li", "map-pin"));
     pins.iter_mut().for_each(|node| field(node, "pin"));
-    let mut root = Component::new("map", "div").type_of("Place");
+    let mut root = Component::new("map", "rf-map").type_of("Place");
     let texts = [
         ("zoom", ""),
         ("center", ""),
