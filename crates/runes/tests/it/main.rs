@@ -6,6 +6,7 @@ mod hostile;
 mod inspect;
 mod oracle;
 mod parity;
+mod plugins;
 mod properties;
 mod selectors;
 mod snapshot;

@@ -88,7 +88,8 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
     if !zones.footer.is_empty() {
         root = root.child(part("footer", "footer", context.nodes(zones.footer)?));
     }
-    if let Some(href) = arguments.get("href").map(to_text).filter(|href| !href.is_empty()) {
+    let href = to_text(&arguments.value_or("href", ""));
+    if !href.is_empty() {
         let link = Tag::new("a").with("data-name", "link").with("href", href);
         root = root.child(link.with("aria-hidden", "true").with("tabindex", "-1"));
     }
