@@ -101,5 +101,5 @@ fn previews_that_show_previews_are_bounded() {
     };
     assert!(nested(4).is_ok());
     let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
-    assert!(error.starts_with("preview: previews show more than 2097152 bytes of markup"), "{error}");
+    assert!(error.starts_with("preview: previews show more than 524288 bytes of markup"), "{error}");
 }
