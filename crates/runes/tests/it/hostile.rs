@@ -93,3 +93,13 @@ fn two_huge_code_blocks_are_not_compared() {
         "diff: the two code blocks have too many lines to compare; show less of them"
     );
 }
+
+#[test]
+fn previews_that_show_previews_are_bounded() {
+    let nested = |depth: usize| {
+        rendered("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
+    };
+    assert!(nested(4).is_ok());
+    let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
+    assert!(error.starts_with("preview: previews show more than 524288 bytes of markup"), "{error}");
+}
