@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn references_in_text() {
-        let read = |text: &str| reference(text).map(|(text, length)| (text, length));
+        let read = reference;
         assert_eq!(read("&amp; x"), Some(("&".to_owned(), 5)));
         assert_eq!(read("&#65;"), Some(("A".to_owned(), 5)));
         assert_eq!(read("&#X41;"), Some(("A".to_owned(), 6)));

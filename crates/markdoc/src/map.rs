@@ -13,11 +13,14 @@ use crate::value::Value;
 /// From this many entries on, names are found by an index.
 const INDEX_FROM: usize = 24;
 
+/// Where each name stands.
+type Index = HashMap<Cow<'static, str>, usize>;
+
 /// An ordered map. A name that is set again keeps its place.
 #[derive(Clone, Default)]
 pub struct Map {
     entries: Vec<(Cow<'static, str>, Value)>,
-    index: Option<Box<HashMap<Cow<'static, str>, usize>>>,
+    index: Option<Box<Index>>,
 }
 
 impl Map {

@@ -31,7 +31,7 @@ fn pretty(node: &Node, depth: usize, out: &mut String) {
             indent(depth, out);
             flat(node, out);
         }
-        Node::Tag(tag) => match tag.name.as_deref() {
+        Node::Tag(tag) => match name(tag) {
             None => lines(&tag.children, depth, out),
             Some(name) => {
                 indent(depth, out);
@@ -82,7 +82,7 @@ fn flat(node: &Node, out: &mut String) {
         Node::Null => {}
         Node::Text(text) => escape(text, out),
         Node::Number(number) => out.push_str(&number_text(*number)),
-        Node::Tag(tag) => match tag.name.as_deref() {
+        Node::Tag(tag) => match name(tag) {
             None => tag.children.iter().for_each(|child| flat(child, out)),
             Some(name) => {
                 if !open(name, &tag.attributes, out) {
@@ -146,6 +146,11 @@ fn close(name: &str, out: &mut String) {
 
 fn is_raw(tag: &Tag) -> bool {
     ["data-codeblock", "data-raw-html"].iter().any(|mark| tag.attributes.get(*mark).is_some_and(truthy))
+}
+
+/// The name of an element; one without is only its children.
+fn name(tag: &Tag) -> Option<&str> {
+    tag.name.as_deref().filter(|name| !name.is_empty())
 }
 
 /// Nothing, or one text.

@@ -252,10 +252,8 @@ fn pair(delimiters: &mut [Delimiter]) -> u64 {
             }
             at = opener_at.checked_sub(jumps[opener_at] + 1);
         }
-        if !found {
-            if let Some(first) = first {
-                floors.insert(sort, Some(first));
-            }
+        if !found && let Some(first) = first {
+            floors.insert(sort, Some(first));
         }
     }
     steps
@@ -265,6 +263,6 @@ fn pair(delimiters: &mut [Delimiter]) -> u64 {
 /// multiple of three unless both are.
 fn lengths_forbid(opener: &Delimiter, closer: &Delimiter) -> bool {
     (opener.can_close || closer.can_open)
-        && (opener.run + closer.run) % 3 == 0
-        && (opener.run % 3 != 0 || closer.run % 3 != 0)
+        && (opener.run + closer.run).is_multiple_of(3)
+        && !(opener.run.is_multiple_of(3) && closer.run.is_multiple_of(3))
 }

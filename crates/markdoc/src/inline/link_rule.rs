@@ -119,11 +119,11 @@ impl Walk<'_> {
         let mut title = String::new();
         let destination = link::destination(self.text, at, self.max, &mut self.steps);
         let has_destination = destination.is_some();
-        if let Some(destination) = destination {
-            if let Some(allowed) = link::allowed(&destination.text) {
-                href = allowed;
-                at = destination.end;
-            }
+        if let Some(destination) = destination
+            && let Some(allowed) = link::allowed(&destination.text)
+        {
+            href = allowed;
+            at = destination.end;
         }
         if has_destination || !is_link {
             let title_start = self.skip_space(at);
@@ -152,11 +152,11 @@ impl Walk<'_> {
         }
         let mut end = text_end + 1;
         let mut label = "";
-        if self.next_byte(after) == Some(b'[') {
-            if let Some(label_end) = self.label_end(after, false) {
-                label = self.text.get(after + 1..label_end).unwrap_or("");
-                end = label_end + 1;
-            }
+        if self.next_byte(after) == Some(b'[')
+            && let Some(label_end) = self.label_end(after, false)
+        {
+            label = self.text.get(after + 1..label_end).unwrap_or("");
+            end = label_end + 1;
         }
         if label.is_empty() {
             label = self.text.get(text_start..text_end).unwrap_or("");

@@ -97,7 +97,10 @@ impl Walk<'_> {
         let mut close_end = content;
         let may_close =
             !self.backticks_are_known || self.backticks.get(&length).is_some_and(|last| *last > start);
-        while may_close {
+        loop {
+            if !may_close {
+                break;
+            }
             let Some(offset) = self.text.get(close_end..).and_then(|rest| rest.find('`')) else {
                 // Every run up to the end has been seen now.
                 self.steps += (self.text.len() - close_end) as u64;

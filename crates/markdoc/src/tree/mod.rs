@@ -294,17 +294,17 @@ impl Builder<'_> {
     }
 
     fn close(&mut self, closing: &Node, lines: Option<[u32; 2]>) {
-        if self.flattened.is_empty() {
-            if let Some((open, _)) = self.stack.last_mut() {
-                open.span = open.span.joined(closing.span);
-                if let Some(span) = closing.closing() {
-                    open.parts_mut().closing = Some(span);
-                }
-                if let (LinesOf::Pending(list), Some(lines)) = (&open.lines.0, lines) {
-                    if let Some(list) = self.line_lists.get_mut(*list as usize) {
-                        list.more.extend(lines);
-                    }
-                }
+        if self.flattened.is_empty()
+            && let Some((open, _)) = self.stack.last_mut()
+        {
+            open.span = open.span.joined(closing.span);
+            if let Some(span) = closing.closing() {
+                open.parts_mut().closing = Some(span);
+            }
+            if let (LinesOf::Pending(list), Some(lines)) = (&open.lines.0, lines)
+                && let Some(list) = self.line_lists.get_mut(*list as usize)
+            {
+                list.more.extend(lines);
             }
         }
         self.pop();

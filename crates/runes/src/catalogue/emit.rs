@@ -73,6 +73,8 @@ pub struct EmitPart {
     /// Pictures that stand alone are freed of their paragraph.
     #[serde(default)]
     pub unwrap: bool,
+    /// Attribute without which the part is left out.
+    pub when: Option<String>,
     /// Is there even where it holds nothing. Parts with a text always are; a `meta` is where its content is not empty.
     #[serde(default)]
     pub always: bool,
@@ -93,6 +95,9 @@ impl EmitPart {
     fn mistake(&self, fields: &[&str], known: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some(field) = self.holds.iter().find(|field| !fields.contains(&field.as_str())) {
             return Some(format!("`{field}` is not a field of the content model"));
+        }
+        if let Some(name) = self.when.as_deref().filter(|name| !known(name)) {
+            return Some(format!("`{name}` is not one of the rune's attributes"));
         }
         let unknown = unknown_argument(self.attributes.values().chain(&self.text), known);
         unknown.or_else(|| self.children.iter().find_map(|part| part.mistake(fields, known)))

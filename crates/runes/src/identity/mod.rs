@@ -33,8 +33,9 @@ use crate::tree::{Node, Tag};
 use crate::value::truthy;
 
 /// What the engine makes of a tree.
-pub fn transform(catalogue: &Catalogue, tree: Node) -> Node {
-    Engine { catalogue }.node(tree, None)
+pub fn transform(catalogue: &Catalogue, mut tree: Node) -> Node {
+    Engine { catalogue }.node(&mut tree, None);
+    tree
 }
 
 /// The rune that stands around a node.
@@ -52,20 +53,19 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// A node and everything within.
-    fn node(&self, node: Node, around: Option<Around<'_>>) -> Node {
-        let Node::Tag(mut tag) = node else { return node };
+    /// Transforms a node and everything within.
+    fn node(&self, node: &mut Node, around: Option<Around<'_>>) {
+        let Some(tag) = node.as_tag_mut() else { return };
         if tag.attributes.get(label::TRANSLATED).is_some_and(truthy) {
-            label::untranslated(&mut tag);
-            return Node::Tag(tag);
+            label::untranslated(tag);
+        } else if let Some((type_name, config)) = self.configuration(tag) {
+            rune::transform(self, tag, type_name, config, around);
+        } else {
+            checklist::mark(tag);
+            for child in &mut tag.children {
+                self.node(child, around);
+            }
         }
-        if let Some((type_name, config)) = self.configuration(&tag) {
-            return rune::transform(self, *tag, type_name, config, around).into();
-        }
-        checklist::mark(&mut tag);
-        let children = std::mem::take(&mut tag.children);
-        tag.children = children.into_iter().map(|child| self.node(child, around)).collect();
-        Node::Tag(tag)
     }
 
     /// The configuration of the rune that a tag is the root of, with the name of its type.

@@ -1,5 +1,7 @@
 //! One rune, from its bare element to the finished one.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::element::Parts;
@@ -15,46 +17,60 @@ use crate::schema::component::FIELDS;
 use crate::tree::{Attributes, Node, Tag};
 use crate::value::to_text;
 
+/// A rune whose look is settled: everything that its children do not change.
+struct Settled<'c> {
+    config: Cow<'c, EngineConfig>,
+    /// What its classes begin with.
+    block: String,
+    look: Look,
+}
+
 /// Transforms a rune and everything within.
 pub(super) fn transform(
     engine: &Engine<'_>,
-    mut tag: Tag,
+    tag: &mut Tag,
     type_name: &str,
     config: &EngineConfig,
     around: Option<Around<'_>>,
-) -> Tag {
-    let bag = bag(&tag);
-    let child_density = config.child_density.clone();
-    let config = modifiers::varied(config, &tag, &bag);
-    let block = format!("{PREFIX}-{}", config.block_for(type_name));
-    let subject = Subject { tag: &tag, config: &config, block: &block, bag: &bag };
-    let mut look = Look::of(&subject, around);
-
-    let mut children = std::mem::take(&mut tag.children);
-    place(&config, &mut look, &mut children);
+) {
+    // Runes nest, and this function with them: what it holds meanwhile is on the heap.
+    let mut settled = settle(tag, type_name, config, around);
     let rune = kebab_case(type_name);
-    let within = Around { rune: &rune, child_density: child_density.as_deref() };
-    let parts = Parts { config: &config, block: &block, look: &look };
-    let mut children: Vec<Node> = children
-        .into_iter()
-        .map(|mut child| {
-            if let Some(tag) = child.as_tag_mut() {
-                parts.dress(tag);
-            }
-            engine.node(child, Some(within))
-        })
-        .collect();
-    if let Some(projection) = &config.projection {
-        projection::apply(projection, &parts, &mut children);
+    let within = Around { rune: &rune, child_density: config.child_density.as_deref() };
+    for child in &mut tag.children {
+        engine.node(child, Some(within));
     }
-    finish(&config, &mut look, &mut children);
+    finish(&mut settled, tag);
+}
 
-    tag.attributes = attributes(&tag.attributes, &config, &block, &look);
-    tag.children = children;
-    if let Some(post_transform) = config.post_transform {
-        hook::run(post_transform, &mut tag, &look);
+/// Works out the look of a rune, puts its children in their places and dresses them.
+fn settle<'c>(
+    tag: &mut Tag,
+    type_name: &str,
+    config: &'c EngineConfig,
+    around: Option<Around<'_>>,
+) -> Box<Settled<'c>> {
+    let bag = bag(tag);
+    let config = modifiers::varied(config, tag, &bag);
+    let block = format!("{PREFIX}-{}", config.block_for(type_name));
+    let mut look = Look::of(&Subject { tag, config: &config, block: &block, bag: &bag }, around);
+    place(&config, &mut look, &mut tag.children);
+    let parts = Parts { config: &config, block: &block, look: &look };
+    tag.children.iter_mut().filter_map(Node::as_tag_mut).for_each(|child| parts.dress(child));
+    Box::new(Settled { config, block, look })
+}
+
+/// What can be done only when everything within is done.
+fn finish(settled: &mut Settled<'_>, tag: &mut Tag) {
+    let Settled { config, block, look } = settled;
+    if let Some(projection) = &config.projection {
+        projection::apply(projection, &Parts { config, block, look }, &mut tag.children);
     }
-    tag
+    finish_children(config, look, &mut tag.children);
+    tag.attributes = attributes(&tag.attributes, config, block, look);
+    if let Some(post_transform) = config.post_transform {
+        hook::run(post_transform, tag, look);
+    }
 }
 
 /// Names the parts and puts them where they belong, with the backdrop in front.
@@ -71,8 +87,8 @@ fn place(config: &EngineConfig, look: &mut Look, children: &mut Vec<Node>) {
     children.extend(assembled);
 }
 
-/// What can be done only when the children stand.
-fn finish(config: &EngineConfig, look: &mut Look, children: &mut Vec<Node>) {
+/// Marks on children that are in place, and metas that have done their work.
+fn finish_children(config: &EngineConfig, look: &mut Look, children: &mut Vec<Node>) {
     chrome::dress_media(look, children);
     cover::quieten_media(look, children);
     let modifiers: Vec<String> = config.modifiers.keys().map(|name| kebab_case(name)).collect();

@@ -9,7 +9,7 @@ use super::arguments::Arguments;
 use super::{markdoc, nodes, rune};
 use crate::catalogue::{Catalogue, Rune};
 use crate::content::Resolved;
-use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX};
+use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, SHOWN_MARKUP_BYTES_MAX};
 use crate::tree::Node;
 
 /// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
@@ -44,6 +44,8 @@ pub enum RenderError {
     SourceTooLong(SourceTooLong),
     /// Runes and Markdown nest too deep.
     TooDeep,
+    /// Runes stand within runes within runes.
+    TooManyRunes,
     /// The document becomes too many nodes.
     TooLarge,
     /// A rune cannot do its work.
@@ -60,6 +62,7 @@ impl fmt::Display for RenderError {
         match self {
             Self::SourceTooLong(error) => error.fmt(out),
             Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
+            Self::TooManyRunes => write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another"),
             Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
             Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
         }
@@ -131,7 +134,9 @@ pub struct Context<'a> {
     page: &'a PageVariables,
     rules: Vec<NodeRule>,
     depth: usize,
+    runes: usize,
     count: usize,
+    shown: usize,
 }
 
 impl<'a> Context<'a> {
@@ -143,7 +148,17 @@ impl<'a> Context<'a> {
         root: &Parsed,
     ) -> Context<'a> {
         let headings = nodes::headings(root);
-        Context { catalogue, source, headings, page, rules: Vec::new(), depth: 0, count: 0 }
+        Context {
+            catalogue,
+            source,
+            headings,
+            page,
+            rules: Vec::new(),
+            depth: 0,
+            runes: 0,
+            count: 0,
+            shown: 0,
+        }
     }
 
     /// The value of a variable.
@@ -186,6 +201,12 @@ impl<'a> Context<'a> {
         markdoc::content(node.attributes.get("content"))
     }
 
+    /// Notes that so many bytes of markup are shown as text. `false` where all such texts together are too long.
+    pub fn shows_markup(&mut self, bytes: usize) -> bool {
+        self.shown = self.shown.saturating_add(bytes);
+        self.shown <= SHOWN_MARKUP_BYTES_MAX
+    }
+
     /// Renders a tag that nobody wrote.
     pub fn tag(&mut self, name: &str, attributes: Map, children: Vec<Parsed>) -> Result<Vec<Node>> {
         self.nodes(vec![crate::content::ast::tag(name, attributes, children)])
@@ -219,14 +240,22 @@ impl<'a> Context<'a> {
         }
         let Some(name) = &node.tag else { return nodes::render(node, self, rendered) };
         match self.catalogue.find(name) {
-            Some(found) => {
-                match rune::render(found, node, self)? {
-                    Node::Tag(tag) if tag.name.is_none() => rendered.extend(tag.children),
-                    node => rendered.push(node),
-                }
-                Ok(())
-            }
+            Some(found) => self.rune_into(found, node, rendered),
             None => markdoc::render_tag(node, self, rendered),
         }
+    }
+
+    fn rune_into(&mut self, found: &Rune, node: Parsed, rendered: &mut Vec<Node>) -> Result<()> {
+        if self.runes >= RUNE_DEPTH_MAX {
+            return Err(RenderError::TooManyRunes);
+        }
+        self.runes += 1;
+        let done = rune::render(found, node, self);
+        self.runes -= 1;
+        match done? {
+            Node::Tag(tag) if tag.name.is_none() => rendered.extend(tag.children),
+            node => rendered.push(node),
+        }
+        Ok(())
     }
 }

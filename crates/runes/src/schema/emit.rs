@@ -101,7 +101,8 @@ fn parts(
     context: &mut Context<'_>,
 ) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
-    for one in parts {
+    let wanted = |part: &&EmitPart| part.when.as_ref().is_none_or(|name| source.arguments.is_given(name));
+    for one in parts.iter().filter(wanted) {
         let mut inner = held(one, content, context)?;
         if let Some(text) = &one.text {
             inner.push(Node::Text(source.value(text).map(|value| to_text(&value)).unwrap_or_default()));

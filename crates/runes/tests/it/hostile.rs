@@ -1,7 +1,10 @@
 //! Whatever a description of runes holds, reading it ends, without a panic.
 
 use proptest::prelude::*;
-use quad_runes::catalogue::Package;
+use quad_runes::catalogue::{Catalogue, Package};
+use quad_runes::limits::{DIFF_CELLS_MAX, RUNE_DEPTH_MAX};
+use quad_runes::render::render;
+use quad_runes::schema::{PageVariables, RenderError};
 
 /// Pieces that mean something to a reader, in any order, and anything between them.
 fn text_of(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
@@ -33,4 +36,70 @@ proptest! {
             prop_assert!(error.line >= 1 && error.line <= text.matches('\n').count() + 1);
         }
     }
+}
+
+/// A document on a stack as small as a server's worker has.
+fn rendered(source: String) -> Result<usize, RenderError> {
+    let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+        let catalogue = Catalogue::official();
+        render(&catalogue, &source, &PageVariables::default()).map(|rendered| rendered.html.len())
+    });
+    worker.unwrap().join().expect("no overflow, no panic")
+}
+
+#[test]
+fn runes_within_runes_are_bounded() {
+    let nested = |rune: &str, depth: usize| {
+        rendered(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
+    };
+    for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"]
+    {
+        assert!(nested(rune, 10).is_ok(), "{rune}");
+        for depth in [RUNE_DEPTH_MAX, 90, 2_000] {
+            let result = nested(rune, depth);
+            assert!(matches!(result, Ok(_) | Err(RenderError::TooManyRunes)), "{rune} {depth}");
+        }
+    }
+    assert_eq!(nested("hint", RUNE_DEPTH_MAX + 1), Err(RenderError::TooManyRunes));
+    assert_eq!(RenderError::TooManyRunes.to_string(), "more than 40 runes stand within one another");
+}
+
+#[test]
+fn headings_within_tabs_within_tabs_are_bounded() {
+    // Each level makes tabs of its headings; whatever repeats content must not do so level by level.
+    let mut source = String::from("deep\n");
+    for level in 0..60 {
+        source = format!("{{% tabs %}}\n## A{level}\n\n{source}\n## B{level}\n\nx\n{{% /tabs %}}\n");
+    }
+    assert_eq!(rendered(source), Err(RenderError::TooManyRunes));
+}
+
+#[test]
+fn markdown_that_nests_is_bounded() {
+    assert!(rendered("> ".repeat(5_000) + "x").is_ok());
+    assert!(rendered("- ".repeat(5_000) + "x").is_ok());
+    assert!(rendered("*a ".repeat(5_000)).is_ok());
+    assert!(rendered("{% if true %}".repeat(500)).is_ok());
+    assert_eq!(rendered("{% hint %}".repeat(500)), Err(RenderError::TooManyRunes));
+}
+
+#[test]
+fn two_huge_code_blocks_are_not_compared() {
+    let lines = "a\n".repeat((DIFF_CELLS_MAX as f64).sqrt() as usize + 1);
+    let fence = format!("```txt\n{lines}```\n\n");
+    let error = rendered(format!("{{% diff %}}\n{fence}{fence}{{% /diff %}}\n")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "diff: the two code blocks have too many lines to compare; show less of them"
+    );
+}
+
+#[test]
+fn previews_that_show_previews_are_bounded() {
+    let nested = |depth: usize| {
+        rendered("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
+    };
+    assert!(nested(4).is_ok());
+    let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
+    assert!(error.starts_with("preview: previews show more than 524288 bytes of markup"), "{error}");
 }

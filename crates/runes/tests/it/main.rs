@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod hostile;
+mod identity;
 mod inspect;
 mod oracle;
 mod parity;

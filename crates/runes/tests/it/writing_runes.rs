@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use quad_runes::catalogue::{Catalogue, LOCAL, Package, RuneRules};
 use quad_runes::contracts::contracts;
+use quad_runes::render::render;
+use quad_runes::schema::PageVariables;
 
 const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
 
@@ -23,6 +25,43 @@ fn the_worked_example_works() {
     assert_eq!(contract["modifiers"]["side"]["classPattern"], ".rf-berth--{value}");
     assert_eq!(contract["modifiers"]["side"]["dataAttribute"], "data-side");
     assert_eq!(contract["elements"]["head"]["selector"], ".rf-berth__head");
+}
+
+#[test]
+fn the_worked_example_renders_as_the_page_shows() {
+    let (catalogue, _) = Catalogue::merge(&[Arc::new(example())], &RuneRules::default());
+    let source = catalogue.rune("berth").unwrap().example.clone().unwrap();
+    let rendered = render(&catalogue, &source, &PageVariables::default()).unwrap();
+    let (_, after) = PAGE.split_once("```html\n").unwrap();
+    let (shown, _) = after.split_once("\n```").unwrap();
+    assert_eq!(rendered.html, shown);
+}
+
+#[test]
+fn a_rune_without_a_template_shows_its_fields() {
+    let source = "[runes.pier]\ndescription = 'x'\ncontent = ['title: heading?', 'body: any*']\n\
+                  [runes.pier.attributes]\nside = { description = 'x' }\n[engine.Pier]\n[engine.Pier.modifiers]\nside = {}\n";
+    let package = Package::parse("refrakt.runes.toml", source, LOCAL).unwrap();
+    let (catalogue, _) = Catalogue::merge(&[Arc::new(package)], &RuneRules::default());
+    let document = "{% pier side=\"port\" %}\n# East\n\nLong.\n{% /pier %}\n";
+    let html = render(&catalogue, document, &PageVariables::default()).unwrap().html;
+    assert!(html.contains("<section class=\"rf-pier rf-pier--port\" data-side=\"port\""), "{html}");
+    assert!(html.contains("<div data-name=\"title\" class=\"rf-pier__title\">"), "{html}");
+    assert!(html.contains("<div data-name=\"body\" class=\"rf-pier__body\">"), "{html}");
+}
+
+#[test]
+fn a_template_that_asks_for_what_is_not_there_is_refused() {
+    let fails = |emit: &str| {
+        let source = format!(
+            "[runes.a]\ndescription = ''\ncontent = 'body: any*'\n[runes.a.emit]\nelement = 'p'\n{emit}"
+        );
+        Package::parse("f.toml", &source, LOCAL).unwrap_err().to_string()
+    };
+    assert!(fails("values = { size = '$size' }").contains("`$size` is not one of the rune's attributes"));
+    assert!(fails("children = [{ holds = 'head' }]").contains("`head` is not a field of the content model"));
+    assert!(fails("children = [{ text = '{size} m' }]").contains("`$size` is not one"));
+    assert!(fails("children = [{ when = 'size' }]").contains("`size` is not one"));
 }
 
 #[test]
