@@ -212,3 +212,36 @@ async fn of_two_processes_that_see_a_change_one_tells_it() {
         assert!(more.iter().all(|change| change.tags.is_empty()), "{more:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_that_write_one_file_lose_no_change() {
+    let one = work("WORK-001", "ready");
+    for world in worlds(&[("plan/a.md", &one)]).await {
+        let (_, other) = serve(&world.test, world.folder.path());
+        let update = |resolver: Arc<quad_core::Resolver>, name: &'static str, round: usize| {
+            let caller = world.caller.clone();
+            let arguments = json!({"id": "WORK-001", "attrs": {name: format!("{name} {round}")}});
+            async move {
+                let arguments = arguments.as_object().cloned().unwrap();
+                resolver
+                    .call(&caller, View::All, "plan.update", arguments, &quad_core::tool::NoProgress)
+                    .await
+                    .unwrap();
+            }
+        };
+        for round in 0..10 {
+            tokio::join!(
+                update(world.resolver.clone(), "assignee", round),
+                update(other.clone(), "tags", round),
+                update(world.resolver.clone(), "source", round),
+            );
+            let text = world.text("refrakt://plan/work/WORK-001").await.unwrap();
+            for name in ["assignee", "tags", "source"] {
+                assert!(text.contains(&format!("{name}=\"{name} {round}\"")), "round {round}: {text}");
+            }
+        }
+        let ended = one.split_once('\n').unwrap().1;
+        let text = world.text("refrakt://plan/work/WORK-001").await.unwrap();
+        assert_eq!(text.split_once('\n').unwrap().1, ended, "the rest stays");
+    }
+}
