@@ -249,6 +249,10 @@ impl House {
             if name == "plan.update" {
                 arguments["status"] = "done".into();
             }
+            if name == "plan.create" {
+                arguments["type"] = "work".into();
+                arguments["title"] = "mallory".into();
+            }
             let beside = [
                 "name",
                 "fields",
