@@ -25,7 +25,7 @@ const READS: [(&str, &str); 7] = [
     ("plan/index", "refrakt://plan/index"),
     ("plan/index?type=bug", "refrakt://plan/index?type=bug"),
     ("plan/status", "refrakt://plan/status"),
-    ("one entity", "refrakt://plan/work/WORK-0042"),
+    ("one entity", "refrakt://plan/work/WORK-0045"),
     ("reference", "refrakt://reference"),
     ("contracts", "refrakt://contracts"),
 ];

@@ -24,11 +24,14 @@ pub const PLAN_DEPTH_MAX: usize = 32;
 pub const CYCLES_MAX: usize = 100;
 
 /// A file that changed less than this ago may still be in the middle of a save: an editor that empties a file before it fills
-/// it again needs less than a millisecond for the largest known plan file.
-pub const SAVE_TIME: Duration = Duration::from_millis(4);
+/// it again needs less than a millisecond for the largest known plan file, and a little more where others use the processor.
+pub const SAVE_TIME: Duration = Duration::from_millis(16);
+
+/// A file that was emptied less than this ago is about to be filled: nobody saves an empty plan file on purpose.
+pub const EMPTY_TIME: Duration = Duration::from_millis(240);
 
 /// How often a file that keeps changing is read again before what it holds is taken as it is.
-pub const READ_AGAIN_MAX: usize = 8;
+pub const READ_AGAIN_MAX: usize = 16;
 
 /// A time stamp that is this close to the moment of reading may belong to an earlier and to a later state alike: file systems
 /// count in steps of up to two seconds.

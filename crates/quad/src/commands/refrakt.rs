@@ -255,7 +255,8 @@ fn status(status: &Value) {
     for (kind, count) in status["counts"].as_object().into_iter().flatten() {
         let states = count["byStatus"].as_object().into_iter().flatten();
         let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
-        outcome::line(format_args!("{kind:<10} {} {}", count["total"], states.join(", ")));
+        let states = if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
+        outcome::line(format_args!("{kind:<10} {}{states}", count["total"]));
     }
     for (title, key) in [("ready", "ready"), ("blocked", "blocked"), ("done", "done")] {
         for (at, item) in list(&status[key]).iter().enumerate() {

@@ -11,7 +11,8 @@ use std::time::SystemTime;
 
 use super::notes::Notes;
 use crate::limits::{
-    CONFIG_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX, READ_AGAIN_MAX, SAVE_TIME,
+    CONFIG_FILE_BYTES_MAX, EMPTY_TIME, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX, READ_AGAIN_MAX,
+    SAVE_TIME,
 };
 
 /// A folder that may be read.
@@ -203,8 +204,11 @@ fn text(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     for _ in 0..READ_AGAIN_MAX {
         let before = FileStamp::of(path);
         let text = text_once(path, bytes_max)?;
-        // A time in the future says nothing.
-        let settled = |stamp: FileStamp| stamp.modified.elapsed().map_or(true, |age| age >= SAVE_TIME);
+        let settled = |stamp: FileStamp| {
+            let least = if stamp.size == 0 { EMPTY_TIME } else { SAVE_TIME };
+            // A time in the future says nothing.
+            stamp.modified.elapsed().map_or(true, |age| age >= least)
+        };
         if before == FileStamp::of(path) && before.is_none_or(settled) {
             return Ok(text);
         }
@@ -262,6 +266,21 @@ mod tests {
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".hidden.md", "C.md", "a/B/x.md", "a/z.md", "b.md"]);
         assert_eq!(Folder::new(root.path()).markdown_count(), paths.len());
+    }
+
+    #[test]
+    fn a_file_that_is_emptied_and_filled_again_is_read_when_it_is_full() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.md");
+        fs::write(&path, "").unwrap();
+        let (emptied, filled) = (path.clone(), path.clone());
+        let editor = thread::spawn(move || {
+            thread::sleep(SAVE_TIME);
+            assert_eq!(fs::metadata(&emptied).unwrap().len(), 0);
+            fs::write(&filled, "all of it").unwrap();
+        });
+        assert_eq!(Folder::new(root.path()).plan_text("a.md").unwrap().as_deref(), Some("all of it"));
+        editor.join().unwrap();
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl From<Vec<Answer>> for Tried {
 }
 
 /// The code or the reason in a body: of an envelope, of a protocol error or of a tool's result. What money has
-/// not has a code for each of its nouns, and here one word for all.
+/// not has a code for each of its nouns, as has a project's, and here one word for all.
 pub fn word(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return "-".to_owned() };
     // Of a batch, what its members say together.
@@ -77,9 +77,11 @@ pub fn word(body: &str) -> String {
     }
     let places = ["", "/error/data", "/result/structuredContent/error", "/data"];
     let envelopes = places.iter().filter_map(|place| body.pointer(place));
-    let mut said = envelopes.filter_map(|envelope| match (&envelope["reason"], &envelope["brain_code"]) {
-        (Value::String(reason), _) => Some(reason.as_str()),
-        (_, Value::String(_)) if envelope["kind"] == "not_found" => Some("NOT_FOUND"),
+    let has_own_codes =
+        |envelope: &Value| envelope["brain_code"].is_string() || envelope["errorCode"].is_string();
+    let mut said = envelopes.filter_map(|envelope| match &envelope["reason"] {
+        Value::String(reason) => Some(reason.as_str()),
+        _ if has_own_codes(envelope) && envelope["kind"] == "not_found" => Some("NOT_FOUND"),
         _ => envelope["code"].as_str(),
     });
     said.next().unwrap_or("ok").to_owned()

@@ -249,6 +249,10 @@ impl House {
             if name == "plan.update" {
                 arguments["status"] = "done".into();
             }
+            if name == "plan.create" {
+                arguments["type"] = "work".into();
+                arguments["title"] = "mallory".into();
+            }
             let beside = [
                 "name",
                 "fields",
@@ -264,7 +268,8 @@ impl House {
             for name in beside.into_iter().filter(|name| takes.contains_key(*name)) {
                 arguments[name] = filling(name);
             }
-            if !beside.iter().any(|name| takes.contains_key(*name)) && takes.contains_key("body") {
+            let is_plain = !beside.iter().any(|name| takes.contains_key(*name)) && !name.starts_with("plan.");
+            if is_plain && takes.contains_key("body") {
                 arguments["body"] = json!({"displayName": "Mallory"});
             }
             tools.push((tool["name"].as_str().unwrap().to_owned(), arguments));
