@@ -26,3 +26,7 @@ pub const RENDER_NODES_MAX: usize = 1_000_000;
 
 /// Most cells of the table that compares two code blocks line by line: two blocks of 4,000 lines, 64 MB while it is compared.
 pub const DIFF_CELLS_MAX: usize = 16_000_000;
+
+/// Most bytes of markup that the previews of one document show as text: a hundred of the largest examples. A preview within a
+/// preview shows the inner one's markup once more, escaped, so that the text more than doubles with each level.
+pub const SHOWN_MARKUP_BYTES_MAX: usize = 512 * 1024;

@@ -9,7 +9,7 @@ use super::arguments::Arguments;
 use super::{markdoc, nodes, rune};
 use crate::catalogue::{Catalogue, Rune};
 use crate::content::Resolved;
-use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX};
+use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, SHOWN_MARKUP_BYTES_MAX};
 use crate::tree::Node;
 
 /// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
@@ -136,6 +136,7 @@ pub struct Context<'a> {
     depth: usize,
     runes: usize,
     count: usize,
+    shown: usize,
 }
 
 impl<'a> Context<'a> {
@@ -147,7 +148,17 @@ impl<'a> Context<'a> {
         root: &Parsed,
     ) -> Context<'a> {
         let headings = nodes::headings(root);
-        Context { catalogue, source, headings, page, rules: Vec::new(), depth: 0, runes: 0, count: 0 }
+        Context {
+            catalogue,
+            source,
+            headings,
+            page,
+            rules: Vec::new(),
+            depth: 0,
+            runes: 0,
+            count: 0,
+            shown: 0,
+        }
     }
 
     /// The value of a variable.
@@ -188,6 +199,12 @@ impl<'a> Context<'a> {
     /// The content of a text node: a text, or the value of a variable.
     pub fn text(&self, node: &Parsed) -> Node {
         markdoc::content(node.attributes.get("content"))
+    }
+
+    /// Notes that so many bytes of markup are shown as text. `false` where all such texts together are too long.
+    pub fn shows_markup(&mut self, bytes: usize) -> bool {
+        self.shown = self.shown.saturating_add(bytes);
+        self.shown <= SHOWN_MARKUP_BYTES_MAX
     }
 
     /// Renders a tag that nobody wrote.

@@ -4,10 +4,10 @@ use quad_markdoc::{Function, Map, Node as Parsed, PathPart, Value as Written, Va
 use serde_json::Value;
 
 use super::arguments::{json, written};
+use super::component::fragment;
 use super::context::{Context, Result};
 use super::nodes;
 use crate::tree::Node;
-use crate::value::to_text;
 
 /// Evaluates the attributes of a tree in place. An attribute whose value turns out to be nothing is removed, so that a default
 /// holds.
@@ -135,13 +135,12 @@ fn has_primary(node: &Parsed) -> bool {
     node.annotations.iter().any(|annotation| annotation.name == "primary")
 }
 
-/// The content of a text node: a text, or the value of a variable.
-pub(crate) fn content(value: Option<&Written>) -> Node {
+/// The content of a text node: a text, or the value of a variable. What is neither text nor number shows as nothing.
+pub(super) fn content(value: Option<&Written>) -> Node {
     match value {
         Some(Written::String(text)) => Node::Text(text.clone()),
         Some(Written::Number(number)) => Node::Number(*number),
-        Some(Written::Bool(true)) => Node::Text("true".into()),
-        Some(value @ (Written::Array(_) | Written::Hash(_))) => Node::Text(to_text(&json(value))),
+        Some(Written::Array(values)) => fragment(values.iter().map(|value| content(Some(value)))),
         _ => Node::Null,
     }
 }

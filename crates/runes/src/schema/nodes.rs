@@ -43,7 +43,11 @@ pub(super) fn render(node: Parsed, context: &mut Context<'_>, rendered: &mut Vec
             }
         },
     };
-    rendered.push(element);
+    match element {
+        // A variable that is a list stands for its values.
+        Node::Tag(list) if list.name.is_none() => rendered.extend(list.children),
+        element => rendered.push(element),
+    }
     Ok(())
 }
 
@@ -182,7 +186,7 @@ pub(super) fn headings(root: &Parsed) -> Vec<HeadingEntry> {
         let text = ast::text_of(node, " ");
         let id = match node.attributes.text("id").filter(|id| !id.is_empty()) {
             Some(id) => id.to_owned(),
-            None => slug::heading_id(&text),
+            None => slug::contents_id(&text),
         };
         Some(HeadingEntry { level: ast::heading_level(node)?, text, id })
     };

@@ -2,9 +2,18 @@
 
 /// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links to it.
 pub fn heading_id(text: &str) -> String {
+    hyphenated(text, &['?', '{', '}', '%'])
+}
+
+/// The id that a table of contents links to: that of the heading, but that only `?` is left out, as in the original.
+pub fn contents_id(text: &str) -> String {
+    hyphenated(text, &['?'])
+}
+
+fn hyphenated(text: &str, without: &[char]) -> String {
     let mut id = String::with_capacity(text.len());
     let mut in_space = false;
-    for c in text.chars().filter(|c| !matches!(c, '?' | '{' | '}' | '%')) {
+    for c in text.chars().filter(|c| !without.contains(c)) {
         if c.is_whitespace() || c == '\u{feff}' {
             if !in_space {
                 id.push('-');
@@ -44,6 +53,7 @@ mod tests {
         assert_eq!(heading_id("Curly {braces} and 50%"), "curly-braces-and-50");
         assert_eq!(heading_id("Größe & Maß"), "größe-&-maß");
         assert_eq!(heading_id("Tail   spaces"), "tail-spaces");
+        assert_eq!(contents_id("What is {x} at 50%?"), "what-is-{x}-at-50%");
     }
 
     #[test]

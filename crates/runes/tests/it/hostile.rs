@@ -52,7 +52,8 @@ fn runes_within_runes_are_bounded() {
     let nested = |rune: &str, depth: usize| {
         rendered(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
     };
-    for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"] {
+    for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"]
+    {
         assert!(nested(rune, 10).is_ok(), "{rune}");
         for depth in [RUNE_DEPTH_MAX, 90, 2_000] {
             let result = nested(rune, depth);
@@ -91,4 +92,14 @@ fn two_huge_code_blocks_are_not_compared() {
         error.to_string(),
         "diff: the two code blocks have too many lines to compare; show less of them"
     );
+}
+
+#[test]
+fn previews_that_show_previews_are_bounded() {
+    let nested = |depth: usize| {
+        rendered("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
+    };
+    assert!(nested(4).is_ok());
+    let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
+    assert!(error.starts_with("preview: previews show more than 524288 bytes of markup"), "{error}");
 }

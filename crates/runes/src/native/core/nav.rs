@@ -127,22 +127,28 @@ fn item(children: Vec<Node>) -> Node {
     {
         links = paragraphs.remove(at).into_iter().filter(|node| is_element(node, "a")).collect();
     }
-    let description = (!paragraphs.is_empty()).then(|| {
-        let tag = Tag::new("span").with("data-name", "description").with("class", "rf-nav-item__description");
-        let mut node: Node = tag.holding(paragraphs.into_iter().flatten()).into();
-        field(&mut node, "description");
-        node
-    });
     badges.iter_mut().for_each(|badge| name(badge, "badge"));
     let root = Component::new("nav-item", "li");
     if let Some(Node::Tag(link)) = links.first_mut() {
-        link.children.extend(description);
+        // The engine gives no class to what stands within a link, which has no name.
+        let tag = Tag::new("span").with("data-name", "description").with("class", "rf-nav-item__description");
+        link.children.extend(description(tag, paragraphs));
         return root.children(links).children(badges).build();
     }
+    let description = description(Tag::new("p").with("data-name", "description"), paragraphs);
     for list in &mut lists {
         each_item(list, &mut |item| field(item, "children"));
     }
     root.children(slugs).children(description).children(badges).children(lists).build()
+}
+
+/// The text below an item, within an element.
+fn description(tag: Tag, paragraphs: Vec<Vec<Node>>) -> Option<Node> {
+    (!paragraphs.is_empty()).then(|| {
+        let mut node: Node = tag.holding(paragraphs.into_iter().flatten()).into();
+        field(&mut node, "description");
+        node
+    })
 }
 
 /// Calls for every list item within a node, itself included.

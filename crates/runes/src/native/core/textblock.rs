@@ -13,7 +13,7 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
     let arguments = &call.arguments;
     let columns =
         arguments.get("columns").filter(|_| arguments.number("columns").is_some_and(|count| count > 1.0));
-    let align = arguments.given("align").filter(|align| align.as_str() != Some("left"));
+    let align = arguments.get("align").filter(|align| !align.is_null() && align.as_str() != Some("left"));
     let root = Component::new("text-block", "div")
         .value_if("columns", columns.map(to_text))
         .value_if("lead", arguments.is_given("lead").then_some("lead"))

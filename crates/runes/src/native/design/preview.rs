@@ -6,6 +6,7 @@
 use quad_markdoc::{Node as Parsed, NodeType};
 use serde_json::Value;
 
+use crate::limits::SHOWN_MARKUP_BYTES_MAX;
 use crate::schema::component::Component;
 use crate::schema::context::Result;
 use crate::schema::{Call, Context};
@@ -20,6 +21,12 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
     let source = take_source(&mut children).or_else(|| written_source(&call, out));
     let content = out.nodes(children)?;
     let markup = source.as_ref().map(|_| markup(&content, 0)).filter(|markup| !markup.is_empty());
+    if !out.shows_markup(markup.as_ref().map_or(0, String::len)) {
+        let message = format!(
+            "previews show more than {SHOWN_MARKUP_BYTES_MAX} bytes of markup; take `source` or the code block from some"
+        );
+        return Err(call.error(message));
+    }
     let root = Component::new("preview", "div")
         .value_if("title", call.arguments.given("title").cloned())
         .value("theme", call.arguments.value_or("theme", "auto"))

@@ -16,7 +16,7 @@ use crate::value::{leading_integer, number, number_text, to_text};
 const SIZES_PX: [u16; 5] = [48, 32, 24, 18, 14];
 const WHOLE_MAX_PX: u16 = 18;
 /// Characters that fit in a line at 14 pixels.
-const LINE_CHARACTERS: f64 = 60.0;
+const LINE_CHARACTERS: usize = 60;
 /// Weight of a font that names none.
 const REGULAR: f64 = 400.0;
 const CHARACTERS: &str = "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZz 0123456789 !@#$%^&*()";
@@ -153,15 +153,11 @@ impl Font {
     }
 }
 
-/// As much of a sentence as fits in a line at this size. A character outside the basic plane counts twice.
+/// As much of a sentence as fits in a line at this size. A character outside the basic plane counts twice, and may be cut in two.
 fn beginning(sample: &str, size_px: u16) -> String {
-    let fits = (LINE_CHARACTERS / (f64::from(size_px) / 14.0)).floor();
-    let mut used = 0.0;
-    let fits = |c: &char| {
-        used += if c.len_utf16() == 2 { 2.0 } else { 1.0 };
-        used <= fits
-    };
-    sample.chars().take_while(fits).collect()
+    let fits = LINE_CHARACTERS * 14 / usize::from(size_px);
+    let units: Vec<u16> = sample.encode_utf16().take(fits).collect();
+    String::from_utf16_lossy(&units)
 }
 
 fn weight_name(weight: &str) -> Option<&'static str> {

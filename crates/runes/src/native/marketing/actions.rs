@@ -4,7 +4,7 @@ use quad_markdoc::{Node as Parsed, NodeType};
 
 use crate::schema::component::{each_within, element, name};
 use crate::schema::context::{Result, Ruled};
-use crate::schema::{Context, markdoc, nodes};
+use crate::schema::{Context, nodes};
 use crate::tree::Node;
 
 /// Renders lists and fences: each item is an action, each fence a command.
@@ -24,9 +24,9 @@ fn action(node: Parsed, context: &mut Context<'_>) -> Result<Ruled> {
 }
 
 /// Every text of an action is an element, so that it can be set apart from an icon beside it.
-fn label(node: Parsed, _: &mut Context<'_>) -> Result<Ruled> {
+fn label(node: Parsed, context: &mut Context<'_>) -> Result<Ruled> {
     if node.kind != NodeType::Text {
         return Ok(Ruled::Pass(node));
     }
-    Ok(Ruled::Done(vec![element("span", [markdoc::content(node.attributes.get("content"))])]))
+    Ok(Ruled::Done(vec![element("span", [context.text(&node)])]))
 }

@@ -55,22 +55,28 @@ struct Listing {
     template: String,
 }
 
+/// The template of an author who keeps the body for later, else the usual one.
+fn template(call: &Call<'_>, usual: &str) -> String {
+    let kept = call.arguments.get("__deferred-body").and_then(Value::as_str);
+    kept.filter(|kept| !kept.is_empty()).unwrap_or(usual).to_owned()
+}
+
 /// Work and bugs, or entities of another type.
 pub(super) fn backlog(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let argument = |name: &str| to_text(&call.arguments.value_or(name, ""));
-    let show = argument("show");
+    let argument = |name: &str, otherwise: &str| to_text(&call.arguments.value_or(name, otherwise));
+    let show = argument("show", "all");
     let types = if show == "all" { "work,bug".to_owned() } else { show };
-    let layout = argument("layout");
-    let template = if layout == "table" { TABLE.to_owned() } else { card(&types) };
+    let layout = argument("layout", "cards");
+    let usual = if layout == "table" { TABLE.to_owned() } else { card(&types) };
     let listing = Listing {
         types,
-        filter: argument("filter"),
-        sort: argument("sort"),
-        group: argument("group"),
+        filter: argument("filter", ""),
+        sort: argument("sort", "priority"),
+        group: argument("group", "status"),
         limit: call.arguments.get("limit").map(to_text).unwrap_or_default(),
         layout,
-        group_display: argument("group-display"),
-        template,
+        group_display: argument("group-display", "headings"),
+        template: template(&call, &usual),
     };
     Ok(listing.element())
 }
@@ -104,7 +110,7 @@ pub(super) fn decision_log(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> 
         types: "decision".into(),
         filter: to_text(&call.arguments.value_or("filter", "")),
         sort: if sort == "date" { "-date".into() } else { sort },
-        template: DECISIONS.into(),
+        template: template(&call, DECISIONS),
         ..Listing::table()
     };
     Ok(listing.element())
@@ -116,7 +122,7 @@ pub(super) fn activity(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
         types: "work,bug,spec,decision,milestone".into(),
         sort: "-modified".into(),
         limit: to_text(&call.arguments.value_or("limit", 10)),
-        template: CHANGES.into(),
+        template: template(&call, CHANGES),
         ..Listing::table()
     };
     Ok(listing.element())
