@@ -29,7 +29,7 @@ impl Exposed {
             Noun::Reference | Noun::Contracts => self.sites,
             Noun::PlanIndex | Noun::PlanStatus => self.plan,
             // Those who want these know of them by their templates.
-            Noun::Runes | Noun::PlanContext | Noun::PlanEntity => false,
+            Noun::Runes | Noun::Pages | Noun::Page | Noun::PlanContext | Noun::PlanEntity => false,
         }
     }
 

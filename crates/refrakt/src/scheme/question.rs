@@ -8,6 +8,7 @@ use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
+use super::pages;
 use super::refusal;
 use super::routes::Noun;
 use super::tags::Root;
@@ -28,6 +29,8 @@ pub(crate) enum Question {
     Status { milestone: Option<String> },
     Context { id: String },
     Entity { kind: EntityType, id: String },
+    Pages { site: Option<String> },
+    Page { url: String, site: Option<String> },
 }
 
 /// A document, and what it rests on.
@@ -76,6 +79,8 @@ impl Question {
             }),
             Noun::PlanStatus => Question::Status { milestone: text("milestone") },
             Noun::PlanContext => Question::Context { id: id() },
+            Noun::Pages => Question::Pages { site: text("site") },
+            Noun::Page => Question::Page { url: text("url").unwrap_or_default(), site: text("site") },
             Noun::PlanEntity => {
                 let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
                 Question::Entity { kind, id: id() }
@@ -99,6 +104,8 @@ impl Question {
                 let (text, mime_type) = (detected.memo.get(&name, || self.of_site(site))?, self.mime_type());
                 Ok(Answer { text, mime_type, tags: vec![root.sites()] })
             }
+            Question::Pages { site } => pages::index(live, site.as_deref()),
+            Question::Page { url, site } => pages::one(live, url, site.as_deref()),
             _ => {
                 let plan = plan(live)?;
                 let (text, tags) = self.of_plan(&plan, &root)?;
@@ -127,9 +134,11 @@ impl Question {
                     tags: Vec::new(),
                 })
             }
-            Question::Reference { .. } | Question::Contracts { .. } | Question::Runes { .. } => {
-                Err(refusal::site(&crate::project::SiteError::Missing, None))
-            }
+            Question::Reference { .. }
+            | Question::Contracts { .. }
+            | Question::Runes { .. }
+            | Question::Pages { .. }
+            | Question::Page { .. } => Err(refusal::site(&crate::project::SiteError::Missing, None)),
             _ => Err(refusal::no_plan(None)),
         }
     }
