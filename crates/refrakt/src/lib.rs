@@ -1,6 +1,6 @@
-//! `refrakt://`: an agent's project: what its folder holds ([`project`]), what its plan says ([`plan`]), how both are followed as
-//! they change ([`live`]), what is wrong with a page ([`content`]), and all of it as addresses and tools ([`Refrakt`]). Its runes
-//! are those of `quad-runes`.
+//! `refrakt://`: an agent's project: what its folder holds ([`project`]), what its plan says ([`plan`]), which pages its sites have
+//! ([`pages`]), how all of it is followed as it changes ([`live`]), what is wrong with a page ([`content`]), and all of it as
+//! addresses and tools ([`Refrakt`]). Its runes are those of `quad-runes`.
 //!
 //! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@ pub mod content;
 pub mod limits;
 pub mod live;
 mod migrations;
+pub mod pages;
 pub mod plan;
 pub mod project;
 mod scheme;

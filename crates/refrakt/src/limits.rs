@@ -72,3 +72,19 @@ pub const ATTRIBUTE_CHARS_MAX: usize = 1_000;
 
 /// Longest name of a file that is made from a title, in bytes, before its ending.
 pub const FILE_STEM_BYTES_MAX: usize = 80;
+
+/// Most pages of one site: the walk through its folder is that of the plan and stops where that stops.
+pub const PAGES_MAX: usize = PLAN_FILES_MAX;
+
+/// Largest page in bytes; that of a plan file.
+pub const PAGE_FILE_BYTES_MAX: u64 = PLAN_FILE_BYTES_MAX;
+
+/// Longest front matter in bytes. A page has a dozen keys; an index of all pages repeats every one of them.
+pub const FRONT_MATTER_BYTES_MAX: usize = 16 << 10;
+
+/// What the values of one front matter may come to once its aliases are written out: a byte for each sign of a text and one for
+/// each value. Nine lines of aliases can stand for a billion values.
+pub const FRONT_MATTER_WEIGHT_MAX: usize = 4 * FRONT_MATTER_BYTES_MAX;
+
+/// Deepest nesting of front matter.
+pub const FRONT_MATTER_DEPTH_MAX: usize = 32;

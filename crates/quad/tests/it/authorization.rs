@@ -27,7 +27,7 @@ const FIXED: [&str; 7] = [
 ];
 
 /// What the variables of templates stand for in the fixture.
-const VARIABLES: [(&str, &str); 16] = [
+const VARIABLES: [(&str, &str); 17] = [
     ("{account_id}", "acct_8231"),
     ("{transaction_id}", "tx_4127"),
     ("{payment_intent_id}", "pi_a1b2c3"),
@@ -44,6 +44,7 @@ const VARIABLES: [(&str, &str); 16] = [
     ("{tableId}", "tbl_users"),
     ("{n}", "1"),
     ("{type}", "fact"),
+    ("{+url}", "berth-12"),
 ];
 
 #[test]

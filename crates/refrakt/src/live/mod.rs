@@ -5,7 +5,9 @@
 //! equal numbers mean equal contents. This module knows no database and no protocol.
 
 mod memo;
+mod pages;
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +23,8 @@ use crate::project::survey::Survey;
 use crate::project::{CONFIG_FILE, Project};
 
 pub use memo::Memo;
+pub(crate) use pages::Followed;
+pub use pages::{NoPages, Pages};
 
 /// A project's folder and what is known of it.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub struct Live {
     root: PathBuf,
     detected: Mutex<Option<Arc<Detected>>>,
     plan: Mutex<Option<Arc<Plan>>>,
+    /// Content folders that were asked for, as the configuration spells them.
+    pages: Mutex<HashMap<String, pages::Slot>>,
     numbers: AtomicU64,
 }
 
@@ -65,7 +71,13 @@ impl Live {
         let root = root.into();
         // Links in the way to the folder are followed once, so that every process calls it by one name.
         let root = root.canonicalize().unwrap_or(root);
-        Live { root, detected: Mutex::default(), plan: Mutex::default(), numbers: AtomicU64::new(1) }
+        Live {
+            root,
+            detected: Mutex::default(),
+            plan: Mutex::default(),
+            pages: Mutex::default(),
+            numbers: AtomicU64::new(1),
+        }
     }
 
     /// The folder.

@@ -180,7 +180,7 @@ fn level(heading: &Node) -> Option<u8> {
 }
 
 /// The text of the first heading of level 1.
-fn title(node: &Node) -> Option<String> {
+pub(crate) fn title(node: &Node) -> Option<String> {
     let heading = node.walk().find(|child| child.kind == NodeType::Heading && level(child) == Some(1))?;
     Some(text_of(heading).trim().to_owned()).filter(|text| !text.is_empty())
 }

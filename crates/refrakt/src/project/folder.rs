@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use super::notes::Notes;
 use crate::limits::{
-    CONFIG_FILE_BYTES_MAX, EMPTY_TIME, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX, READ_AGAIN_MAX,
-    SAVE_TIME,
+    CONFIG_FILE_BYTES_MAX, EMPTY_TIME, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX,
+    PLAN_FILES_MAX, READ_AGAIN_MAX, SAVE_TIME,
 };
 
 /// A folder that may be read.
@@ -20,6 +20,17 @@ use crate::limits::{
 pub struct Folder {
     root: PathBuf,
     notes: Option<Notes>,
+    /// Whether a walk passes over folders whose name begins with a dot.
+    skips_hidden: bool,
+}
+
+/// Why a folder below another cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFolder {
+    /// It is not there.
+    Missing,
+    /// Its path or a link on the way to it leads out.
+    Outside,
 }
 
 /// A Markdown file, as the file system knows it.
@@ -36,12 +47,12 @@ pub struct FileEntry {
 impl Folder {
     /// A folder by its path.
     pub fn new(root: impl Into<PathBuf>) -> Folder {
-        Folder { root: root.into(), notes: None }
+        Folder { root: root.into(), notes: None, skips_hidden: false }
     }
 
     /// The same, and what is looked at is noted down.
     pub fn noting(root: impl Into<PathBuf>, notes: Notes) -> Folder {
-        Folder { root: root.into(), notes: Some(notes) }
+        Folder { root: root.into(), notes: Some(notes), skips_hidden: false }
     }
 
     /// Its path.
@@ -60,6 +71,20 @@ impl Folder {
             }
         }
         Some(path)
+    }
+
+    /// A folder below this one whose hidden folders are passed over; links may lead to it from within, never out.
+    pub fn subfolder(&self, relative: &str) -> Result<Folder, NoFolder> {
+        let path = self.inside(relative).ok_or(NoFolder::Outside)?;
+        let real = |path: &Path| path.canonicalize().map_err(|_| NoFolder::Missing);
+        let (root, within) = (real(&path)?, real(&self.root)?);
+        if !root.starts_with(within) {
+            return Err(NoFolder::Outside);
+        }
+        if !root.is_dir() {
+            return Err(NoFolder::Missing);
+        }
+        Ok(Folder { root, notes: None, skips_hidden: true })
     }
 
     /// Whether a path below the folder is a folder itself.
@@ -90,6 +115,12 @@ impl Folder {
         text(&path, PLAN_FILE_BYTES_MAX)
     }
 
+    /// A page; none where there is no such file.
+    pub fn page_text(&self, relative: &str) -> io::Result<Option<String>> {
+        let Some(path) = self.inside(relative) else { return Ok(None) };
+        text(&path, PAGE_FILE_BYTES_MAX)
+    }
+
     /// Names of the folders directly below a path, sorted; none where there is no such path.
     pub fn folder_names(&self, relative: &str) -> Vec<String> {
         let Some(path) = self.inside(relative) else { return Vec::new() };
@@ -113,7 +144,7 @@ impl Folder {
 
     /// The same, and every folder that they lie in with its time of change: while that stays, no entry comes or goes.
     pub(crate) fn walk(&self) -> io::Result<Walk> {
-        let mut walk = Walk::default();
+        let mut walk = Walk { skips_hidden: self.skips_hidden, ..Walk::default() };
         walk.enter(&self.root, "", 0)?;
         Ok(walk)
     }
@@ -150,6 +181,7 @@ pub(crate) struct Walk {
     pub files: Vec<FileEntry>,
     /// Each with its time of change.
     pub folders: Vec<(PathBuf, SystemTime)>,
+    skips_hidden: bool,
 }
 
 impl Walk {
@@ -169,6 +201,9 @@ impl Walk {
             let Ok(kind) = entry.file_type() else { continue };
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
             if kind.is_dir() {
+                if self.skips_hidden && name.starts_with('.') {
+                    continue;
+                }
                 // A folder that vanishes meanwhile is no reason to show nothing.
                 let _ = self.enter(&entry.path(), &path, depth + 1);
             } else if kind.is_file() && name.ends_with(".md") && self.files.len() < PLAN_FILES_MAX {

@@ -20,7 +20,7 @@ impl Survey {
     /// Walks through a folder.
     pub fn take(folder: &Folder) -> io::Result<(Survey, Vec<FileEntry>)> {
         let taken_at = SystemTime::now();
-        let Walk { files: entries, folders } = folder.walk()?;
+        let Walk { files: entries, folders, .. } = folder.walk()?;
         let stamp = |entry: &FileEntry| FileStamp { size: entry.size, modified: entry.modified };
         let files = entries.iter().map(|entry| (folder.root().join(&entry.path), stamp(entry))).collect();
         Ok((Survey { taken_at, folders, files }, entries))

@@ -3,6 +3,7 @@
 use quad_core::scheme::CompletionQuery;
 use serde_json::Value;
 
+use super::pages;
 use super::routes::{FORMATS, TYPES};
 use crate::live::Live;
 use crate::plan::{Entity, EntityType};
@@ -58,6 +59,7 @@ impl Wanted {
                 names.sort_unstable();
                 names
             }
+            "url" => pages::urls(live, self.site.as_deref(), &self.prefix),
             "id" | "milestone" | "tag" | "assignee" => self.of_plan(live),
             _ => Vec::new(),
         }

@@ -29,7 +29,9 @@ impl Exposed {
             Noun::Reference | Noun::Contracts => self.sites,
             Noun::PlanIndex | Noun::PlanStatus => self.plan,
             // Those who want these know of them by their templates.
-            Noun::Runes | Noun::Rune | Noun::PlanContext | Noun::PlanEntity => false,
+            Noun::Runes | Noun::Rune | Noun::Pages | Noun::Page | Noun::PlanContext | Noun::PlanEntity => {
+                false
+            }
         }
     }
 

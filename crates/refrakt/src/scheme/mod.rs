@@ -4,6 +4,8 @@
 
 mod completion;
 mod listing;
+mod page_telling;
+mod pages;
 mod question;
 mod refusal;
 mod routes;
@@ -16,6 +18,7 @@ mod writes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use quad_core::scheme::{Asked, Completion, CompletionQuery, Listing};
 use quad_core::tool::{Call, Called};
@@ -51,6 +54,8 @@ pub struct Refrakt {
     owned: Option<(TenantId, Arc<Live>)>,
     /// What the folder was when its last change was told; none before the first look.
     told: tokio::sync::Mutex<Option<Look>>,
+    /// The same of the content folders that were asked for.
+    told_pages: tokio::sync::Mutex<page_telling::Told>,
     /// Whether somebody waits for changes, and whether the first look was taken.
     watching: AtomicBool,
     begun: AtomicBool,
@@ -65,6 +70,7 @@ impl Refrakt {
             store,
             owned: Some((tenant, Arc::new(Live::new(folder)))),
             told: tokio::sync::Mutex::default(),
+            told_pages: tokio::sync::Mutex::default(),
             watching: AtomicBool::new(false),
             begun: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
@@ -78,7 +84,7 @@ impl Refrakt {
             tracing::warn!(cause = error.causes(), "an unfinished write of the project is not settled yet");
         }
         loop {
-            let took = match telling::look_and_tell(&self).await {
+            let took = match self.look_and_tell().await {
                 Ok(took) => took,
                 Err(error) => {
                     tracing::warn!(cause = error.causes(), "a change of the project was not told");
@@ -87,6 +93,11 @@ impl Refrakt {
             };
             tokio::time::sleep(telling::pause_after(took)).await;
         }
+    }
+
+    /// Looks at all of the folder that anybody waits for. Says how long it took.
+    async fn look_and_tell(&self) -> Result<Duration> {
+        Ok(telling::look_and_tell(self).await? + page_telling::look_and_tell(self).await?)
     }
 
     /// Makes sure that whoever reads now hears of every change after that: the first look, from which changes count, comes before
@@ -136,6 +147,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
 }
 
+/// Looks at so many files where that keeps nobody waiting who did not ask.
+fn waiting(size: usize, look: &dyn Fn() -> u64) -> u64 {
+    let is_many =
+        || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if size > FILES_AT_ONCE && is_many() { tokio::task::block_in_place(look) } else { look() }
+}
+
 impl Scheme for Refrakt {
     fn name(&self) -> &'static str {
         "refrakt"
@@ -161,6 +179,9 @@ impl Scheme for Refrakt {
             let count = live.detected().project.plan_folder().map(|folder| folder.markdown_count());
             return format!("{}/{count:?}", live.detected().number);
         }
+        if address.canonical().starts_with("refrakt://pages/") {
+            return pages::facts(&live, address, waiting);
+        }
         if !address.canonical().starts_with("refrakt://plan/") {
             return live.detected().number.to_string();
         }
@@ -170,12 +191,7 @@ impl Scheme for Refrakt {
             Ok(Some(plan)) => plan.number,
             _ => live.number(),
         };
-        let is_many = || {
-            Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
-        };
-        let number =
-            if size > FILES_AT_ONCE && is_many() { tokio::task::block_in_place(look) } else { look() };
-        number.to_string()
+        waiting(size, &look).to_string()
     }
 
     fn refused(&self, _caller: &Principal, asked: Asked<'_>, error: Error) -> Error {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::routes::Noun;
 use super::tags::Root;
-use super::{refusal, runes};
+use super::{pages, refusal, runes};
 use crate::live::{Detected, Live, Plan};
 use crate::plan::context::context;
 use crate::plan::status::status;
@@ -48,6 +48,13 @@ pub(crate) enum Question {
     Entity {
         kind: EntityType,
         id: String,
+    },
+    Pages {
+        site: Option<String>,
+    },
+    Page {
+        url: String,
+        site: Option<String>,
     },
 }
 
@@ -106,6 +113,8 @@ impl Question {
             }),
             Noun::PlanStatus => Question::Status { milestone: text("milestone") },
             Noun::PlanContext => Question::Context { id: id() },
+            Noun::Pages => Question::Pages { site: text("site") },
+            Noun::Page => Question::Page { url: text("url").unwrap_or_default(), site: text("site") },
             Noun::PlanEntity => {
                 let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
                 Question::Entity { kind, id: id() }
@@ -136,6 +145,8 @@ impl Question {
                 let text = shown.to_string().into();
                 Ok(Answer { text, mime_type: self.mime_type(), tags: vec![root.sites()] })
             }
+            Question::Pages { site } => pages::index(live, site.as_deref()),
+            Question::Page { url, site } => pages::one(live, url, site.as_deref()),
             _ => {
                 let plan = plan(live)?;
                 let (text, tags) = self.of_plan(&plan, &root)?;
@@ -167,7 +178,9 @@ impl Question {
             Question::Reference { .. }
             | Question::Contracts { .. }
             | Question::Runes { .. }
-            | Question::Rune { .. } => Err(refusal::site(&crate::project::SiteError::Missing, None)),
+            | Question::Rune { .. }
+            | Question::Pages { .. }
+            | Question::Page { .. } => Err(refusal::site(&crate::project::SiteError::Missing, None)),
             _ => Err(refusal::no_plan(None)),
         }
     }

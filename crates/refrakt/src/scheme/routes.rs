@@ -14,6 +14,8 @@ pub(crate) enum Noun {
     PlanStatus,
     PlanContext,
     PlanEntity,
+    Pages,
+    Page,
 }
 
 pub(crate) const READ: Need = Need(&["refrakt:read"]);
@@ -38,7 +40,7 @@ pub(crate) struct Line {
 const JSON: Option<&str> = Some("application/json");
 
 /// All of them, in the order of lists.
-pub(crate) const LINES: [Line; 9] = [
+pub(crate) const LINES: [Line; 11] = [
     Line {
         noun: Noun::Detect,
         template: "refrakt://detect",
@@ -111,6 +113,22 @@ pub(crate) const LINES: [Line; 9] = [
         description: "The Markdoc source of one entity: type spec, work, bug, decision or milestone, and its id.",
         mime_type: Some("text/markdown"),
     },
+    Line {
+        noun: Noun::Pages,
+        template: "refrakt://pages/index{?site}",
+        name: "pages-index",
+        title: "Pages of a site",
+        description: "Every page of a site with url, file, title, layout, front matter and the runes it uses; a broken one with its problem.",
+        mime_type: JSON,
+    },
+    Line {
+        noun: Noun::Page,
+        template: "refrakt://pages/{+url}{?site}",
+        name: "page",
+        title: "One page, rendered",
+        description: "A page's html with its selectors, headings and front matter, by the url that the index gives; the first page is refrakt://pages//.",
+        mime_type: JSON,
+    },
 ];
 
 /// All routes, in the order of [`noun`].
@@ -131,6 +149,7 @@ fn spec(line: &Line) -> Result<RouteSpec> {
         ("assignee", Grammar::Text),
         // Whatever somebody wrote into a tag is an id; it is looked up, never made into a path.
         ("id", Grammar::Text),
+        ("url", Grammar::Text),
     ];
     for (variable, grammar) in grammars {
         if spec.template.variables().any(|known| known == variable) {
@@ -183,7 +202,15 @@ mod tests {
         check("refrakt://plan/index", Noun::PlanIndex);
         check("refrakt://plan/context/WORK-1", Noun::PlanContext);
         check("refrakt://plan/milestone/v0.11.0", Noun::PlanEntity);
+        check("refrakt://pages/index?site=main", Noun::Pages);
+        check("refrakt://pages/docs/intro?site=main", Noun::Page);
+        check("refrakt://pages//docs/intro", Noun::Page);
+        check("refrakt://pages//", Noun::Page);
+        check("refrakt://pages/%C3%BCber%20uns", Noun::Page);
         for wrong in [
+            "refrakt://pages",
+            "refrakt://pages/docs/../../etc/passwd",
+            "refrakt://pages/%2e%2e/x",
             "refrakt://plan",
             "refrakt://plan/work",
             "refrakt://plan/work/",

@@ -39,6 +39,21 @@ impl Root {
         Tag::new(format!("refrakt:plan:{}", self.0))
     }
 
+    /// Anything in a folder of pages.
+    pub(crate) fn pages(&self) -> Tag {
+        Tag::new(format!("refrakt:pages:{}", self.0))
+    }
+
+    /// So many pages that they are not named one by one.
+    pub(crate) fn many_pages(&self) -> Tag {
+        Tag::new(format!("refrakt:many-pages:{}", self.0))
+    }
+
+    /// The page at an address, in the form that it is looked up by.
+    pub(crate) fn page(&self, key: &str) -> Tag {
+        Tag::new(format!("refrakt:page:{}:{key}", self.0))
+    }
+
     /// So many entities that they are not named one by one.
     pub(crate) fn many(&self) -> Tag {
         Tag::new(format!("refrakt:many:{}", self.0))

@@ -104,6 +104,10 @@ pub(super) struct Step {
 }
 
 impl Step {
+    pub(super) fn new(root: String, from: String, to: String, tags: Vec<Tag>) -> Step {
+        Step { root, from, to, tags }
+    }
+
     pub(super) fn between(before: &Look, now: &Look, root: &Root) -> Step {
         Step {
             root: root.as_str().to_owned(),
@@ -152,18 +156,24 @@ pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> 
     let now = super::blocking(move || Ok(Look::take(&live))).await?;
     let took = started.elapsed();
     if let (Some(before), Some(root)) = (told.as_ref(), refrakt.root()) {
-        let step = Step::between(before, &now, &root);
-        if !step.tags.is_empty() && !step.is_told(&refrakt.store, &tenant).await? {
-            let event = EventDraft::system(LAYER, "project.changed", "quad")
-                .input("root", step.root.as_str())
-                .output("tags", step.tags.len())
-                .succeeded();
-            refrakt.store.write(&Writer::from(&tenant), event, move |tx| step.tell(tx)).await?;
-        }
+        tell(refrakt, &tenant, Step::between(before, &now, &root)).await?;
     }
     *told = Some(now);
     refrakt.begun.store(true, Ordering::Release);
     Ok(took)
+}
+
+/// Tells a step in a commit of its own, unless nothing is different or somebody told it already.
+pub(super) async fn tell(refrakt: &super::Refrakt, tenant: &TenantId, step: Step) -> Result<()> {
+    if step.tags.is_empty() || step.is_told(&refrakt.store, tenant).await? {
+        return Ok(());
+    }
+    let event = EventDraft::system(LAYER, "project.changed", "quad")
+        .input("root", step.root.as_str())
+        .output("tags", step.tags.len())
+        .succeeded();
+    refrakt.store.write(&Writer::from(tenant), event, move |tx| step.tell(tx)).await?;
+    Ok(())
 }
 
 /// How long to wait until the next look: never so short that looking costs more than its share.

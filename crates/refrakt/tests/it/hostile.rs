@@ -1,6 +1,7 @@
 //! Whatever lies in a project's folder, reading it ends, without a panic.
 
 use proptest::prelude::*;
+use quad_refrakt::pages::front_matter::split;
 use quad_refrakt::plan::scan::scan;
 use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{IndexFilter, PlanIndex, status};
@@ -49,6 +50,39 @@ const CONFIG: &[&str] = &[
     "\n",
 ];
 
+const FRONT_MATTER: &[&str] = &[
+    "---\n",
+    "a: ",
+    "b:\n  - ",
+    "&x ",
+    "*x",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "? ",
+    ": ",
+    "|\n",
+    "> ",
+    "\"",
+    "'",
+    "\n",
+    "\r\n",
+    "  ",
+    "\t",
+    "!!str ",
+    "!<",
+    "%YAML 1.2\n",
+    "...\n",
+    "#",
+    "0x",
+    "1e999",
+    "~",
+    "\u{feff}",
+    "é",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -68,6 +102,16 @@ proptest! {
     fn any_configuration_is_read(text in text_of(CONFIG)) {
         for problem in Config::parse("refrakt.config.json", &text).problems {
             prop_assert!(problem.line >= 1 && problem.column >= 1);
+        }
+    }
+
+    #[test]
+    fn any_front_matter_is_read(text in text_of(FRONT_MATTER)) {
+        let text = format!("---\n{text}");
+        let (front_matter, body) = split(&text);
+        prop_assert!(text.ends_with(body));
+        if let Some(problem) = front_matter.problem {
+            prop_assert!(front_matter.values.is_empty() && problem.line >= 1 && problem.column >= 1);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod hostile;
 mod oracle;
+mod pages;
 mod plan;
 mod scheme;
 mod world;

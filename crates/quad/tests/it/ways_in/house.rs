@@ -184,6 +184,7 @@ impl House {
             ("accessTokenId", text(&tokens["items"][0]["id"])),
             ("id", text(&events["events"][0]["id"])),
             (ENTITY, "WORK-001".to_owned()),
+            ("url", "berth-12".to_owned()),
             (MEMORY, REMEMBERED[0].to_owned()),
             (OTHER_MEMORY, REMEMBERED[1].to_owned()),
             (NUMBER, "1".to_owned()),

@@ -1,6 +1,7 @@
 //! Tools: the mirror of every resource, questions that no address puts well, and the two that write.
 
 mod create;
+mod pages;
 mod reads;
 mod schema;
 mod update;

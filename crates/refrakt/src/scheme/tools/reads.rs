@@ -21,12 +21,18 @@ use crate::scheme::routes::{FORMATS, READ, TYPES};
 use crate::scheme::tags::Root;
 use crate::scheme::{Refrakt, refusal, runes};
 
-fn reader(name: &'static str, title: &'static str, description: &'static str, schema: Value) -> Tool {
+pub(super) fn reader(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    schema: Value,
+) -> Tool {
     Tool::new(name, title, description, schema, READ, Effect::Reads)
 }
 
 pub(super) fn tools() -> Vec<Tool> {
     let mut tools = project_tools();
+    tools.extend(super::pages::tools());
     tools.extend(plan_tools());
     tools
 }
@@ -235,7 +241,7 @@ fn mirrored(name: &str, arguments: &Map<String, Value>) -> Option<Question> {
         }),
         "plan.status" => Question::Status { milestone: text("milestone") },
         "plan.context" => Question::Context { id: text("id").unwrap_or_default() },
-        _ => return None,
+        _ => return super::pages::mirrored(name, text),
     })
 }
 
