@@ -101,14 +101,31 @@ pub fn sort_key(text: &str) -> Vec<u32> {
     key
 }
 
+/// Weights of the signs that nearly every selector is made of.
+static ASCII: LazyLock<Vec<Option<Weight>>> = LazyLock::new(|| {
+    let weight = |code: u8| {
+        let mut weights = Vec::new();
+        weigh_any(char::from(code), &mut weights);
+        weights.pop()
+    };
+    (0..128).map(weight).collect()
+});
+
 fn weigh(sign: char, out: &mut Vec<Weight>) {
+    match ASCII.get(sign as usize) {
+        Some(weight) => out.extend(*weight),
+        None => weigh_any(sign, out),
+    }
+}
+
+fn weigh_any(sign: char, out: &mut Vec<Weight>) {
     if let Some(weight) = LISTED.get(&sign) {
         out.push(*weight);
         return;
     }
     if let Some((_, long)) = EXPANSIONS.iter().find(|(short, _)| *short == sign) {
         let start = out.len();
-        long.chars().for_each(|sign| weigh(sign, out));
+        long.chars().for_each(|sign| weigh_any(sign, out));
         out.iter_mut().skip(start).for_each(|weight| weight.tertiary += 2);
         return;
     }
@@ -117,7 +134,7 @@ fn weigh(sign: char, out: &mut Vec<Weight>) {
         && small != sign
     {
         let start = out.len();
-        weigh(small, out);
+        weigh_any(small, out);
         out.iter_mut().skip(start).for_each(|weight| weight.tertiary += 1);
         return;
     }

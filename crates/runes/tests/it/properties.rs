@@ -114,22 +114,3 @@ proptest! {
         prop_assert_eq!(render(&CATALOGUE, &source, &page).ok(), Some(rendered));
     }
 }
-
-/// Stack of a server's thread.
-const STACK_BYTES: usize = 2 << 20;
-
-#[test]
-fn hostile_nesting_is_rendered_or_refused() {
-    for name in ["section", "card", "grid", "hint", "tabs", "accordion", "hero", "feature", "bento", "recipe"]
-    {
-        for depth in [50, 250, 2_000] {
-            let open: String = (0..depth).map(|_| format!("{{% {name} %}}\n## Head\n\n")).collect();
-            let close: String = (0..depth).map(|_| format!("{{% /{name} %}}\n")).collect();
-            let source = open + "Text.\n" + &close;
-            let render = move || render(&CATALOGUE, &source, &PageVariables::default()).is_ok();
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(render).unwrap();
-            // Either answer is fine; a panic or an overflow is not.
-            assert!(thread.join().is_ok(), "{name} {depth} deep");
-        }
-    }
-}
