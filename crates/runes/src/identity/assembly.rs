@@ -168,6 +168,17 @@ mod tests {
     }
 
     #[test]
+    fn a_container_leaves_its_namesake_within_alone() {
+        let config: EngineConfig =
+            toml::from_str("[layout]\nroot = ['p']\np = { children = ['p', 'a'] }").unwrap();
+        let named = |name: &str| Tag::new("i").with("data-name", name);
+        let outer = named("p").holding([named("p").into(), named("a").into()]);
+        let assembled = assemble(&config, &Attributes::new(), vec![outer.into()]);
+        let inner = assembled.first().and_then(Node::as_tag).unwrap();
+        assert_eq!(inner.children.iter().filter_map(name_of).collect::<Vec<_>>(), ["a", "p"]);
+    }
+
+    #[test]
     fn older_configurations_surround_the_content() {
         let config = "content-wrapper = { tag = 'div', ref = 'inner' }\n\
                       [structure]\nfoot = { tag = 'p' }\nhead = { tag = 'b', before = true }";

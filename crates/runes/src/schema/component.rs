@@ -97,21 +97,6 @@ impl Component {
         self
     }
 
-    /// Hands several values of one name to the engine: none, the one, or a list.
-    #[must_use]
-    pub fn values(mut self, name: &str, mut values: Vec<Value>) -> Self {
-        match values.len() {
-            0 => {}
-            1 => {
-                self.values.insert(name.to_owned(), values.swap_remove(0));
-            }
-            _ => {
-                self.values.insert(name.to_owned(), Value::Array(values));
-            }
-        }
-        self
-    }
-
     /// Adds a child.
     #[must_use]
     pub fn child(mut self, child: impl Into<Node>) -> Self {

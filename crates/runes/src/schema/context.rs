@@ -196,6 +196,16 @@ impl<'a> Context<'a> {
         rendered
     }
 
+    /// A copy of rendered nodes, for runes that show something twice. It counts like nodes that are rendered: runes that do so
+    /// within one another double what they hold at every level.
+    pub fn repeated(&mut self, nodes: &[Node]) -> Result<Vec<Node>> {
+        self.count += weight(nodes);
+        if self.count > RENDER_NODES_MAX {
+            return Err(RenderError::TooLarge);
+        }
+        Ok(nodes.to_vec())
+    }
+
     /// The content of a text node: a text, or the value of a variable.
     pub fn text(&self, node: &Parsed) -> Node {
         markdoc::content(node.attributes.get("content"))
@@ -258,4 +268,9 @@ impl<'a> Context<'a> {
         }
         Ok(())
     }
+}
+
+/// How many nodes there are, all levels counted.
+fn weight(nodes: &[Node]) -> usize {
+    nodes.iter().map(|node| 1 + node.as_tag().map_or(0, |tag| weight(&tag.children))).sum()
 }

@@ -4,7 +4,6 @@ use quad_markdoc::{Node as Parsed, NodeType, Value as Written};
 use serde_json::Value;
 
 use super::arguments::{class_or_value, json};
-use super::component::element;
 use super::context::{Context, HeadingEntry, Result};
 use super::{markdoc, placeholder, slug};
 use crate::content::ast;
@@ -191,9 +190,4 @@ pub(super) fn headings(root: &Parsed) -> Vec<HeadingEntry> {
         Some(HeadingEntry { level: ast::heading_level(node)?, text, id })
     };
     root.walk().filter_map(entry).collect()
-}
-
-/// A paragraph around nodes.
-pub fn paragraph(children: impl IntoIterator<Item = Node>) -> Node {
-    element("p", children)
 }

@@ -103,3 +103,32 @@ fn previews_that_show_previews_are_bounded() {
     let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
     assert!(error.starts_with("preview: previews show more than 524288 bytes of markup"), "{error}");
 }
+
+#[test]
+fn what_repeats_its_content_is_bounded() {
+    let deep = |open: &str, close: &str, depth: usize| {
+        let indented = |text: &str, level: usize| format!("{}{text}\n", "  ".repeat(level));
+        let opening: String = (0..depth).map(|level| indented(open, level)).collect();
+        let closing: String = (0..depth).rev().map(|level| indented(close, level)).collect();
+        rendered(opening + "x\n" + &closing)
+    };
+    let bounded = |result: Result<usize, RenderError>| match result {
+        Ok(bytes) => assert!(bytes < 64 << 20, "{bytes}"),
+        Err(error) => assert!(matches!(error, RenderError::TooLarge | RenderError::TooManyRunes), "{error}"),
+    };
+    for depth in [4, 24] {
+        bounded(deep("{% preview source=true %}", "{% /preview %}", depth));
+    }
+    for depth in [4, 20] {
+        let mut source = String::new();
+        for level in 0..depth {
+            let space = " ".repeat(level * 2);
+            source += &format!("{space}{{% breadcrumb %}}\n{space}- {{% link href=\"/\" %}}\n");
+        }
+        for level in (0..depth).rev() {
+            let space = " ".repeat(level * 2);
+            source += &format!("{space}  {{% /link %}}\n{space}{{% /breadcrumb %}}\n");
+        }
+        bounded(rendered(source));
+    }
+}

@@ -31,16 +31,17 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
         Node::Tag(item) if item.is("li") => Some(item.children),
         _ => None,
     });
-    let items = items.enumerate().map(|(at, children)| item(at + 1, children));
+    let items = items.enumerate().map(|(at, children)| item(at + 1, children, out));
+    let items = items.collect::<Result<Vec<Node>>>()?;
     Ok(root.child(part("ol", "items", items)).build())
 }
 
-fn item(position: usize, children: Vec<Node>) -> Node {
-    let link = children.iter().filter_map(Node::as_tag).find(|tag| tag.is("a")).cloned();
+fn item(position: usize, mut children: Vec<Node>, out: &mut Context<'_>) -> Result<Node> {
+    let link = children.iter_mut().filter_map(Node::as_tag_mut).find(|tag| tag.is("a")).map(std::mem::take);
     let mut item = Component::new("breadcrumb-item", "li").type_of("ListItem");
     match link {
         Some(link) => {
-            let hidden = Tag::new("span").with("hidden", true).holding(link.children.clone());
+            let hidden = Tag::new("span").with("hidden", true).holding(out.repeated(&link.children)?);
             item = item.child(marked(hidden, "name", "name"));
             let href = link.attributes.get("href").cloned().unwrap_or_default();
             item = item.child(marked(Tag::new("a").with("href", href).holding(link.children), "url", "item"));
@@ -53,7 +54,7 @@ fn item(position: usize, children: Vec<Node>) -> Node {
         }
     }
     let position = Tag::new("meta").with("content", Value::from(position)).with("property", "position");
-    item.child(position).build().having("property", "itemListElement")
+    Ok(item.child(position).build().having("property", "itemListElement"))
 }
 
 fn text(node: &Node) -> Option<&str> {

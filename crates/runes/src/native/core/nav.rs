@@ -213,14 +213,16 @@ fn grouped(nodes: Vec<Node>, in_columns: bool, collapsible: bool) -> Vec<Node> {
     let mut is_open = false;
     for node in nodes {
         let column = columns.last_mut();
-        if is_heading(&node) {
-            column.into_iter().for_each(|column| column.push((node.clone(), Vec::new())));
-            is_open = true;
-        } else if is_rule(&node) {
+        if is_rule(&node) {
             (has_rules, is_open) = (true, false);
             columns.push(Vec::new());
-        } else if let Some((_, body)) = column.and_then(|column| column.last_mut()).filter(|_| is_open) {
-            body.push(node);
+        } else if let (true, Some(column)) = (is_heading(&node) || is_open, column) {
+            if is_heading(&node) {
+                column.push((node, Vec::new()));
+                is_open = true;
+            } else if let Some((_, body)) = column.last_mut() {
+                body.push(node);
+            }
         } else if is_list(&node) {
             top.extend(items_of(node));
         }
