@@ -564,7 +564,10 @@ async fn an_exported_journal_has_the_same_balances() {
                 assert!(printed.contains("1180.00 USD") && printed.contains("-12.25 EUR"), "{printed}");
             }
             Err(error) => {
-                assert!(std::env::var_os("CI").is_none(), "hledger does not start: {error}; ./x setup installs it");
+                assert!(
+                    std::env::var_os("CI").is_none(),
+                    "hledger does not start: {error}; ./x setup installs it"
+                );
                 eprintln!("skipped: hledger does not start ({error}); ./x setup installs it");
             }
         }

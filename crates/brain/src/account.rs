@@ -59,8 +59,14 @@ noun!(
 );
 
 /// Fields that nobody but this crate is shown.
-const INTERNAL: [&str; 6] =
-    ["posted", "balance_as_of", "transaction_count", "unreconciled_count", "unconfirmed", "unconfirmed_count"];
+const INTERNAL: [&str; 6] = [
+    "posted",
+    "balance_as_of",
+    "transaction_count",
+    "unreconciled_count",
+    "unconfirmed",
+    "unconfirmed_count",
+];
 
 /// What is to become an account.
 #[derive(Clone, Debug)]

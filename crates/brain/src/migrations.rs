@@ -450,9 +450,11 @@ CREATE TABLE brain_transfer_waiting (
 ) WITHOUT ROWID;
 CREATE INDEX brain_transfer_waiting_by_date
     ON brain_transfer_waiting (tenant_id, transaction_date, transaction_id);
--- The other side has the same amount.
-CREATE INDEX brain_transaction_by_amount
-    ON brain_transaction (tenant_id, currency, amount_units, amount_nanos, transaction_date, id);
+-- The other side has the same amount: the index of an account's days knows amounts too, since one by amount would have every
+-- import write all over the disk.
+DROP INDEX brain_transaction_by_account;
+CREATE INDEX brain_transaction_by_account
+    ON brain_transaction (tenant_id, account_id, transaction_date, id, amount_units, amount_nanos, effect);
 
 -- What of the current balance rests on nothing but somebody's word.
 ALTER TABLE brain_account ADD COLUMN unconfirmed_units BIGINT NOT NULL DEFAULT 0;

@@ -21,6 +21,8 @@ pub(crate) struct OwnAccounts {
     part: HashMap<String, Vec<(String, Currency)>>,
     /// Accounts whose number nobody has said.
     unnumbered: HashSet<String>,
+    /// All of them.
+    all: Vec<(String, Currency)>,
 }
 
 impl OwnAccounts {
@@ -40,6 +42,7 @@ impl OwnAccounts {
 
     fn add(&mut self, account: &Account) {
         let entry = || (account.id.as_str().to_owned(), account.currency);
+        self.all.push(entry());
         let Some(number) = &account.external_account_id else {
             self.unnumbered.insert(account.id.as_str().to_owned());
             return;
@@ -70,6 +73,12 @@ impl OwnAccounts {
         }
     }
 
+    /// Those of a currency but one.
+    pub(crate) fn beside(&self, account: &str, currency: Currency) -> Vec<String> {
+        let others = self.all.iter().filter(|(id, of)| *of == currency && id != account);
+        others.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Whether an account may be the one of a number, although the ledger does not say so.
     pub(crate) fn may_be(&self, account: &str) -> bool {
         self.unnumbered.contains(account)
@@ -93,9 +102,11 @@ mod tests {
         let mut own = OwnAccounts::default();
         for (id, number, currency) in accounts {
             own.whole.entry((*number).to_owned()).or_default().push(((*id).to_owned(), *currency));
-            let part = number.rsplit_once('/').map(|(bank, part)| {
-                if part == currency.as_str() { bank } else { part }
-            });
+            let part = number.rsplit_once('/').map(
+                |(bank, part)| {
+                    if part == currency.as_str() { bank } else { part }
+                },
+            );
             if let Some(part) = part {
                 own.part.entry(part.to_owned()).or_default().push(((*id).to_owned(), *currency));
             }

@@ -222,7 +222,9 @@ fn verdict(sql: &mut dyn Sql, own: &OwnAccounts, row: &Transaction) -> Result<Ve
         None => return Ok(Verdict::Several(vec!["more than can be looked at".to_owned()])),
         Some(others) => others,
     };
-    let ids = |others: &[(Transaction, bool)]| others.iter().map(|(other, _)| other.id.as_str().to_owned()).collect();
+    let ids = |others: &[(Transaction, bool)]| {
+        others.iter().map(|(other, _)| other.id.as_str().to_owned()).collect()
+    };
     let [(other, named)] = others.as_slice() else {
         return Ok(if others.is_empty() { Verdict::Alone } else { Verdict::Several(ids(&others)) });
     };
@@ -232,23 +234,26 @@ fn verdict(sql: &mut dyn Sql, own: &OwnAccounts, row: &Transaction) -> Result<Ve
     }
 }
 
-/// The transactions that could be the other side of one, those first that are named; `None` if they are too many to tell.
+/// The transactions that could be the other side of one, only those that are named if there are any; `None` if they are too
+/// many to tell.
 pub(crate) fn others(
     sql: &mut dyn Sql,
     own: &OwnAccounts,
     row: &Transaction,
 ) -> Result<Option<Vec<(Transaction, bool)>>> {
-    let candidates = alike(sql, row)?;
+    let sign = sign_of(sql, row.id.as_str())?;
+    let named = sign.as_ref().and_then(|sign| own.named(sign.named.as_deref()?, row.currency));
+    let accounts = match named {
+        Some(account) if account != row.account_id.as_str() => vec![account.to_owned()],
+        _ => own.beside(row.account_id.as_str(), row.currency),
+    };
+    let candidates = alike(sql, row, &accounts)?;
     if candidates.len() > limits::TRANSFER_CANDIDATES {
         return Ok(None);
     }
-    let sign = sign_of(sql, row.id.as_str())?;
     let mut others = Vec::new();
-    for candidate in candidates {
-        let fits = candidate.account_id != row.account_id
-            && candidate.effect != row.effect
-            && candidate.status.counts();
-        if !fits || is_paired(sql, &candidate)? {
+    for candidate in noun::find_many::<Transaction>(sql, &candidates)? {
+        if !candidate.status.counts() || is_paired(sql, &candidate)? {
             continue;
         }
         let its_sign = sign_of(sql, candidate.id.as_str())?;
@@ -276,26 +281,34 @@ fn means(own: &OwnAccounts, sign: Option<&Sign>, account: &str, currency: Curren
     }
 }
 
-/// Transactions of the same amount and currency, some days before and after.
-fn alike(sql: &mut dyn Sql, row: &Transaction) -> Result<Vec<Transaction>> {
+/// Transactions on these accounts of the same amount that went the other way, some days before and after; by id.
+fn alike(sql: &mut dyn Sql, row: &Transaction, accounts: &[String]) -> Result<Vec<String>> {
     let reach = limits::TRANSFER_DAYS * civil::DAY_MS;
-    let query = format!(
-        "SELECT {} FROM brain_transaction WHERE tenant_id = $1 AND currency = $2 AND amount_units = $3 \
-         AND amount_nanos = $4 AND transaction_date >= $5 AND transaction_date <= $6 \
-         ORDER BY transaction_date, id LIMIT $7",
-        Transaction::columns()
-    );
     let tenant = sql.tenant().as_str().to_owned();
-    let cells: [Cell; 7] = [
-        tenant.into(),
-        row.currency.as_str().into(),
-        row.amount.units().into(),
-        i64::from(row.amount.nanos()).into(),
-        row.transaction_date.plus_ms(-reach).into(),
-        row.transaction_date.plus_ms(reach).into(),
-        (limits::TRANSFER_CANDIDATES as i64 + 1).into(),
-    ];
-    sql.query(&query, &cells)?.iter().map(Transaction::from_row).collect()
+    let other_way = if row.effect == Effect::Debit { Effect::Credit } else { Effect::Debit };
+    let mut found = Vec::new();
+    for piece in batch::pieces(accounts) {
+        let query = format!(
+            "SELECT id FROM brain_transaction WHERE tenant_id = $1 AND transaction_date >= $2 AND transaction_date <= $3 \
+             AND amount_units = $4 AND amount_nanos = $5 AND effect = $6 AND account_id IN ({}) LIMIT $7",
+            batch::list(piece.len(), 8)
+        );
+        let mut cells: Vec<Cell> = vec![
+            tenant.as_str().into(),
+            row.transaction_date.plus_ms(-reach).into(),
+            row.transaction_date.plus_ms(reach).into(),
+            row.amount.units().into(),
+            i64::from(row.amount.nanos()).into(),
+            other_way.as_str().into(),
+            (limits::TRANSFER_CANDIDATES as i64 + 1).into(),
+        ];
+        cells.extend(piece.iter().map(|account| account.as_str().into()));
+        for row in &sql.query(&query, &cells)? {
+            found.push(row.text(0)?.to_owned());
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 fn sign_of(sql: &mut dyn Sql, transaction: &str) -> Result<Option<Sign>> {

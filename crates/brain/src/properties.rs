@@ -178,9 +178,8 @@ fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
                 row.status.counts() && after.is_none_or(|after| row.transaction_date.0 > after)
             })
         };
-        let signed = |row: &Transaction| {
-            row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 }
-        };
+        let signed =
+            |row: &Transaction| row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 };
         let newest = crate::balance::latest(sql, account.id.as_str())?;
         let since = newest.as_ref().map(|balance| balance.as_of.0);
         let claimed = newest.as_ref().map_or(0, |balance| balance.current_balance.0.total_nanos());
@@ -188,8 +187,7 @@ fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
         let posted = counted(None).map(|row| signed(row)).sum();
         let said = |standing: &Standing| standing.provenance.is_assertion();
         let doubted: Vec<&&Transaction> = counted(since).filter(|row| said(&row.standing)).collect();
-        let mut unconfirmed =
-            (doubted.iter().map(|row| signed(row)).sum::<i128>(), doubted.len() as i64);
+        let mut unconfirmed = (doubted.iter().map(|row| signed(row)).sum::<i128>(), doubted.len() as i64);
         if newest.is_some_and(|balance| said(&balance.standing)) {
             unconfirmed = (unconfirmed.0 + claimed, unconfirmed.1 + 1);
         }

@@ -46,10 +46,8 @@ pub(crate) fn of(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfe
         Effect::Debit => "from_transaction_id",
         Effect::Credit => "to_transaction_id",
     };
-    let query = format!(
-        "SELECT {} FROM brain_transfer WHERE tenant_id = $1 AND {column} = $2",
-        Transfer::columns()
-    );
+    let query =
+        format!("SELECT {} FROM brain_transfer WHERE tenant_id = $1 AND {column} = $2", Transfer::columns());
     let tenant = sql.tenant().as_str().to_owned();
     sql.query_opt(&query, params![tenant, side.id.as_str()])?.as_ref().map(Transfer::from_row).transpose()
 }

@@ -48,12 +48,19 @@ async fn directions(world: &World) -> BTreeMap<String, usize> {
 async fn two_sides_are_paired_whichever_comes_first() {
     for world in worlds().await {
         three(&world).await;
-        let first = import(&world, Some("acct_0"), &csv(&[(3, "Transfer to savings", "-100.00"), (4, "Bakery", "-100.00")])).await;
+        let first = import(
+            &world,
+            Some("acct_0"),
+            &csv(&[(3, "Transfer to savings", "-100.00"), (4, "Bakery", "-100.00")]),
+        )
+        .await;
         assert_eq!((first.transfers.paired, first.transfers.ambiguous), (0, 0));
         // A weekend later, and its own bank does not call it a transfer.
-        let second = import(&world, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+        let second =
+            import(&world, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
         assert_eq!((second.transfers.paired, second.transfers.ambiguous), (1, 0));
-        let expect = BTreeMap::from([("inflow".to_owned(), 1), ("outflow".to_owned(), 1), ("transfer".to_owned(), 2)]);
+        let expect =
+            BTreeMap::from([("inflow".to_owned(), 1), ("outflow".to_owned(), 1), ("transfer".to_owned(), 2)]);
         assert_eq!(directions(&world).await, expect);
         let page = world.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
         let (into, out) = (&page["items"][0], &page["items"][1]);
@@ -63,7 +70,8 @@ async fn two_sides_are_paired_whichever_comes_first() {
         assert_eq!(seen["reconciliation_status"], "matched");
         assert_eq!(world.read(&read(into)).await.unwrap()["transfer"]["other_account_id"], "acct_0");
         // Once more finds nothing more.
-        let again = import(&world, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+        let again =
+            import(&world, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
         assert_eq!((again.transfers.paired, again.statements[0].posted.known), (0, 2));
         let (kept, recounted) = state(&world).await;
         assert_eq!(kept, recounted);
@@ -120,16 +128,26 @@ async fn what_an_agent_says_is_counted_apart_until_a_bank_says_it_too() {
         three(&world).await;
         contribution::release(&world.test.store, &world.writer(), "test", "agent_1").await.unwrap();
         let payload = csv(&[(3, "Transfer", "100.00"), (4, "Tea", "-3.00")]);
-        let said = json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
+        let said =
+            json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
         world.call("raw.contribute", said).await.unwrap();
         let account = async || world.read("brain://ledger/accounts/acct_0").await.unwrap()["account"].clone();
-        assert_eq!((&account().await["current_balance"], &account().await["includes_unconfirmed"]), (&json!("97.00"), &json!("97.00")));
+        assert_eq!(
+            (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
+            (&json!("97.00"), &json!("97.00"))
+        );
         // The statement of the other account has the other side: what was said is true.
         let report = import(&world, Some("acct_1"), &csv(&[(2, "Transfer", "-100.00")])).await;
         assert_eq!(report.transfers.paired, 1);
-        assert_eq!((&account().await["current_balance"], &account().await["includes_unconfirmed"]), (&json!("97.00"), &json!("-3.00")));
+        assert_eq!(
+            (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
+            (&json!("97.00"), &json!("-3.00"))
+        );
         let answer = world.ask("What is the balance of acct_0?").await;
-        assert!(answer["answer"].as_str().unwrap().contains("of which -3.00 USD are unconfirmed"), "{answer}");
+        assert!(
+            answer["answer"].as_str().unwrap().contains("of which -3.00 USD are unconfirmed"),
+            "{answer}"
+        );
         // A balance of the bank knows of everything before it.
         world.load(r#"{"kind":"balance","account_id":"acct_0","as_of":"2025-01-31","current_balance":"97.00","currency":"USD"}"#).await.unwrap();
         assert_eq!(account().await.get("includes_unconfirmed"), None);
@@ -156,7 +174,8 @@ impl File {
     fn csv(&self) -> String {
         let mut csv = String::from("Date,Description,Amount,Currency\n");
         for (day, amount, is_out, is_transfer) in &self.entries {
-            let (sign, what) = (if *is_out { "-" } else { "" }, if *is_transfer { "Transfer" } else { "Groceries" });
+            let (sign, what) =
+                (if *is_out { "-" } else { "" }, if *is_transfer { "Transfer" } else { "Groceries" });
             csv.push_str(&format!("2025-01-{day:02},{what},{sign}{amount}0.00,USD\n"));
         }
         csv

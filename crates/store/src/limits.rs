@@ -31,6 +31,10 @@ pub const SQLITE_BUSY: Duration = Duration::from_secs(10);
 /// Prepared statements that one connection keeps. User tables make many distinct statements; ours are about a hundred.
 pub const STATEMENTS: usize = 256;
 
+/// KiB of pages that SQLite's writer may keep. A commit of a thousand rows changes some thousand pages of a large table and its
+/// indexes; what does not fit is written to the log more than once.
+pub const SQLITE_WRITER_KIB: usize = 32 << 10;
+
 /// Recent changes that a process remembers per tenant. An answer older than that is computed again.
 pub const CHANGES_REMEMBERED: usize = 1_024;
 

@@ -331,7 +331,13 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
         }
     };
     let audit = Arc::new(Chosen::default());
-    let queue = writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), committed)?;
+    connection.keep_more_pages()?;
+    let connect = move || {
+        let mut connection = connect()?;
+        connection.keep_more_pages()?;
+        Ok(connection)
+    };
+    let queue = writer::start(connect, connection, mirror.clone(), audit.clone(), committed)?;
     let inner = Arc::new(Inner { location, readers, queue, mirror, audit });
     runtime.spawn(poll(Arc::downgrade(&inner)));
     Ok(Store { inner })

@@ -232,6 +232,8 @@ async fn post(
     let own = Arc::new(store.read(&writer.tenant, |sql| OwnAccounts::load(sql)).await?);
     let mut met = Met::default();
     let mut behind = 0;
+    // The last commit of rows says that it is; an import that has nothing to post says it by itself.
+    let mut is_done = false;
     for (index, (statement, (account, is_new))) in document.statements.iter().zip(&accounts).enumerate() {
         let place = Place {
             raw_id: raw_id.to_owned(),
@@ -251,7 +253,9 @@ async fn post(
                 .succeeded();
             let (entries, at, known, own) = (piece.to_vec(), place.clone(), met.clone(), own.clone());
             let from = (posted.added + posted.known + posted.updated) as i64;
-            let work = move |tx: &mut Tx<'_>| commit(tx, &entries, &at, from, known.clone(), &own, trust);
+            is_done = behind + piece.len() == total;
+            let work =
+                move |tx: &mut Tx<'_>| commit(tx, &entries, &at, from, known.clone(), &own, trust, is_done);
             let ((of_piece, now_met), _) = store.write(writer, event, work).await?;
             met = now_met;
             posted += of_piece;
@@ -267,14 +271,17 @@ async fn post(
     if let Some(days) = days(&document) {
         report.transfers = transfers::pair(store, writer, actor, raw_id, &own, days).await?;
     }
-    let id = raw_id.to_owned();
-    store.jot(&writer.tenant, move |tx| raw::set_status(tx, &id, ProjectionStatus::Projected)).await?;
+    if !is_done {
+        let id = raw_id.to_owned();
+        store.jot(&writer.tenant, move |tx| raw::set_status(tx, &id, ProjectionStatus::Projected)).await?;
+    }
     Ok(report)
 }
 
 /// The first and the last day of a document's entries.
 fn days(document: &Document) -> Option<(Timestamp, Timestamp)> {
-    let mut booked = document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
+    let mut booked =
+        document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
     let first = booked.next()?;
     let (first, last) = booked.fold((first, first), |(first, last), day| (first.min(day), last.max(day)));
     Some((day(first), day(last)))

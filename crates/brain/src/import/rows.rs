@@ -14,6 +14,7 @@ use crate::noun::{self, Noun};
 use crate::own::OwnAccounts;
 use crate::pairing::Sign;
 use crate::posting::{self, Posted};
+use crate::raw::{self, ProjectionStatus};
 use crate::standing::Standing;
 use crate::tags::Touched;
 use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
@@ -38,6 +39,7 @@ pub(super) struct Met {
 }
 
 /// Posts some entries in one commit.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn commit(
     tx: &mut Tx<'_>,
     entries: &[Entry],
@@ -46,6 +48,7 @@ pub(super) fn commit(
     mut met: Met,
     own: &OwnAccounts,
     trust: Trust,
+    is_last: bool,
 ) -> Result<(Posted, Met)> {
     tx.lock("brain")?;
     let mut touched = Touched::default();
@@ -74,6 +77,9 @@ pub(super) fn commit(
     signs.retain(|sign| added.contains(&sign.transaction_id));
     pairing::wait(tx, &signs)?;
     place.set_posted(tx, from + entries.len() as i64)?;
+    if is_last {
+        raw::set_status(tx, &place.raw_id, ProjectionStatus::Projected)?;
+    }
     tx.output("added", posted.added);
     tx.output("known", posted.known);
     touched.touch(tx);

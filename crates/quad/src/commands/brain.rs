@@ -114,6 +114,9 @@ async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool)
             print(file, &report, flags.dry_run);
         }
     }
+    if !flags.dry_run {
+        app.store.tidy().await?;
+    }
     if as_json {
         outcome::json(&json!({"files": reports}));
     }

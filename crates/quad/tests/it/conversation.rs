@@ -175,10 +175,11 @@ impl<'a> Conversation<'a> {
             sent = sent.header("Content-Type", "application/json").body(body);
         }
         let response = HttpClient::new(&self.server.authority).send(&sent).unwrap();
-        let names = response.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str().into()));
+        let names =
+            response.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str().into()));
         let headers: serde_json::Map<String, Value> = names.collect();
         let text = response.text();
-        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text.to_string()));
+        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text.as_str()));
         let answer = json!({"status": response.status, "headers": headers, "body": body});
         let (status, challenge) = (Some(response.status), None);
         self.reply = Some(Reply { outcome: Ok(answer), cache: None, status, challenge });
@@ -307,7 +308,10 @@ impl<'a> Conversation<'a> {
         let said = String::from_utf8_lossy(said).into_owned();
         if output.status.code() != Some(code) {
             let complaint = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("the command ended with {}\nexpected {source}\n{said}{complaint}", output.status));
+            return Err(format!(
+                "the command ended with {}\nexpected {source}\n{said}{complaint}",
+                output.status
+            ));
         }
         let printed = serde_json::from_str(&said).unwrap_or_else(|_| Value::from(said.as_str()));
         let explain = |mismatch: Mismatch| format!("{mismatch}\nexpected {source}\ngot {printed:#}");

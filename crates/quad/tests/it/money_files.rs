@@ -71,7 +71,18 @@ fn places() -> Vec<Place> {
         for tenant in [PERSON, AGENT] {
             place.add_tenant(tenant);
             for (id, name, currency) in [("acct_shop", "Shop", "USD"), ("acct_es", "Cuenta", "EUR")] {
-                place.run(&["brain", "add", "account", name, "--currency", currency, "--id", id, "--tenant", tenant]);
+                place.run(&[
+                    "brain",
+                    "add",
+                    "account",
+                    name,
+                    "--currency",
+                    currency,
+                    "--id",
+                    id,
+                    "--tenant",
+                    tenant,
+                ]);
             }
         }
     }
@@ -181,7 +192,8 @@ fn again_adds_nothing(place: &Place) {
 fn as_evidence(place: &Place, expected: &[Vec<Option<String>>]) {
     place.run(&["brain", "release", "agent_local", "--tenant", AGENT]);
     for file in &FILES {
-        let payload = base64::engine::general_purpose::STANDARD.encode(std::fs::read(corpus(file.name)).unwrap());
+        let payload =
+            base64::engine::general_purpose::STANDARD.encode(std::fs::read(corpus(file.name)).unwrap());
         let source = file.account.map_or(json!({}), |account| json!({"account_id": account}));
         let arguments = json!({"payload": payload, "encoding": "base64", "source_ref": source});
         for deduplicated in [false, true] {
@@ -195,7 +207,8 @@ fn as_evidence(place: &Place, expected: &[Vec<Option<String>>]) {
         assert_eq!((&row["provenance"], &row["confidence"]), (&json!("agent_contributed"), &json!(0.5)));
     }
     for account in accounts(place, AGENT) {
-        let has_rows = expected.iter().any(|row| row[10].as_deref() == account["external_account_id"].as_str());
+        let has_rows =
+            expected.iter().any(|row| row[10].as_deref() == account["external_account_id"].as_str());
         assert!(!has_rows || account["includes_unconfirmed"].is_string(), "{account:#}");
     }
 }
@@ -209,8 +222,13 @@ fn balances_of_the_export(place: &Place) {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "hledger does not start: {error}; ./x setup installs it");
-            eprintln!("balances of the export are not compared: hledger does not start ({error}); ./x setup installs it");
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "hledger does not start: {error}; ./x setup installs it"
+            );
+            eprintln!(
+                "balances of the export are not compared: hledger does not start ({error}); ./x setup installs it"
+            );
             return;
         }
     };

@@ -68,7 +68,8 @@ fn statement() -> String {
         let kind = row / 5;
         let (day, shop, units, cents) = (kind * 5 * 28 / ENTRIES + 1, kind % 40, kind % 90 + 1, kind % 40);
         for account in ["10001", "10002"] {
-            writeln!(csv, "{account},2025-03-{day:02},Shop {shop},Purchase {kind},-{units}.{cents:02},USD").unwrap();
+            writeln!(csv, "{account},2025-03-{day:02},Shop {shop},Purchase {kind},-{units}.{cents:02},USD")
+                .unwrap();
         }
     }
     csv

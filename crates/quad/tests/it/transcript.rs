@@ -139,7 +139,10 @@ impl Transcript {
             action => matches!(action, Action::Http(_)),
         };
         if transcript.steps.iter().any(has_agents) && !transcript.only.iter().any(|word| word == "http") {
-            return Err(format!("{}: agents with scopes of their own and requests of HTTP need `@only http`", path.display()));
+            return Err(format!(
+                "{}: agents with scopes of their own and requests of HTTP need `@only http`",
+                path.display()
+            ));
         }
         Ok(transcript)
     }
@@ -295,6 +298,9 @@ mod tests {
         check("@tenant a\n\nread x", "a.mcp:3: `read` begins no step; steps begin with →, ←, @ or $");
         check("← error frob", "a.mcp:1: `frob` is no kind of error");
         check("← {\"a\": }", "a.mcp:1: expected a pattern at `}`");
-        check("@agent a b:c", "a.mcp: agents with scopes of their own and requests of HTTP need `@only http`");
+        check(
+            "@agent a b:c",
+            "a.mcp: agents with scopes of their own and requests of HTTP need `@only http`",
+        );
     }
 }

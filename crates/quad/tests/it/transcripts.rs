@@ -142,7 +142,8 @@ fn every_behaviour_of_money_has_a_transcript() {
     }
     let missing: Vec<usize> = behaviours().filter(|number| !shown.contains_key(number)).collect();
     assert!(missing.is_empty(), "no transcript shows {missing:?}; those that are shown: {shown:#?}");
-    let stray: Vec<usize> = shown.keys().filter(|number| behaviours().all(|known| known != **number)).copied().collect();
+    let stray: Vec<usize> =
+        shown.keys().filter(|number| behaviours().all(|known| known != **number)).copied().collect();
     assert!(stray.is_empty(), "there are no behaviours {stray:?}");
 }
 

@@ -62,6 +62,14 @@ impl Connection {
         }
     }
 
+    /// Makes room for large commits.
+    pub(crate) fn keep_more_pages(&mut self) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.keep_more_pages(),
+            Connection::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Begins a transaction that will write.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {

@@ -1,5 +1,6 @@
 //! A connection to the one SQLite file.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -11,6 +12,8 @@ pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
     pub(crate) was_busy: bool,
     waits_for_disk: bool,
+    /// Which parameter stands where, by statement.
+    orders: HashMap<String, Vec<usize>>,
 }
 
 impl Conn {
@@ -24,7 +27,8 @@ impl Conn {
         let inner = rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
-        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true };
+        let orders = HashMap::new();
+        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true, orders };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
@@ -33,13 +37,18 @@ impl Conn {
         Ok(conn)
     }
 
+    /// Keeps more pages at hand: for the connection that writes.
+    pub(crate) fn keep_more_pages(&mut self) -> Result<(), DbError> {
+        self.batch(&format!("PRAGMA cache_size = -{}", limits::SQLITE_WRITER_KIB))
+    }
+
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        let result = query(&self.inner, sql, params);
+        let result = query(&self.inner, &mut self.orders, sql, params);
         self.note(result)
     }
 
     pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        let result = execute(&self.inner, sql, params);
+        let result = execute(&self.inner, &mut self.orders, sql, params);
         self.note(result)
     }
 
@@ -81,9 +90,16 @@ fn make_private(file: &Path) -> Result<(), DbError> {
     }
 }
 
-fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<Vec<Row>> {
+type Orders = HashMap<String, Vec<usize>>;
+
+fn query(
+    inner: &rusqlite::Connection,
+    orders: &mut Orders,
+    sql: &str,
+    params: &[Value],
+) -> rusqlite::Result<Vec<Row>> {
     let mut statement = inner.prepare_cached(sql)?;
-    bind(&mut statement, params)?;
+    bind(&mut statement, orders, sql, params)?;
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
     let mut found = Vec::new();
@@ -95,20 +111,54 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
     Ok(found)
 }
 
-fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<u64> {
+fn execute(
+    inner: &rusqlite::Connection,
+    orders: &mut Orders,
+    sql: &str,
+    params: &[Value],
+) -> rusqlite::Result<u64> {
     let mut statement = inner.prepare_cached(sql)?;
-    bind(&mut statement, params)?;
+    bind(&mut statement, orders, sql, params)?;
     statement.raw_execute().map(|rows| rows as u64)
 }
 
-/// SQLite numbers `$3` by its first appearance, PostgreSQL by its name: bind by name.
-fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()> {
-    for index in 1..=statement.parameter_count() {
-        let number = statement.parameter_name(index).and_then(|name| name.get(1..)?.parse::<usize>().ok());
-        let number = number.unwrap_or(index);
+/// Parameters from which on it pays to remember where they stand.
+const MANY_PARAMETERS: usize = 64;
+
+/// SQLite numbers `$3` by its first appearance, PostgreSQL by its name: bind by name. SQLite looks for a name from the first
+/// one on, so for a statement of many parameters this is found out once.
+fn bind(
+    statement: &mut Statement<'_>,
+    orders: &mut Orders,
+    sql: &str,
+    params: &[Value],
+) -> rusqlite::Result<()> {
+    let order = |statement: &Statement<'_>| -> Vec<usize> {
+        (1..=statement.parameter_count())
+            .map(|index| {
+                let name = statement.parameter_name(index).and_then(|name| name.get(1..)?.parse().ok());
+                name.unwrap_or(index)
+            })
+            .collect()
+    };
+    if statement.parameter_count() < MANY_PARAMETERS {
+        let order = order(statement);
+        return bind_in(statement, &order, params);
+    }
+    if !orders.contains_key(sql) {
+        if orders.len() >= limits::STATEMENTS {
+            orders.clear();
+        }
+        orders.insert(sql.to_owned(), order(statement));
+    }
+    orders.get(sql).map_or(Ok(()), |order| bind_in(statement, order, params))
+}
+
+fn bind_in(statement: &mut Statement<'_>, order: &[usize], params: &[Value]) -> rusqlite::Result<()> {
+    for (index, number) in order.iter().enumerate() {
         let value = number.checked_sub(1).and_then(|position| params.get(position));
-        let value = value.ok_or(rusqlite::Error::InvalidParameterCount(params.len(), number))?;
-        statement.raw_bind_parameter(index, value)?;
+        let value = value.ok_or(rusqlite::Error::InvalidParameterCount(params.len(), *number))?;
+        statement.raw_bind_parameter(index + 1, value)?;
     }
     Ok(())
 }
