@@ -563,7 +563,13 @@ async fn an_exported_journal_has_the_same_balances() {
                 assert!(output.status.success(), "{}\n{journal}", String::from_utf8_lossy(&output.stderr));
                 assert!(printed.contains("1180.00 USD") && printed.contains("-12.25 EUR"), "{printed}");
             }
-            Err(_) => eprintln!("skipped: there is no hledger on the path"),
+            Err(error) => {
+                assert!(
+                    std::env::var_os("CI").is_none(),
+                    "hledger does not start: {error}; ./x setup installs it"
+                );
+                eprintln!("skipped: hledger does not start ({error}); ./x setup installs it");
+            }
         }
     }
 }

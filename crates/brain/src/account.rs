@@ -51,8 +51,22 @@ noun!(
         balance_as_of: Option<Timestamp>,
         transaction_count: i64,
         unreconciled_count: i64,
+        /// What of the current balance rests on nothing but somebody's word.
+        unconfirmed: Balance,
+        /// In how many rows.
+        unconfirmed_count: i64,
     }
 );
+
+/// Fields that nobody but this crate is shown.
+const INTERNAL: [&str; 6] = [
+    "posted",
+    "balance_as_of",
+    "transaction_count",
+    "unreconciled_count",
+    "unconfirmed",
+    "unconfirmed_count",
+];
 
 /// What is to become an account.
 #[derive(Clone, Debug)]
@@ -67,11 +81,14 @@ pub(crate) struct NewAccount {
 }
 
 impl Account {
-    /// As lists and reads show it: without the counters.
+    /// As lists and reads show it: without the counters, and with what of the balance nobody has confirmed.
     pub(crate) fn view(&self, tenant: &str) -> Map<String, Value> {
         let mut shown = self.show(tenant);
-        for internal in ["posted", "balance_as_of", "transaction_count", "unreconciled_count"] {
+        for internal in INTERNAL {
             shown.shift_remove(internal);
+        }
+        if self.unconfirmed_count > 0 {
+            shown.insert("includes_unconfirmed".into(), self.unconfirmed.show());
         }
         shown
     }
@@ -162,6 +179,8 @@ pub(crate) fn create(
         balance_as_of: None,
         transaction_count: 0,
         unreconciled_count: 0,
+        unconfirmed: zero,
+        unconfirmed_count: 0,
         standing,
     };
     if !noun::insert(tx, &account)? {

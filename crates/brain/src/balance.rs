@@ -8,6 +8,7 @@ use crate::account::{self, Account};
 use crate::ids::AccountId;
 use crate::money::{self, Balance};
 use crate::noun::{self, Noun, noun};
+use crate::standing::Provenance;
 use crate::tags::Touched;
 
 noun!(
@@ -43,8 +44,14 @@ pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut Touched)
     if account.balance_as_of.is_none_or(|known| known < snapshot.as_of) {
         let later = posted_after(tx, snapshot.account_id.as_str(), snapshot.as_of)?;
         account.balance_as_of = Some(snapshot.as_of);
-        account.current_balance = Balance(money::add(snapshot.current_balance.0, later)?);
+        account.current_balance = Balance(money::add(snapshot.current_balance.0, later.sum)?);
         account.available_balance = snapshot.available_balance.or(account.available_balance);
+        account.unconfirmed = Balance(later.unconfirmed);
+        account.unconfirmed_count = later.unconfirmed_count;
+        if snapshot.standing.provenance.is_assertion() {
+            account.unconfirmed = Balance(money::add(snapshot.current_balance.0, later.unconfirmed)?);
+            account.unconfirmed_count += 1;
+        }
         account.standing.updated_at = tx.now().max(account.standing.updated_at);
         noun::update(tx, &account)?;
     }
@@ -52,24 +59,36 @@ pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut Touched)
     Ok(true)
 }
 
-/// The signed sum of what was posted to an account after a moment. As a rule that is little: a statement ends where its
-/// balance was taken.
-fn posted_after(sql: &mut dyn Sql, account: &str, moment: Timestamp) -> Result<Amount> {
+/// What was posted to an account after a moment, signed.
+#[derive(Default)]
+struct Later {
+    sum: Amount,
+    /// The part of it that rests on nothing but somebody's word, and in how many rows.
+    unconfirmed: Amount,
+    unconfirmed_count: i64,
+}
+
+/// As a rule that is little: a statement ends where its balance was taken.
+fn posted_after(sql: &mut dyn Sql, account: &str, moment: Timestamp) -> Result<Later> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
-        "SELECT effect, CAST(SUM(amount_units) AS BIGINT), CAST(SUM(amount_nanos) AS BIGINT) FROM brain_transaction \
-         WHERE tenant_id = $1 AND account_id = $2 AND transaction_date > $3 AND status IN ('posted', 'cleared') \
-         GROUP BY effect",
+        "SELECT effect, provenance, CAST(SUM(amount_units) AS BIGINT), CAST(SUM(amount_nanos) AS BIGINT), COUNT(*) \
+         FROM brain_transaction WHERE tenant_id = $1 AND account_id = $2 AND transaction_date > $3 \
+         AND status IN ('posted', 'cleared') GROUP BY effect, provenance",
         params![tenant, account, moment],
     )?;
-    let mut sum = Amount::ZERO;
+    let mut later = Later::default();
     for row in &rows {
-        let amount = money::from_columns(row.int(1)?, row.int(2)?)?;
-        sum = match row.text(0)? {
-            "credit" => money::add(sum, amount)?,
-            "debit" => money::subtract(sum, amount)?,
-            _ => sum,
+        let amount = money::from_columns(row.int(2)?, row.int(3)?)?;
+        let signed = match row.text(0)? {
+            "credit" => amount,
+            _ => money::subtract(Amount::ZERO, amount)?,
         };
+        later.sum = money::add(later.sum, signed)?;
+        if Provenance::parse(row.text(1)?).is_some_and(Provenance::is_assertion) {
+            later.unconfirmed = money::add(later.unconfirmed, signed)?;
+            later.unconfirmed_count += row.int(4)?;
+        }
     }
-    Ok(sum)
+    Ok(later)
 }

@@ -39,6 +39,8 @@ mod migrations;
 mod money;
 mod noun;
 mod obligation;
+mod own;
+mod pairing;
 mod payment_intent;
 mod peak;
 #[cfg(test)]
@@ -63,6 +65,8 @@ mod tools;
 mod total;
 mod transaction;
 mod transfer;
+#[cfg(test)]
+mod transfers;
 mod wiki;
 mod words;
 

@@ -86,3 +86,22 @@ pub const HELD_CONTRIBUTIONS: i64 = 5;
 
 /// Held artifacts that one release extracts.
 pub const RELEASED: usize = 100;
+
+/// Days that lie between the two sides of a transfer at most: a weekend, a holiday and a slow bank.
+pub const TRANSFER_DAYS: i64 = 5;
+
+/// Transactions of one amount around one day that are looked at for the other side of a transfer. Among more than these
+/// nobody could tell.
+pub const TRANSFER_CANDIDATES: usize = 50;
+
+/// Transactions that wait for their other side and are looked at in one read.
+pub const TRANSFERS_LOOKED_AT: usize = 500;
+
+/// Transfers that one commit records: each changes two rows, two accounts and their totals.
+pub const TRANSFERS_PER_WRITE: usize = 50;
+
+/// Transfers whose other side is in doubt that an import names one by one; of the others it says the number.
+pub const TRANSFERS_NAMED: usize = 20;
+
+/// Own accounts that an import knows by their numbers.
+pub const OWN_ACCOUNTS: usize = 10_000;

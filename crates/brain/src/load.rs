@@ -135,7 +135,11 @@ pub(crate) async fn evidence(
             .hint(format!("Split it into files of at most {} bytes", limits::IMPORT_BYTES)));
     }
     let sha256 = canonical::sha256_hex(bytes);
-    raw::store_bytes(store, writer, &sha256, bytes).await?;
+    // What fits into one commit goes into that of its row.
+    let at_once = (bytes.len() <= limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE).then(|| bytes.to_vec());
+    if at_once.is_none() {
+        raw::store_bytes(store, writer, &sha256, bytes).await?;
+    }
     let event = EventDraft::system("raw", "raw.ingest", actor)
         .input("sha256", sha256.as_str())
         .input("bytes", bytes.len())
@@ -149,6 +153,9 @@ pub(crate) async fn evidence(
         bytes: bytes.len() as i64,
     };
     let work = move |tx: &mut Tx<'_>| {
+        if let Some(bytes) = &at_once {
+            raw::write_chunks(tx, &new.sha256, 0, bytes)?;
+        }
         let (artifact, is_new) = raw::register(tx, &new)?;
         tx.output("raw_id", artifact.id.as_str());
         tx.output("deduplicated", !is_new);

@@ -6,7 +6,7 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "brain", migrations: &[LEDGER] };
+pub const COMPONENT: Component = Component { name: "brain", migrations: &[LEDGER, TRANSFERS] };
 
 const LEDGER: &str = r#"
 -- Evidence. The bytes lie in brain_chunk under their hash; a row here means that all of them are there.
@@ -436,4 +436,46 @@ CREATE TABLE brain_page_revision (
     rendered_at BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, id)
 );
+"#;
+
+const TRANSFERS: &str = r#"
+-- Transactions that say they are one side of a transfer between own accounts and whose other side was not found yet; named
+-- is the number or name of the other account, if they name one.
+CREATE TABLE brain_transfer_waiting (
+    tenant_id TEXT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    transaction_date BIGINT NOT NULL,
+    named TEXT,
+    PRIMARY KEY (tenant_id, transaction_id)
+) WITHOUT ROWID;
+CREATE INDEX brain_transfer_waiting_by_date
+    ON brain_transfer_waiting (tenant_id, transaction_date, transaction_id);
+-- The other side has the same amount: the index of an account's days knows amounts too, since one by amount would have every
+-- import write all over the disk.
+DROP INDEX brain_transaction_by_account;
+CREATE INDEX brain_transaction_by_account
+    ON brain_transaction (tenant_id, account_id, transaction_date, id, amount_units, amount_nanos, effect);
+
+-- What of the current balance rests on nothing but somebody's word.
+ALTER TABLE brain_account ADD COLUMN unconfirmed_units BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE brain_account ADD COLUMN unconfirmed_nanos BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE brain_account ADD COLUMN unconfirmed_count BIGINT NOT NULL DEFAULT 0;
+UPDATE brain_account SET
+    unconfirmed_units = COALESCE((
+        SELECT CAST(SUM(CASE effect WHEN 'credit' THEN amount_units ELSE -amount_units END) AS BIGINT)
+        FROM brain_transaction WHERE brain_transaction.tenant_id = brain_account.tenant_id
+        AND brain_transaction.account_id = brain_account.id AND brain_transaction.status IN ('posted', 'cleared')
+        AND brain_transaction.provenance IN ('agent_contributed', 'customer_asserted')
+        AND (balance_as_of IS NULL OR transaction_date > balance_as_of)), 0),
+    unconfirmed_nanos = COALESCE((
+        SELECT CAST(SUM(CASE effect WHEN 'credit' THEN amount_nanos ELSE -amount_nanos END) AS BIGINT)
+        FROM brain_transaction WHERE brain_transaction.tenant_id = brain_account.tenant_id
+        AND brain_transaction.account_id = brain_account.id AND brain_transaction.status IN ('posted', 'cleared')
+        AND brain_transaction.provenance IN ('agent_contributed', 'customer_asserted')
+        AND (balance_as_of IS NULL OR transaction_date > balance_as_of)), 0),
+    unconfirmed_count = (
+        SELECT COUNT(*) FROM brain_transaction WHERE brain_transaction.tenant_id = brain_account.tenant_id
+        AND brain_transaction.account_id = brain_account.id AND brain_transaction.status IN ('posted', 'cleared')
+        AND brain_transaction.provenance IN ('agent_contributed', 'customer_asserted')
+        AND (balance_as_of IS NULL OR transaction_date > balance_as_of));
 "#;

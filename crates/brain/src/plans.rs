@@ -128,6 +128,14 @@ fn ask(sql: &mut dyn Sql) -> Result<()> {
     total::newest_month(sql)?;
     raw::visible(sql, "raw_x", "agent_1", true)?;
     contribution::own(sql, "agent_1", "", 5)?;
+    let own = crate::own::OwnAccounts::load(sql)?;
+    let days = (Timestamp(0), now);
+    crate::pairing::look(sql, &own, days, None)?;
+    crate::pairing::look(sql, &own, days, Some(&(Timestamp(1), "tx_1".to_owned())))?;
+    if let Some(row) = crate::noun::find::<crate::transaction::Transaction>(sql, "tx_4127")? {
+        crate::pairing::others(sql, &own, &row)?;
+        crate::transfer::of(sql, &row)?;
+    }
     listing::by_id::<crate::transaction::Transaction>(sql, "tx_1", 5)?;
     completion::values(sql, "transaction_id", "tx", "agent_1")?;
     completion::values(sql, "slug", "accounts/", "agent_1")?;

@@ -13,6 +13,7 @@ use quad_store::{Sql, Tx, Value as Cell};
 use crate::account::{self, Account};
 use crate::civil::Month;
 use crate::counterparty::Counterparty;
+use crate::money::Balance;
 use crate::noun::{self, Noun};
 use crate::peak::{self, Candidates};
 use crate::tags::Touched;
@@ -81,6 +82,10 @@ impl Effects {
         }
         let signed = signed(row, sign)?;
         let after_balance = if account.balance_as_of.is_none_or(|as_of| row.transaction_date > as_of) {
+            if row.standing.provenance.is_assertion() {
+                account.unconfirmed = Balance(money::add(account.unconfirmed.0, signed)?);
+                account.unconfirmed_count += sign;
+            }
             signed
         } else {
             // The bank's balance knows of it already.
@@ -106,6 +111,15 @@ fn signed(row: &Transaction, sign: i64) -> Result<Amount> {
 
 /// Posts rows. Their accounts must exist; so must their counterparties.
 pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut Touched) -> Result<Posted> {
+    Ok(post_new(tx, rows, touched)?.0)
+}
+
+/// The same, and says the ids of the rows that were not there.
+pub(crate) fn post_new(
+    tx: &mut Tx<'_>,
+    rows: &[Transaction],
+    touched: &mut Touched,
+) -> Result<(Posted, HashSet<String>)> {
     let ids: Vec<String> = unique(rows.iter().map(|row| row.account_id.as_str()));
     let accounts: BTreeMap<String, Account> = noun::find_many::<Account>(tx, &ids)?
         .into_iter()
@@ -149,7 +163,7 @@ pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut Touched)
         // The first posting of a month makes its pages.
         touched.listing();
     }
-    Ok(posted)
+    Ok((posted, added))
 }
 
 fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {

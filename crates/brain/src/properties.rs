@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::account::Account;
 use crate::listing::by_id;
 use crate::obligation::Obligation;
+use crate::standing::Standing;
 use crate::testing::{World, worlds};
 use crate::transaction::{Effect, Transaction};
 
@@ -44,12 +45,14 @@ fn transaction() -> impl Strategy<Value = Step> {
         day(),
         prop::option::of(0_u8..3),
         any::<bool>(),
+        provenance(),
     );
-    parts.prop_map(|(id, account, amount, direction, status, day, counterparty, upsert)| {
+    parts.prop_map(|(id, account, amount, direction, status, day, counterparty, upsert, provenance)| {
         let mut line = json!({
             "kind": "transaction", "id": format!("tx_{id}"), "account_id": format!("acct_{account}"),
             "amount": amount, "currency": "USD", "direction": DIRECTIONS[direction], "status": STATUSES[status],
             "transaction_date": day, "counterparty_id": counterparty.map(|id| format!("cp_{id}")),
+            "provenance": provenance,
         });
         if upsert {
             line["operation"] = "upsert".into();
@@ -75,10 +78,15 @@ fn obligation() -> impl Strategy<Value = Step> {
 }
 
 fn balance() -> impl Strategy<Value = Step> {
-    (0_u8..3, amount(), day()).prop_map(|(account, amount, day)| {
+    (0_u8..3, amount(), day(), provenance()).prop_map(|(account, amount, day, provenance)| {
         Step(json!({"kind": "balance", "account_id": format!("acct_{account}"), "as_of": day,
-            "current_balance": amount, "currency": "USD"}))
+            "current_balance": amount, "currency": "USD", "provenance": provenance}))
     })
+}
+
+/// Mostly what a bank says, sometimes what an agent says.
+fn provenance() -> impl Strategy<Value = &'static str> {
+    prop_oneof![2 => Just("extracted"), 1 => Just("agent_contributed")]
 }
 
 /// Lines that must be refused, after others in the same commit that would have been good.
@@ -101,7 +109,10 @@ fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 /// Everything that is kept as a sum.
-type Kept = (Vec<(String, i128, i128, i64)>, BTreeMap<String, (i64, i128)>);
+pub(crate) type Kept = (Vec<Held>, BTreeMap<String, (i64, i128)>);
+
+/// What is kept of an account: its id, current and posted, the number of its rows, and what of the first nobody confirmed.
+pub(crate) type Held = (String, i128, i128, i64, (i128, i64));
 
 fn kept(sql: &mut dyn Sql) -> Result<Kept> {
     let accounts = by_id::<Account>(sql, "", 100)?
@@ -113,6 +124,7 @@ fn kept(sql: &mut dyn Sql) -> Result<Kept> {
                 account.current_balance.0.total_nanos(),
                 account.posted.0.total_nanos(),
                 account.transaction_count,
+                (account.unconfirmed.0.total_nanos(), account.unconfirmed_count),
             )
         })
         .collect();
@@ -161,23 +173,30 @@ fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
     let mut accounts = Vec::new();
     for account in by_id::<Account>(sql, "", 100)? {
         let own: Vec<&Transaction> = rows.iter().filter(|row| row.account_id == account.id).collect();
-        let sum = |after: Option<i64>| -> i128 {
-            own.iter()
-                .filter(|row| row.status.counts() && after.is_none_or(|after| row.transaction_date.0 > after))
-                .map(|row| row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 })
-                .sum()
+        let counted = |after: Option<i64>| {
+            own.iter().filter(move |row| {
+                row.status.counts() && after.is_none_or(|after| row.transaction_date.0 > after)
+            })
         };
+        let signed =
+            |row: &Transaction| row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 };
         let newest = crate::balance::latest(sql, account.id.as_str())?;
-        let current = match &newest {
-            Some(balance) => balance.current_balance.0.total_nanos() + sum(Some(balance.as_of.0)),
-            None => sum(None),
-        };
-        accounts.push((account.id.as_str().to_owned(), current, sum(None), own.len() as i64));
+        let since = newest.as_ref().map(|balance| balance.as_of.0);
+        let claimed = newest.as_ref().map_or(0, |balance| balance.current_balance.0.total_nanos());
+        let current = claimed + counted(since).map(|row| signed(row)).sum::<i128>();
+        let posted = counted(None).map(|row| signed(row)).sum();
+        let said = |standing: &Standing| standing.provenance.is_assertion();
+        let doubted: Vec<&&Transaction> = counted(since).filter(|row| said(&row.standing)).collect();
+        let mut unconfirmed = (doubted.iter().map(|row| signed(row)).sum::<i128>(), doubted.len() as i64);
+        if newest.is_some_and(|balance| said(&balance.standing)) {
+            unconfirmed = (unconfirmed.0 + claimed, unconfirmed.1 + 1);
+        }
+        accounts.push((account.id.as_str().to_owned(), current, posted, own.len() as i64, unconfirmed));
     }
     Ok((accounts, totals))
 }
 
-async fn state(world: &World) -> (Kept, Kept) {
+pub(crate) async fn state(world: &World) -> (Kept, Kept) {
     world.test.store.read(&world.test.tenant, |sql| Ok((kept(sql)?, recounted(sql)?))).await.unwrap()
 }
 

@@ -10,10 +10,10 @@ use crate::noun::{self, Noun as _};
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::routes::Noun;
-use crate::transaction::Transaction;
+use crate::transaction::{Direction, Transaction};
 use crate::wiki::revision::{self, Revision};
 use crate::wiki::{self, PageName, Rendered, Wanted};
-use crate::{AgentSummary, Brain, account, action_types, limits, raw, tags};
+use crate::{AgentSummary, Brain, account, action_types, limits, raw, tags, transfer};
 
 /// Reads one address.
 pub(crate) async fn read(
@@ -59,7 +59,7 @@ fn row(sql: &mut dyn Sql, noun: Noun, id: &str, subject: &str) -> Result<Option<
         Noun::Account => (account::Account::KIND, account::detail(sql, id)?),
         Noun::Transaction => {
             let row: Option<Transaction> = noun::find(sql, id)?;
-            (Transaction::KIND, row.map(|row| Value::Object(row.view(&tenant))))
+            (Transaction::KIND, row.map(|row| transaction(sql, &row, &tenant)).transpose()?)
         }
         Noun::PaymentIntent => {
             let row: Option<PaymentIntent> = noun::find(sql, id)?;
@@ -83,6 +83,17 @@ fn row(sql: &mut dyn Sql, noun: Noun, id: &str, subject: &str) -> Result<Option<
     };
     let basis = tags::basis(sql.version()).on(tags::row(kind, id));
     Ok(found.map(|value| (value, basis)))
+}
+
+/// A transaction; one side of a transfer shows where the other side is.
+fn transaction(sql: &mut dyn Sql, row: &Transaction, tenant: &str) -> Result<Value> {
+    let mut shown = row.view(tenant);
+    if row.direction == Direction::Transfer
+        && let Some(transfer) = transfer::of(sql, row)?
+    {
+        shown.insert("transfer".into(), transfer.beside(row));
+    }
+    Ok(Value::Object(shown))
 }
 
 /// A page that was asked for.

@@ -45,18 +45,28 @@ pub(crate) fn basis(version: Version) -> Basis {
 pub(crate) struct Touched {
     lists: BTreeSet<Tag>,
     rows: BTreeSet<Tag>,
+    /// Kinds whose lists are in `lists`.
+    kinds: Vec<String>,
 }
 
 impl Touched {
     /// A row that has changed or appeared.
     pub(crate) fn row(&mut self, kind: &str, id: &str) {
-        self.rows.insert(row(kind, id));
-        self.lists.insert(all(kind));
+        // Past the limit nobody names them.
+        if self.rows.len() <= limits::TAGS {
+            self.rows.insert(row(kind, id));
+        }
+        if !self.kinds.iter().any(|known| known == kind) {
+            self.kinds.push(kind.to_owned());
+            self.lists.insert(all(kind));
+        }
     }
 
     /// A month in which something was posted.
     pub(crate) fn month(&mut self, month: impl std::fmt::Display) {
-        self.rows.insert(self::month(month));
+        if self.rows.len() <= limits::TAGS {
+            self.rows.insert(self::month(month));
+        }
     }
 
     /// Something that `resources/list` shows has appeared or changed its name.

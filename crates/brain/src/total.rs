@@ -95,7 +95,7 @@ pub(crate) fn greatest(
     Ok(totals.into_iter().filter(|total| total.count > 0).collect())
 }
 
-/// The months in which anything was posted, from after `after` on.
+/// The months in which anything is posted, from after `after` on. One that lost its last transaction is none of them.
 pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> Result<Vec<Month>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut found: Vec<Month> = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> R
     while found.len() < limit {
         let row = sql.query_opt(
             "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' \
-             AND period > $2 AND period < ':' ORDER BY period LIMIT 1",
+             AND period > $2 AND period < ':' AND count > 0 ORDER BY period LIMIT 1",
             params![tenant.as_str(), after.as_str()],
         )?;
         let Some(row) = row else { break };
@@ -119,7 +119,7 @@ pub(crate) fn newest_month(sql: &mut dyn Sql) -> Result<Option<Month>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' AND period < ':' \
-         ORDER BY period DESC LIMIT 1",
+         AND count > 0 ORDER BY period DESC LIMIT 1",
         params![tenant],
     )?;
     row.map(|row| Ok(Month::parse(row.text(0)?))).transpose().map(Option::flatten)

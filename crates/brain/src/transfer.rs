@@ -2,13 +2,14 @@
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
-use quad_store::Tx;
+use quad_store::{Sql, Tx, params};
+use serde_json::{Value, json};
 
 use crate::ids::{AccountId, TransactionId};
 use crate::noun::{self, Noun, noun};
 use crate::tags::Touched;
 use crate::transaction::{Direction, Effect, Transaction};
-use crate::{posting, raw, refusal};
+use crate::{pairing, posting, raw, refusal};
 
 noun!(
     /// A transfer as stored.
@@ -22,6 +23,34 @@ noun!(
         transfer_date: Timestamp,
     }
 );
+
+impl Transfer {
+    /// What a side of it shows of it: which it is, and where the other side is.
+    pub(crate) fn beside(&self, side: &Transaction) -> Value {
+        let (account, transaction) = match side.effect {
+            Effect::Debit => (&self.to_account_id, &self.to_transaction_id),
+            Effect::Credit => (&self.from_account_id, &self.from_transaction_id),
+        };
+        json!({
+            "id": self.id.as_str(),
+            "other_account_id": account.as_str(),
+            "other_transaction_id": transaction.as_str(),
+            "confidence": self.standing.confidence,
+        })
+    }
+}
+
+/// The transfer of which a transaction is one side.
+pub(crate) fn of(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfer>> {
+    let column = match side.effect {
+        Effect::Debit => "from_transaction_id",
+        Effect::Credit => "to_transaction_id",
+    };
+    let query =
+        format!("SELECT {} FROM brain_transfer WHERE tenant_id = $1 AND {column} = $2", Transfer::columns());
+    let tenant = sql.tenant().as_str().to_owned();
+    sql.query_opt(&query, params![tenant, side.id.as_str()])?.as_ref().map(Transfer::from_row).transpose()
+}
 
 /// Records a transfer: from then on its two sides are neither income nor spending.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> Result<bool> {
@@ -50,6 +79,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> 
     }
     raw::cite(tx, &new.standing)?;
     for side in sides {
+        pairing::settle(tx, side.id.as_str())?;
+        touched.row(Transaction::KIND, side.id.as_str());
         if side.direction != Direction::Transfer {
             let mut changed = side.clone();
             changed.direction = Direction::Transfer;

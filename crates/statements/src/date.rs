@@ -3,6 +3,9 @@
 //! `03/05/2024` alone could be March or May. [`Evidence`] looks at all dates of a file first; [`read`] then reads each
 //! with the order that was decided on.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
@@ -127,8 +130,12 @@ fn month_name(text: &str) -> Option<(i8, &str)> {
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     // The longest name has ten letters, some of two bytes.
     let word = text.get(..end).filter(|word| (3..=20).contains(&word.len()))?.to_lowercase();
-    let month = NAMES.iter().position(|names| names.split(' ').any(|name| name == word))?;
-    Some((month as i8 + 1, text.get(end..)?))
+    // Every word of every cell may be asked for while columns are guessed.
+    static MONTHS: LazyLock<HashMap<&'static str, i8>> = LazyLock::new(|| {
+        let months = NAMES.iter().zip(1..);
+        months.flat_map(|(names, month)| names.split(' ').map(move |name| (name, month))).collect()
+    });
+    Some((*MONTHS.get(word.as_str())?, text.get(end..)?))
 }
 
 /// The number that a text begins with, and its length; at most eight digits.

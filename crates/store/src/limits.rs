@@ -20,8 +20,9 @@ pub const GROUP_TIME: Duration = Duration::from_millis(50);
 /// How often a transaction is tried again after a conflict that is nobody's fault (a deadlock, a replanned statement).
 pub const ATTEMPTS: usize = 6;
 
-/// What the writer keeps of a SQLite file in memory: its upper pages and the ends of its indexes, to which nearly every write goes.
-pub const WRITER_CACHE_KIB: u32 = 16 * 1024;
+/// What the writer keeps of a SQLite file in memory. A commit of a thousand rows changes some thousand pages of a large table and its
+/// indexes; what does not fit is written to the log more than once.
+pub const WRITER_CACHE_KIB: u32 = 32 * 1024;
 
 /// SQLite snapshots open at once. A reader is CPU-bound, so more than a few per core only take memory.
 pub const SQLITE_READERS: usize = 8;

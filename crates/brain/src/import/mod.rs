@@ -2,13 +2,16 @@
 //!
 //! Doing it twice is doing it once, and an overlapping statement adds only what is new: every entry has a key that is the
 //! same in each file that holds it. An import is many commits; each says how far it has come, so one that was interrupted
-//! goes on from there.
+//! goes on from there. Last it pairs the two sides of transfers between own accounts.
 
 mod owner;
 mod reading;
 mod rows;
+mod transfers;
 
-use quad_core::{Error, EventDraft, Kind, Result, canonical};
+use std::sync::Arc;
+
+use quad_core::{Error, EventDraft, Kind, Result, Timestamp, canonical};
 use quad_statements::{AccountHint, Currency, Document, Statement};
 use quad_store::{Sql, Store, Tx, Writer, params};
 
@@ -16,6 +19,7 @@ use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
 use crate::ids::{AccountId, BalanceId};
 use crate::money::Balance;
+use crate::own::OwnAccounts;
 use crate::posting::{self, Posted};
 use crate::raw::{self, ProjectionStatus};
 use crate::standing::{Provenance, Standing};
@@ -74,6 +78,21 @@ pub struct Report {
     pub findings: Vec<String>,
     /// Whether something could not be read.
     pub has_errors: bool,
+    /// Whether it went on where an earlier import of the file had been interrupted.
+    pub is_resumed: bool,
+    /// Transfers between own accounts.
+    pub transfers: Transfers,
+}
+
+/// What an import has found out about transfers between own accounts.
+#[derive(Clone, Debug, Default)]
+pub struct Transfers {
+    /// Pairs that were recorded.
+    pub paired: usize,
+    /// Transactions that could be the other side of several, and so stay unpaired.
+    pub ambiguous: usize,
+    /// The first of them, a sentence each.
+    pub sentences: Vec<String>,
 }
 
 /// Somebody's word for what is imported.
@@ -171,6 +190,8 @@ fn report(document: &Document, raw_id: Option<String>) -> Report {
         statements: Vec::new(),
         findings: document.findings.iter().map(ToString::to_string).collect(),
         has_errors: document.has_errors(),
+        is_resumed: false,
+        transfers: Transfers::default(),
     }
 }
 
@@ -204,11 +225,15 @@ async fn post(
     trust: Trust,
     progress: &mut impl FnMut(usize, usize),
 ) -> Result<Report> {
-    let (parsed_id, accounts) = prepare(store, writer, actor, raw_id, &document, request, trust).await?;
+    let Prepared { parsed_id, accounts, is_resumed } =
+        prepare(store, writer, actor, raw_id, &document, request, trust).await?;
     let total = document.entry_count();
-    let mut report = report(&document, Some(raw_id.to_owned()));
+    let mut report = Report { is_resumed, ..report(&document, Some(raw_id.to_owned())) };
+    let own = Arc::new(store.read(&writer.tenant, |sql| OwnAccounts::load(sql)).await?);
     let mut met = Met::default();
     let mut behind = 0;
+    // The last commit of rows says that it is; an import that has nothing to post says it by itself.
+    let mut is_done = false;
     for (index, (statement, (account, is_new))) in document.statements.iter().zip(&accounts).enumerate() {
         let place = Place {
             raw_id: raw_id.to_owned(),
@@ -221,7 +246,6 @@ async fn post(
             store.read(&writer.tenant, move |sql| before.posted(sql)).await?.min(statement.entries.len());
         let mut posted = Posted { known: done, ..Posted::default() };
         behind += done;
-        let own = own_numbers(store, writer).await?;
         for piece in statement.entries[done..].chunks(limits::ROWS_PER_WRITE) {
             let event = EventDraft::system("ledger", "ledger.imported", actor)
                 .input("raw_id", raw_id)
@@ -229,7 +253,9 @@ async fn post(
                 .succeeded();
             let (entries, at, known, own) = (piece.to_vec(), place.clone(), met.clone(), own.clone());
             let from = (posted.added + posted.known + posted.updated) as i64;
-            let work = move |tx: &mut Tx<'_>| commit(tx, &entries, &at, from, known.clone(), &own, trust);
+            is_done = behind + piece.len() == total;
+            let work =
+                move |tx: &mut Tx<'_>| commit(tx, &entries, &at, from, known.clone(), &own, trust, is_done);
             let ((of_piece, now_met), _) = store.write(writer, event, work).await?;
             met = now_met;
             posted += of_piece;
@@ -242,9 +268,31 @@ async fn post(
         let is_new = *is_new;
         report.statements.push(outcome(statement, Some(account), is_new, posted));
     }
-    let id = raw_id.to_owned();
-    store.jot(&writer.tenant, move |tx| raw::set_status(tx, &id, ProjectionStatus::Projected)).await?;
+    if let Some(days) = days(&document) {
+        report.transfers = transfers::pair(store, writer, actor, raw_id, &own, days).await?;
+    }
+    if !is_done {
+        let id = raw_id.to_owned();
+        store.jot(&writer.tenant, move |tx| raw::set_status(tx, &id, ProjectionStatus::Projected)).await?;
+    }
     Ok(report)
+}
+
+/// The first and the last day of a document's entries.
+fn days(document: &Document) -> Option<(Timestamp, Timestamp)> {
+    let mut booked =
+        document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
+    let first = booked.next()?;
+    let (first, last) = booked.fold((first, first), |(first, last), day| (first.min(day), last.max(day)));
+    Some((day(first), day(last)))
+}
+
+/// What an import knows before it posts.
+struct Prepared {
+    parsed_id: String,
+    /// The account of each statement, and whether it was made for it.
+    accounts: Vec<(Account, bool)>,
+    is_resumed: bool,
 }
 
 /// Writes the projection and finds or makes the accounts, in one commit.
@@ -256,7 +304,7 @@ async fn prepare(
     document: &Document,
     request: &Request,
     trust: Trust,
-) -> Result<(String, Vec<(Account, bool)>)> {
+) -> Result<Prepared> {
     let parser = format!("statements.{}", document.format.name());
     let version = match request.settings.is_empty() {
         true => PARSER_VERSION.to_owned(),
@@ -280,6 +328,7 @@ async fn prepare(
         let (projection, _) =
             projection::write(tx, &raw_id, &parser, &version, &extracted, Some(trust.confidence))?;
         tx.output("parsed_id", projection.id.as_str());
+        let before = raw::find(tx, &raw_id)?.and_then(|artifact| artifact.projection_status);
         raw::set_status(tx, &raw_id, ProjectionStatus::Projecting)?;
         let mut touched = Touched::default();
         let mut accounts = Vec::with_capacity(shape.len());
@@ -314,7 +363,8 @@ async fn prepare(
             accounts.push((account, is_new));
         }
         touched.touch(tx);
-        Ok((projection.id.as_str().to_owned(), accounts))
+        let is_resumed = before == Some(ProjectionStatus::Projecting);
+        Ok(Prepared { parsed_id: projection.id.as_str().to_owned(), accounts, is_resumed })
     };
     Ok(store.write(writer, event, work).await?.0)
 }
@@ -348,16 +398,6 @@ impl Place {
         )?;
         Ok(())
     }
-}
-
-/// The numbers of the tenant's own accounts: money that goes there is not spent.
-async fn own_numbers(store: &Store, writer: &Writer) -> Result<Vec<String>> {
-    store
-        .read(&writer.tenant, |sql| {
-            let (accounts, _) = account::page(sql, None, None, None, limits::ITEMS_MAX)?;
-            Ok(accounts.into_iter().filter_map(|account| account.external_account_id).collect())
-        })
-        .await
 }
 
 /// Records the balance at the end of a statement.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use quad_core::{Result, Timestamp};
-use quad_statements::{Entry, Status};
+use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
 
 use super::{Place, Trust};
@@ -11,11 +11,14 @@ use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
 use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
 use crate::noun::{self, Noun};
+use crate::own::OwnAccounts;
+use crate::pairing::Sign;
 use crate::posting::{self, Posted};
+use crate::raw::{self, ProjectionStatus};
 use crate::standing::Standing;
 use crate::tags::Touched;
 use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
-use crate::{civil, limits, refusal};
+use crate::{civil, limits, own, pairing, refusal};
 
 pub(super) fn day(date: jiff::civil::Date) -> Timestamp {
     civil::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
@@ -36,14 +39,16 @@ pub(super) struct Met {
 }
 
 /// Posts some entries in one commit.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn commit(
     tx: &mut Tx<'_>,
     entries: &[Entry],
     place: &Place,
     from: i64,
     mut met: Met,
-    own: &[String],
+    own: &OwnAccounts,
     trust: Trust,
+    is_last: bool,
 ) -> Result<(Posted, Met)> {
     tx.lock("brain")?;
     let mut touched = Touched::default();
@@ -52,14 +57,29 @@ pub(super) fn commit(
         Standing::on(&place.raw_id, Some(&place.parsed_id), trust.provenance, trust.confidence, now);
     let mut ulids = quad_core::id::Ulids::now()?;
     let mut rows = Vec::with_capacity(entries.len());
+    let mut signs = Vec::new();
     for entry in entries {
         let counterparty_id = meet_counterparty(tx, entry, &mut met, &standing, &mut touched)?;
         let category_id = meet_category(tx, entry, &mut met, &standing)?;
         let id = TransactionId::stored(format!("{}{}", TransactionId::PREFIX, ulids.another()));
-        rows.push(row(entry, id, place, counterparty_id, category_id, own, standing.clone())?);
+        let other = own::number(&entry.counterparty);
+        let is_own = other
+            .as_deref()
+            .and_then(|number| own.named(number, entry.currency))
+            .is_some_and(|account| account != place.account);
+        if is_own || entry.kind == Some(Kind::Transfer) {
+            let (transaction_id, transaction_date) = (id.as_str().to_owned(), day(entry.booked));
+            signs.push(Sign { transaction_id, transaction_date, named: other });
+        }
+        rows.push(row(entry, id, place, counterparty_id, category_id, is_own, standing.clone())?);
     }
-    let posted = posting::post(tx, &rows, &mut touched)?;
+    let (posted, added) = posting::post_new(tx, &rows, &mut touched)?;
+    signs.retain(|sign| added.contains(&sign.transaction_id));
+    pairing::wait(tx, &signs)?;
     place.set_posted(tx, from + entries.len() as i64)?;
+    if is_last {
+        raw::set_status(tx, &place.raw_id, ProjectionStatus::Projected)?;
+    }
     tx.output("added", posted.added);
     tx.output("known", posted.known);
     touched.touch(tx);
@@ -72,18 +92,13 @@ fn row(
     place: &Place,
     counterparty_id: Option<CounterpartyId>,
     category_id: Option<CategoryId>,
-    own: &[String],
+    between_own: bool,
     standing: Standing,
 ) -> Result<Transaction> {
     let magnitude = entry
         .amount
         .checked_abs()
         .ok_or_else(|| refusal::invalid("amount", "is larger than can be stored"))?;
-    let between_own = entry
-        .counterparty
-        .account
-        .as_deref()
-        .is_some_and(|account| own.iter().any(|number| number == account));
     let effect = if entry.amount.is_negative() { Effect::Debit } else { Effect::Credit };
     let direction = match effect {
         _ if between_own => Direction::Transfer,

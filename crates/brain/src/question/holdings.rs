@@ -12,7 +12,12 @@ use crate::limits;
 use crate::money::{self, spoken};
 
 fn line(account: &Account) -> String {
-    format!("{}: {}", account.name, spoken(account.current_balance.0, account.currency))
+    let balance = spoken(account.current_balance.0, account.currency);
+    let unconfirmed = match account.unconfirmed_count {
+        0 => String::new(),
+        _ => format!(", of which {} are unconfirmed", spoken(account.unconfirmed.0, account.currency)),
+    };
+    format!("{}: {balance}{unconfirmed}", account.name)
 }
 
 fn active(sql: &mut dyn Sql) -> Result<Vec<Account>> {

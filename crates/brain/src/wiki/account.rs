@@ -74,6 +74,13 @@ pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Optio
             format!("{} — {}", counterparty.kind, counterparty_link(counterparty)),
         );
     }
+    if account.unconfirmed_count > 0 {
+        let unconfirmed = spoken(account.unconfirmed.0, account.currency);
+        draft.say(
+            Section::OpenQuestions,
+            format!("{unconfirmed} of the balance are what was said and nobody has confirmed — {me}"),
+        );
+    }
     if account.unreconciled_count > 0 {
         draft.say(
             Section::OpenQuestions,

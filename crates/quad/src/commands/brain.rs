@@ -114,6 +114,9 @@ async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool)
             print(file, &report, flags.dry_run);
         }
     }
+    if !flags.dry_run {
+        app.store.tidy().await?;
+    }
     if as_json {
         outcome::json(&json!({"files": reports}));
     }
@@ -154,12 +157,19 @@ fn entry(file: &Path, report: &Report) -> Value {
         "statements": report.statements.iter().map(statement).collect::<Vec<_>>(),
         "findings": report.findings,
         "has_errors": report.has_errors,
+        "resumed": report.is_resumed,
+        "transfers": {
+            "paired": report.transfers.paired,
+            "ambiguous": report.transfers.ambiguous,
+            "sentences": report.transfers.sentences,
+        },
     })
 }
 
 fn print(file: &Path, report: &Report, dry_run: bool) {
     let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
-    outcome::line(format_args!("{}: {}{evidence}", file.display(), report.format));
+    let resumed = if report.is_resumed { ", goes on where it was interrupted" } else { "" };
+    outcome::line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
     for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
         outcome::line(format_args!("  --map '{setting}'"));
     }
@@ -179,6 +189,17 @@ fn print(file: &Path, report: &Report, dry_run: bool) {
     }
     for finding in &report.findings {
         outcome::line(format_args!("  {finding}"));
+    }
+    let transfers = &report.transfers;
+    if transfers.paired > 0 {
+        outcome::line(format_args!("  {} transfers between own accounts paired", transfers.paired));
+    }
+    for sentence in &transfers.sentences {
+        outcome::line(format_args!("  {sentence}"));
+    }
+    let unnamed = transfers.ambiguous - transfers.sentences.len();
+    if unnamed > 0 {
+        outcome::line(format_args!("  and {unnamed} more that stay unpaired"));
     }
 }
 

@@ -1,11 +1,13 @@
 //! A transcript in one combination: speaks its requests and checks its expectations.
 
 use std::collections::HashMap;
+use std::process::Output;
 
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
 use crate::combination::{Combination, Transport};
+use crate::http::{HttpClient, Request};
 use crate::pattern::{Kept, Mismatch, Pattern, fill_text};
 use crate::place::{Place, Server};
 use crate::project::Project;
@@ -31,6 +33,8 @@ pub struct Conversation<'a> {
     tokens: HashMap<(String, String), String>,
     clients: HashMap<(String, String, bool), Client>,
     reply: Option<Reply>,
+    /// What the last command printed and complained of, and how it ended.
+    printed: Option<Output>,
     /// Every reply with its line, for comparison with other combinations.
     pub replies: Vec<(usize, Reply)>,
 }
@@ -62,6 +66,7 @@ impl<'a> Conversation<'a> {
             tokens: HashMap::new(),
             clients: HashMap::new(),
             reply: None,
+            printed: None,
             replies: Vec::new(),
         }
     }
@@ -100,6 +105,19 @@ impl<'a> Conversation<'a> {
                 Ok(())
             }
             Action::Agent { name, scopes } => self.speak_as(name, scopes),
+            Action::Quad(arguments) => {
+                self.command(arguments);
+                Ok(())
+            }
+            Action::Repeat { name, text, times } => {
+                self.kept.insert(name.clone(), text.repeat(*times).into());
+                Ok(())
+            }
+            Action::Http(request) => {
+                let request = request.fill(&self.kept)?;
+                self.send(&request);
+                Ok(())
+            }
             Action::Keep { name, value } => {
                 let value = value.fill(&self.kept)?;
                 self.kept.insert(name.clone(), value);
@@ -136,6 +154,50 @@ impl<'a> Conversation<'a> {
         self.project.as_ref().ok_or_else(|| "there is no @project yet".to_owned())
     }
 
+    /// Runs a command for the present tenant.
+    fn command(&mut self, arguments: &[String]) {
+        let mut command = self.place.quad(&[]);
+        for argument in arguments {
+            let filled = fill_text(argument, &self.kept);
+            let beside = self.transcript.path.with_file_name(&filled);
+            match filled.contains('.') && beside.is_file() {
+                true => command.arg(beside),
+                false => command.arg(filled),
+            };
+        }
+        command.args(["--tenant", &self.tenant, "--json"]);
+        self.printed = Some(command.output().unwrap());
+    }
+
+    /// Sends a request of HTTP as it stands. Other combinations are not held against its answer: it names their ports.
+    fn send(&mut self, request: &Value) {
+        let path = format!("{}/{}", self.server.path, self.transcript.scheme);
+        let mut sent = Request::new(
+            request["method"].as_str().unwrap_or("POST"),
+            request["path"].as_str().unwrap_or(&path),
+        );
+        for (name, value) in request["headers"].as_object().into_iter().flatten() {
+            sent = sent.header(name, value.as_str().unwrap_or_default());
+        }
+        let body = match &request["body"] {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            json => Some(json.to_string()),
+        };
+        if let Some(body) = body {
+            sent = sent.header("Content-Type", "application/json").body(body);
+        }
+        let response = HttpClient::new(&self.server.authority).send(&sent).unwrap();
+        let names =
+            response.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str().into()));
+        let headers: serde_json::Map<String, Value> = names.collect();
+        let text = response.text();
+        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text.as_str()));
+        let answer = json!({"status": response.status, "headers": headers, "body": body});
+        let (status, challenge) = (Some(response.status), None);
+        self.reply = Some(Reply { outcome: Ok(answer), cache: None, status, challenge });
+    }
+
     /// Turns to a tenant of this transcript and combination, and makes it if need be.
     fn enter(&mut self, name: &str) -> Result<(), String> {
         let Combination { transport, revision, .. } = self.combination;
@@ -155,7 +217,13 @@ impl<'a> Conversation<'a> {
         if let (Transport::Http, Some(project)) = (transport, &mut self.project) {
             project.serve(self.place, &self.tenant);
         }
+        self.keep_token();
         Ok(())
+    }
+
+    fn keep_token(&mut self) {
+        let token = self.tokens.get(&(self.tenant.clone(), self.agent.clone())).cloned();
+        self.kept.insert("token".to_owned(), token.into());
     }
 
     fn speak_as(&mut self, name: &str, scopes: &str) -> Result<(), String> {
@@ -167,6 +235,7 @@ impl<'a> Conversation<'a> {
             return Err(format!("the agent {name} has no scopes yet"));
         }
         self.agent = name.to_owned();
+        self.keep_token();
         Ok(())
     }
 
@@ -213,6 +282,10 @@ impl<'a> Conversation<'a> {
         if let Expectation::Notification { method, params } = expectation {
             return self.expect_notification(method, params, source);
         }
+        if let Expectation::Printed(pattern) | Expectation::Exit { complaint: pattern, .. } = expectation {
+            let code = if let Expectation::Exit { code, .. } = expectation { *code } else { 0 };
+            return self.expect_printed(code, pattern, source);
+        }
         let reply = self.reply.clone().ok_or("nothing has been asked yet")?;
         let got = match &reply.outcome {
             Ok(result) => result.clone(),
@@ -251,8 +324,24 @@ impl<'a> Conversation<'a> {
                 None if !self.combination.revision.is_modern() => Ok(()),
                 other => Err(explain(format!("the result keeps {other:?}"))),
             },
-            Expectation::Notification { .. } => Ok(()),
+            Expectation::Notification { .. } | Expectation::Printed(_) | Expectation::Exit { .. } => Ok(()),
         }
+    }
+
+    fn expect_printed(&mut self, code: i32, pattern: &Pattern, source: &str) -> Result<(), String> {
+        let output = self.printed.as_ref().ok_or("no command was run yet")?;
+        let said = if code == 0 { &output.stdout } else { &output.stderr };
+        let said = String::from_utf8_lossy(said).into_owned();
+        if output.status.code() != Some(code) {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(format!(
+                "the command ended with {}\nexpected {source}\n{said}{complaint}",
+                output.status
+            ));
+        }
+        let printed = serde_json::from_str(&said).unwrap_or_else(|_| Value::from(said.as_str()));
+        let explain = |mismatch: Mismatch| format!("{mismatch}\nexpected {source}\ngot {printed:#}");
+        pattern.check(&printed, &mut self.kept).map_err(explain)
     }
 
     fn expect_notification(&mut self, method: &str, params: &Pattern, source: &str) -> Result<(), String> {

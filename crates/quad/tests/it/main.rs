@@ -22,6 +22,8 @@ mod links;
 mod markdoc;
 mod memory_files;
 mod memory_kill;
+mod money_files;
+mod money_kill;
 mod oracle;
 mod paging;
 mod pattern;

@@ -13,11 +13,16 @@
 //! @tools all              asks for all tools, not only the core ones
 //! @agent reader table:read     speaks as this agent, whose token has these scopes; over HTTP only
 //! @agent owner            speaks as the agent that has every scope, as at the beginning
+//! @quad agent revoke A1   runs this command for the tenant; names of files that lie beside the transcript are found
 //! $B = "bkend://orgs"     keeps a value under a name
+//! $S = "/" times 200000   keeps a text that is too long to write; `$token` is always the present agent's, over HTTP
 //!
 //! → resources/read {"uri": "$B"}         a request: method and parameters
 //! → read $B                              the same, shorter
 //! → call get_context {}                  tools/call
+//! → http {"headers": {"Authorization": "Bearer $token"}, "body": "{"}     a request of HTTP, as it stands, to the scheme's
+//!                                        endpoint; "method" and "path" are others than POST and that; the answer is
+//!                                        {"status", "headers", "body"}
 //! → subscribe $B                         whatever the era needs to hear of changes; also `unsubscribe`
 //!
 //! ← {"contents": [{"uri": "$B"}]}        the result matches this pattern
@@ -27,6 +32,8 @@
 //! ← error not_found {"uri": "$B"}        an error of the protocol, and its data; also bad_input, scope, a number
 //! ← cache 0 private                      how long a client may keep the result; the modern era says so
 //! ← notification resources/updated {}    the next notification
+//! ← printed {"added": 3}                 what the last `@quad` printed, as JSON
+//! ← exit 5 {"code": "CONFLICT"}          how it failed, and what it complained of
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -70,7 +77,10 @@ pub enum Action {
     Remove(String),
     Tools(bool),
     Agent { name: String, scopes: String },
+    Quad(Vec<String>),
     Keep { name: String, value: Pattern },
+    Repeat { name: String, text: String, times: usize },
+    Http(Pattern),
     Request { method: String, params: Option<Pattern> },
     Read(String),
     Call { tool: String, arguments: Pattern },
@@ -89,6 +99,8 @@ pub enum Expectation {
     Error { kind: ErrorKind, data: Pattern },
     Cache { ttl_ms: i64, scope: String },
     Notification { method: String, params: Pattern },
+    Printed(Pattern),
+    Exit { code: i32, complaint: Pattern },
 }
 
 /// Errors by what they mean; the number depends on the era.
@@ -128,10 +140,15 @@ impl Transcript {
                 }
             }
         }
-        let has_agents =
-            |step: &Step| matches!(&step.action, Action::Agent { scopes, .. } if !scopes.is_empty());
+        let has_agents = |step: &Step| match &step.action {
+            Action::Agent { scopes, .. } => !scopes.is_empty(),
+            action => matches!(action, Action::Http(_)),
+        };
         if transcript.steps.iter().any(has_agents) && !transcript.only.iter().any(|word| word == "http") {
-            return Err(format!("{}: agents with scopes of their own need `@only http`", path.display()));
+            return Err(format!(
+                "{}: agents with scopes of their own and requests of HTTP need `@only http`",
+                path.display()
+            ));
         }
         Ok(transcript)
     }
@@ -182,10 +199,16 @@ fn action(text: &str) -> Result<Action, String> {
             let (name, scopes) = split(rest);
             Action::Agent { name: name.to_owned(), scopes: scopes.to_owned() }
         }
+        "@quad" => Action::Quad(required("a command")?.split_whitespace().map(str::to_owned).collect()),
         "→" => request(rest)?,
         "←" => Action::Expect(expectation(rest)?),
         name if name.starts_with('$') => {
             let value = rest.strip_prefix('=').ok_or("a name needs `= VALUE`")?;
+            if let Some((text, times)) = value.rsplit_once(" times ") {
+                let times = times.trim().parse().map_err(|_| "times needs a number")?;
+                let text = text.trim().trim_matches('"').to_owned();
+                return Ok(Action::Repeat { name: name[1..].to_owned(), text, times });
+            }
             Action::Keep { name: name[1..].to_owned(), value: pattern_parser::parse(value)? }
         }
         _ => return Err(format!("`{first}` begins no step; steps begin with →, ←, @ or $")),
@@ -198,6 +221,7 @@ fn request(text: &str) -> Result<Action, String> {
         "read" => Action::Read(rest.to_owned()),
         "subscribe" => Action::Subscribe(rest.to_owned()),
         "unsubscribe" => Action::Unsubscribe(rest.to_owned()),
+        "http" => Action::Http(pattern_parser::parse(rest)?),
         "call" => {
             let (tool, arguments) = split(rest);
             let arguments = pattern_parser::parse(if arguments.is_empty() { "{}" } else { arguments })?;
@@ -230,6 +254,12 @@ fn expectation(text: &str) -> Result<Expectation, String> {
                 }
             };
             Expectation::Error { kind, data: pattern(data)? }
+        }
+        "printed" => Expectation::Printed(pattern(rest)?),
+        "exit" => {
+            let (code, complaint) = split(rest);
+            let code = code.parse().map_err(|_| "exit needs a code")?;
+            Expectation::Exit { code, complaint: pattern(complaint)? }
         }
         "cache" => {
             let (ttl, scope) = split(rest);
@@ -280,6 +310,9 @@ mod tests {
         check("@tenant a\n\nread x", "a.mcp:3: `read` begins no step; steps begin with →, ←, @ or $");
         check("← error frob", "a.mcp:1: `frob` is no kind of error");
         check("← {\"a\": }", "a.mcp:1: expected a pattern at `}`");
-        check("@agent a b:c", "a.mcp: agents with scopes of their own need `@only http`");
+        check(
+            "@agent a b:c",
+            "a.mcp: agents with scopes of their own and requests of HTTP need `@only http`",
+        );
     }
 }

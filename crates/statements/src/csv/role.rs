@@ -354,6 +354,7 @@ fn known_currency(word: &str) -> Option<Currency> {
          SGD ZAR ILS THB KRW RUB UAH AED USDC ISK PHP IDR MYR ARS";
     match word {
         "€" | "$" | "£" => Currency::recognise(word),
+        _ if !(3..=4).contains(&word.len()) || !word.bytes().all(|byte| byte.is_ascii_uppercase()) => None,
         _ => COMMON.split(' ').any(|known| known == word).then(|| Currency::parse(word).ok())?,
     }
 }
