@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod jsonrpc;
+mod markdoc;
 pub mod mutate;
 mod template;
 mod token;
@@ -15,6 +16,7 @@ mod uri;
 mod world;
 
 pub use jsonrpc::jsonrpc;
+pub use markdoc::markdoc;
 pub use template::template;
 pub use token::token;
 pub use uri::uri;
@@ -23,5 +25,5 @@ pub use uri::uri;
 pub type Probe = fn(&[u8]);
 
 /// Every probe, by the name of its corpus.
-pub const PROBES: [(&str, Probe); 4] =
-    [("token", token), ("uri", uri), ("template", template), ("jsonrpc", jsonrpc)];
+pub const PROBES: [(&str, Probe); 5] =
+    [("token", token), ("uri", uri), ("template", template), ("jsonrpc", jsonrpc), ("markdoc", markdoc)];
