@@ -126,6 +126,9 @@ struct Builder {
 impl Builder {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
         match event {
+            Event::DocumentStart(_) if self.root.is_some() => {
+                Err(problem(&span.start, "front matter is one document, and this begins another"))
+            }
             Event::Nothing
             | Event::StreamStart
             | Event::StreamEnd
@@ -193,9 +196,6 @@ impl Builder {
                     *key = Some(name);
                 }
             },
-            None if self.root.is_some() => {
-                return Err(problem(&span.start, "front matter is one document, and this begins another"));
-            }
             None => self.root = Some(value),
         }
         Ok(())
