@@ -27,7 +27,7 @@ const FIXED: [&str; 7] = [
 ];
 
 /// What the variables of templates stand for in the fixture.
-const VARIABLES: [(&str, &str); 17] = [
+const VARIABLES: [(&str, &str); 18] = [
     ("{account_id}", "acct_8231"),
     ("{transaction_id}", "tx_4127"),
     ("{payment_intent_id}", "pi_a1b2c3"),
@@ -45,6 +45,7 @@ const VARIABLES: [(&str, &str); 17] = [
     ("{n}", "1"),
     ("{type}", "fact"),
     ("{+url}", "berth-12"),
+    ("{name}", "hint"),
 ];
 
 #[test]

@@ -42,7 +42,7 @@ const OTHER_MEMORY_IDS: [&str; 2] = ["target_id", "to_id"];
 const ENTITY: &str = "entity";
 
 /// The variables whose values are a closed vocabulary: everybody has each of them.
-const VOCABULARIES: [&str; 1] = ["{type}"];
+const VOCABULARIES: [&str; 2] = ["{type}", "{name}"];
 
 /// Organizations that each tenant has beside its real ones, so that its lists have a second page.
 const BULK: usize = 205;
