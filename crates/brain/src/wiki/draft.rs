@@ -178,9 +178,11 @@ impl Names {
         self.0.get(id).map_or_else(|| link(id, &Counterparty::uri(id)), counterparty_link)
     }
 
-    /// All of them, by id.
+    /// All of them, by name: ids of the same moment come in any order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Counterparty> {
-        self.0.values()
+        let mut all: Vec<&Counterparty> = self.0.values().collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all.into_iter()
     }
 }
 
