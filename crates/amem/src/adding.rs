@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, Value as Cell, params};
+use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeId};
 use crate::session::{self, SessionId};
 use crate::stats::{self, Stats};
-use crate::{batch, limits, place, refusal, tags};
+use crate::{limits, place, refusal, tags};
 
 /// A node on its way in.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use quad_core::{Result, TenantId};
-use quad_store::{Sql, Store, Value as Cell, params};
+use quad_store::{Sql, Store, Value as Cell, batch, params};
 use tokio::runtime::Handle;
 
+use crate::conversation;
 use crate::search::corpus::{Ask, Extract};
 use crate::search::{Corpus, Doc, Source};
-use crate::{batch, conversation};
 
 /// The nodes of one snapshot.
 pub(crate) struct Nodes<'s> {

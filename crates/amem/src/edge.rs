@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{Error, Result};
-use quad_store::{Row, Sql, Tx, Value as Cell, params};
+use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::{batch, limits, refusal};
+use crate::{limits, refusal};
 
 /// The seven types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -23,7 +23,6 @@
 #[cfg(test)]
 mod acceptance;
 mod adding;
-mod batch;
 mod checking;
 mod cited;
 mod completion;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::Result;
-use quad_store::{Row, Sql, Tx, Value as Cell, params};
+use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value, json};
 
 use crate::event_type::EventType;
 use crate::session::SessionId;
-use crate::{batch, decay, refusal};
+use crate::{decay, refusal};
 
 /// A node's number: from 0, never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

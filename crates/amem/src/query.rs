@@ -4,10 +4,9 @@
 //! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead.
 
 use quad_core::{Error, Result, canonical, cursor};
-use quad_store::{Row, Sql, Value as Cell, params};
+use quad_store::{Row, Sql, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
-use crate::batch;
 use crate::event_type::EventType;
 use crate::list::{ByImportance, Room};
 use crate::node::{self, Field, Node, NodeId};

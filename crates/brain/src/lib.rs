@@ -20,7 +20,6 @@ mod acceptance;
 mod account;
 mod action_types;
 mod balance;
-mod batch;
 mod book;
 mod category;
 mod civil;

@@ -4,12 +4,12 @@
 //! from a line. Every noun also has a [`Standing`]: where it comes from and how sure we are.
 
 use quad_core::{Result, Timestamp};
-use quad_store::{Row, Sql, Tx, Value as Cell};
+use quad_store::{Row, Sql, Tx, Value as Cell, batch};
 use serde_json::{Map, Value};
 
+use crate::limits;
 use crate::refusal::{self, invalid};
 use crate::standing::Standing;
-use crate::{batch, limits};
 
 /// What a field of a row can hold.
 pub(crate) trait Field: Sized {

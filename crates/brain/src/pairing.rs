@@ -7,7 +7,7 @@
 
 use quad_core::{Result, Timestamp};
 use quad_statements::Currency;
-use quad_store::{Sql, Tx, Value as Cell, params};
+use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use crate::ids::{MatchId, TransferId};
 use crate::money::spoken;
@@ -18,7 +18,7 @@ use crate::standing::{Provenance, Standing};
 use crate::tags::Touched;
 use crate::transaction::{Effect, Transaction};
 use crate::transfer::{self, Transfer};
-use crate::{batch, civil, limits};
+use crate::{civil, limits};
 
 /// How sure a pair is whose sides name each other's account, and one that rests on amount and day.
 const NAMED_CONFIDENCE: f64 = 0.9;

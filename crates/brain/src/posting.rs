@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use quad_core::{Result, Timestamp};
 use quad_statements::Amount;
-use quad_store::{Sql, Tx, Value as Cell};
+use quad_store::{Sql, Tx, Value as Cell, batch};
 
 use crate::account::{self, Account};
 use crate::civil::Month;
@@ -19,7 +19,7 @@ use crate::peak::{self, Candidates};
 use crate::tags::Touched;
 use crate::total::{self, Deltas, Subject};
 use crate::transaction::{Effect, Transaction};
-use crate::{batch, money, raw, refusal};
+use crate::{money, raw, refusal};
 
 /// What became of the rows of one posting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,13 +5,13 @@
 //! read the ledger once a row of the ledger cites it. Nobody else can tell it from one that does not exist.
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
-use quad_store::{Row, Sql, Store, Tx, Writer, params};
+use quad_store::{Row, Sql, Store, Tx, Writer, batch, params};
 use serde_json::{Map, Value};
 
 use crate::ids::RawId;
 use crate::standing::Standing;
 use crate::words::words;
-use crate::{batch, limits, projection, refusal, tags};
+use crate::{limits, projection, refusal, tags};
 
 words!(
     /// Where an artifact comes from.

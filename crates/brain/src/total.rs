@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use quad_core::{Error, Result};
 use quad_statements::{Amount, Currency};
-use quad_store::{Row, Sql, Tx, Value as Cell, params};
+use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 
 use crate::civil::Month;
-use crate::{batch, money};
+use crate::money;
 
 /// What a total is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

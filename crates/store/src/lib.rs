@@ -17,6 +17,7 @@
 pub mod audit;
 mod audit_mode;
 mod backup;
+pub mod batch;
 mod chain;
 mod change;
 mod checkpointer;

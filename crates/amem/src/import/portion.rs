@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, Value as Cell, params};
+use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use super::ACTOR;
 use super::renumbering::Renumbering;
@@ -13,7 +13,7 @@ use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem
 use crate::node::{self, Node, NodeId};
 use crate::session::{self, SessionId};
 use crate::stats::{self, Stats};
-use crate::{adding, batch, correcting, decay, limits, tags};
+use crate::{adding, correcting, decay, limits, tags};
 
 /// What tells a node of a file from others.
 type Digest = [u8; 16];

@@ -1,11 +1,11 @@
 //! Statements over many rows, in a few fixed sizes, so that connections keep them prepared.
 
-/// The sizes in which rows are inserted or looked up together. Binding costs the square of the parameters on SQLite, so the
-/// largest is not larger.
-const SIZES: [usize; 3] = [32, 8, 1];
+/// The sizes in which rows are inserted or looked up together: few, since each is a statement that every connection keeps
+/// prepared.
+const SIZES: [usize; 3] = [64, 8, 1];
 
 /// Cuts `items` into pieces of those sizes, the largest first.
-pub(crate) fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
+pub fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = items;
     std::iter::from_fn(move || {
         let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
@@ -16,7 +16,7 @@ pub(crate) fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
 }
 
 /// `($3, $4), ($5, $6)`: a list of rows of `width` parameters, of which `fixed` come from the beginning and are shared.
-pub(crate) fn rows(rows: usize, first: usize, width: usize, shared: &str) -> String {
+pub fn rows(rows: usize, first: usize, width: usize, shared: &str) -> String {
     let mut text = String::with_capacity(rows * (width * 6 + shared.len() + 4));
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });
@@ -34,7 +34,7 @@ pub(crate) fn rows(rows: usize, first: usize, width: usize, shared: &str) -> Str
 }
 
 /// `$3, $4, $5`: so many parameters, from number `first` on.
-pub(crate) fn list(count: usize, first: usize) -> String {
+pub fn list(count: usize, first: usize) -> String {
     (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
 
