@@ -126,6 +126,25 @@ impl Live {
         Ok(Some(plan))
     }
 
+    /// How many Markdown files the plan has now; none where there is no plan folder.
+    pub fn plan_count(&self) -> Option<usize> {
+        let folder = self.detected().project.plan_folder()?;
+        // Whoever reads the plan at this moment keeps nobody from counting.
+        let kept = self.plan.try_lock().ok();
+        let known = kept.as_ref().and_then(|kept| kept.as_ref());
+        let known = known.filter(|plan| plan.folder.root() == folder.root() && plan.survey.is_quiet());
+        Some(known.map_or_else(|| folder.markdown_count(), |plan| plan.survey.len()))
+    }
+
+    /// What `refrakt://detect` says: the plan's files are counted now.
+    pub fn detected_json(&self) -> serde_json::Value {
+        let mut project = self.detected().project.clone();
+        if let (Some(count), Some(plan)) = (self.plan_count(), project.plan.as_mut()) {
+            plan.file_count = count;
+        }
+        project.to_json()
+    }
+
     /// How many files the plan had when it was last read; none if it has not been.
     pub fn plan_size(&self) -> Option<usize> {
         lock(&self.plan).as_ref().map(|plan| plan.survey.len())
@@ -138,15 +157,6 @@ impl Live {
 }
 
 impl Detected {
-    /// What `refrakt://detect` says: the plan's files are counted now.
-    pub fn to_json(&self) -> serde_json::Value {
-        let mut project = self.project.clone();
-        if let (Some(folder), Some(plan)) = (self.project.plan_folder(), project.plan.as_mut()) {
-            plan.file_count = folder.markdown_count();
-        }
-        project.to_json()
-    }
-
     /// One word for all that the project was found to be; the same in every process that looks at it.
     pub fn print(&self) -> &str {
         &self.print
@@ -204,7 +214,7 @@ mod tests {
         fs::write(root.path().join("plan/a.md"), work("ready")).unwrap();
         let one = live.plan().unwrap().unwrap();
         assert!(empty.number != one.number && one.index.knows("WORK-001"));
-        assert_eq!(live.detected().to_json()["plan"]["fileCount"], 1);
+        assert_eq!(live.detected_json()["plan"]["fileCount"], 1);
         fs::write(root.path().join("plan/a.md"), work("ready")).unwrap();
         assert_eq!(live.plan().unwrap().unwrap().number, one.number, "the same text is the same state");
         fs::write(root.path().join("plan/a.md"), work("doing")).unwrap();
@@ -222,7 +232,7 @@ mod tests {
         fs::create_dir(root.path().join("plan")).unwrap();
         let live = Live::new(root.path());
         let reading = lock(&live.plan);
-        assert_eq!(live.detected().to_json()["plan"]["fileCount"], 0);
+        assert_eq!(live.detected_json()["plan"]["fileCount"], 0);
         drop(reading);
     }
 

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use super::notes::Notes;
+use super::watch::Watch;
 use crate::limits::{
     CONFIG_FILE_BYTES_MAX, EMPTY_TIME, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX,
     PLAN_FILES_MAX, READ_AGAIN_MAX, SAVE_TIME,
@@ -143,8 +144,15 @@ impl Folder {
     }
 
     /// The same, and every folder that they lie in with its time of change: while that stays, no entry comes or goes.
-    pub(crate) fn walk(&self) -> io::Result<Walk> {
+    fn walk(&self) -> io::Result<Walk> {
         let mut walk = Walk { skips_hidden: self.skips_hidden, ..Walk::default() };
+        walk.enter(&self.root, "", 0)?;
+        Ok(walk)
+    }
+
+    /// The same, and each folder is listened to from before it is listed.
+    pub(super) fn walk_and_watch(&self) -> io::Result<Walk> {
+        let mut walk = Walk { skips_hidden: self.skips_hidden, watch: Watch::new(), ..Walk::default() };
         walk.enter(&self.root, "", 0)?;
         Ok(walk)
     }
@@ -181,6 +189,8 @@ pub(crate) struct Walk {
     pub files: Vec<FileEntry>,
     /// Each with its time of change.
     pub folders: Vec<(PathBuf, SystemTime)>,
+    /// What listens to all of these folders, if something does.
+    pub(super) watch: Option<Watch>,
     skips_hidden: bool,
 }
 
@@ -189,6 +199,7 @@ impl Walk {
         if depth > PLAN_DEPTH_MAX {
             return Ok(());
         }
+        self.watch = self.watch.take().filter(|watch| watch.add(folder));
         // Before the listing, for the same reason as with a file.
         let modified = fs::metadata(folder)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(folder)?

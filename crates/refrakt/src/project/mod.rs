@@ -1,8 +1,8 @@
 //! The project: a folder with a `refrakt.config.json`, a plan, both or neither.
 //!
 //! [`detect`](detect::detect) looks at the folder and gives a [`Project`], a value that says what is there: sites with their
-//! runes, the plan, plugins, and whatever is wrong. Looking is done in [`folder`], [`notes`] and [`survey`], writing in
-//! [`writing`]; everything else is pure.
+//! runes, the plan, plugins, and whatever is wrong. Looking is done in [`folder`], [`notes`] and [`survey`], listening in
+//! `watch`, writing in [`writing`]; everything else is pure.
 
 pub mod config;
 pub mod detect;
@@ -12,6 +12,7 @@ pub mod notes;
 mod plugin;
 mod site;
 pub mod survey;
+mod watch;
 pub mod writing;
 
 pub use config::{Config, ConfigProblem, ConfigShape, SiteConfig};

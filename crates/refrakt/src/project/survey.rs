@@ -2,33 +2,84 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
 
 use super::folder::{FileEntry, FileStamp, Folder, Walk};
-use crate::limits::STAMP_DOUBT;
+use super::watch::Watch;
+use crate::limits::{STAMP_DOUBT, SURVEY_TRUST};
 
 /// The files and folders below one folder.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Survey {
     taken_at: SystemTime,
     folders: Vec<(PathBuf, SystemTime)>,
     files: Vec<(PathBuf, FileStamp)>,
+    /// Present where every change below the folder is heard.
+    watch: Option<Watched>,
 }
+
+/// A folder that has been listened to since before it was walked through.
+#[derive(Debug)]
+struct Watched {
+    watch: Watch,
+    root: Option<Identity>,
+    /// When every file was last looked at; none while something that was heard has not been looked into.
+    looked_at: Mutex<Option<Instant>>,
+}
+
+impl Watched {
+    fn looked_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What makes a folder this folder, wherever it is moved to.
+type Identity = (u64, u64);
 
 impl Survey {
     /// Walks through a folder.
     pub fn take(folder: &Folder) -> io::Result<(Survey, Vec<FileEntry>)> {
-        let taken_at = SystemTime::now();
-        let Walk { files: entries, folders, .. } = folder.walk()?;
+        let (taken_at, started) = (SystemTime::now(), Instant::now());
+        let root = identity(folder.root());
+        let Walk { files: entries, folders, watch, .. } = folder.walk_and_watch()?;
         let stamp = |entry: &FileEntry| FileStamp { size: entry.size, modified: entry.modified };
         let files = entries.iter().map(|entry| (folder.root().join(&entry.path), stamp(entry))).collect();
-        Ok((Survey { taken_at, folders, files }, entries))
+        let watch = watch.map(|watch| Watched { watch, root, looked_at: Mutex::new(Some(started)) });
+        Ok((Survey { taken_at, folders, files, watch }, entries))
     }
 
-    /// Whether a walk would find the same now: one look at each folder and each file, none of them opened. What changed shortly
-    /// before the walk could have changed again after it under the same time stamp, so it never counts as the same.
+    /// Whether a walk would find the same now.
     pub fn holds(&self) -> bool {
+        if self.is_quiet() {
+            return true;
+        }
+        let started = Instant::now();
+        let holds = self.looks_the_same();
+        if let Some(watched) = self.watch.as_ref().filter(|_| holds) {
+            *watched.looked_at() = Some(started);
+        }
+        holds
+    }
+
+    /// Whether changes are heard, none was, and that is enough for now. Where this is not so, nothing is known.
+    pub fn is_quiet(&self) -> bool {
+        let Some(watched) = &self.watch else { return false };
+        let mut looked_at = watched.looked_at();
+        if watched.watch.heard() {
+            *looked_at = None;
+        }
+        // The folder may have been carried away whole, or another put in the way.
+        looked_at.is_some_and(|at| at.elapsed() < SURVEY_TRUST)
+            && watched.root.is_some()
+            && watched.root == self.root().and_then(identity)
+    }
+
+    /// One look at each folder and each file, none of them opened. What changed shortly before the walk could have changed again
+    /// after it under the same time stamp, so it never counts as the same.
+    fn looks_the_same(&self) -> bool {
         let settled = |at: SystemTime| self.taken_at.duration_since(at).is_ok_and(|age| age > STAMP_DOUBT);
         let same_folder = |(path, modified): &(PathBuf, SystemTime)| {
             settled(*modified)
@@ -42,6 +93,10 @@ impl Survey {
         self.folders.iter().all(same_folder) && self.files.iter().all(same_file)
     }
 
+    fn root(&self) -> Option<&Path> {
+        self.folders.first().map(|(path, _)| path.as_path())
+    }
+
     /// How many files there are.
     pub fn len(&self) -> usize {
         self.files.len()
@@ -51,6 +106,11 @@ impl Survey {
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// Which folder a path leads to now.
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
 
 #[cfg(test)]
@@ -87,6 +147,40 @@ mod tests {
         let fresh = Survey::take(&Folder::new(root.path())).unwrap().0;
         fs::write(root.path().join("new.md"), "n").unwrap();
         assert!(!fresh.holds());
-        assert!(!Survey::take(&Folder::new(root.path())).unwrap().0.holds(), "too fresh to be trusted");
+        let fresh = Survey::take(&Folder::new(root.path())).unwrap().0;
+        assert!(!fresh.looks_the_same(), "stamps too fresh to be trusted");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn where_changes_are_heard_nobody_looks_at_the_files() {
+        let root = tempfile::tempdir().unwrap();
+        let plan = root.path().join("plan");
+        fs::create_dir_all(plan.join("work")).unwrap();
+        fs::write(plan.join("work/a.md"), "a").unwrap();
+        let take = || Survey::take(&Folder::new(&plan)).unwrap().0;
+        let survey = take();
+        assert!(survey.watch.is_some());
+        assert!(survey.holds() && !survey.looks_the_same(), "as fresh as it is, nothing was heard");
+        // The same size and the same time: the stamps of before would have vouched for it.
+        let file = plan.join("work/a.md");
+        let stamp = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::write(&file, "b").unwrap();
+        fs::File::open(&file).unwrap().set_modified(stamp).unwrap();
+        assert!(!survey.holds());
+        assert!(!survey.holds(), "and not the second time either");
+        // A folder that came later is listened to by the survey that has seen it.
+        fs::create_dir(plan.join("bugs")).unwrap();
+        let survey = take();
+        fs::write(plan.join("bugs/b.md"), "b").unwrap();
+        assert!(!survey.holds());
+        // Carried away whole, by its own name and by that of the folder around it.
+        let survey = take();
+        fs::rename(&plan, root.path().join("old")).unwrap();
+        assert!(!survey.holds());
+        fs::rename(root.path().join("old"), &plan).unwrap();
+        let (survey, elsewhere) = (take(), tempfile::tempdir().unwrap());
+        fs::rename(root.path(), elsewhere.path().join("moved")).unwrap();
+        assert!(!survey.holds());
     }
 }

@@ -176,8 +176,7 @@ impl Scheme for Refrakt {
     fn facts(&self, caller: &Principal, address: &Address) -> String {
         let Some(live) = self.live_of(caller) else { return String::new() };
         if address.canonical() == "refrakt://detect" {
-            let count = live.detected().project.plan_folder().map(|folder| folder.markdown_count());
-            return format!("{}/{count:?}", live.detected().number);
+            return format!("{}/{:?}", live.detected().number, live.plan_count());
         }
         if address.canonical().starts_with("refrakt://pages/") {
             return pages::facts(&live, address, waiting);

@@ -128,7 +128,7 @@ impl Question {
         let root = Root::of(live.root());
         match self {
             Question::Detect => {
-                let text = live.detected().to_json().to_string().into();
+                let text = live.detected_json().to_string().into();
                 Ok(Answer { text, mime_type: "application/json", tags: vec![root.detected()] })
             }
             Question::Reference { site, .. } | Question::Contracts { site } | Question::Runes { site } => {

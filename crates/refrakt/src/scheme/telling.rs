@@ -36,7 +36,7 @@ impl Look {
     pub(super) fn take(live: &Live) -> Look {
         let plan = live.plan().ok().flatten();
         let detected = live.detected();
-        let shown = detected.to_json().to_string();
+        let shown = live.detected_json().to_string();
         Look { exposed: Exposed::of(live), detected, shown, plan }
     }
 
