@@ -206,7 +206,7 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     if columns.is_empty() && !query.event_types.is_empty() {
         let stats = stats::read(sql)?;
         let total: i64 = query.event_types.iter().map(|event_type| stats.of_type(*event_type)).sum();
-        if total <= limits::QUERY_GATHERED {
+        if total <= limits::QUERY_GATHERED && !is_common(total, stats.nodes(), query.limit) {
             columns = query.event_types.iter().map(|kind| ("event_type", kind.number())).collect();
         }
     }
@@ -222,6 +222,13 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
         nodes.extend(Node::from_rows(&rows)?);
     }
     Ok(Some(nodes))
+}
+
+/// Whether a walk in the order of all meets a page of them sooner than it takes to gather them. Only where a walk may look at all
+/// nodes, so that it ends no page early even if they lie at its end.
+fn is_common(of_them: i64, of_all: i64, limit: usize) -> bool {
+    let walked = (limit as i64).saturating_mul(of_all) / of_them.max(1);
+    walked < of_them && usize::try_from(of_all).is_ok_and(|all| all <= limits::QUERY_VISITED)
 }
 
 /// Sorts nodes that were gathered without their contents, and fetches those of the first.

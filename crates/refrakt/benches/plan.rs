@@ -20,14 +20,15 @@ use quad_store::testing;
 const ROUNDS: usize = 200;
 
 /// What is read, by a name of its own.
-const READS: [(&str, &str); 7] = [
-    ("detect", "refrakt://detect"),
+const READS: [(&str, &str); 8] = [
+    ("detect, plan unread", "refrakt://detect"),
     ("plan/index", "refrakt://plan/index"),
     ("plan/index?type=bug", "refrakt://plan/index?type=bug"),
     ("plan/status", "refrakt://plan/status"),
     ("one entity", "refrakt://plan/work/WORK-0045"),
     ("reference", "refrakt://reference"),
     ("contracts", "refrakt://contracts"),
+    ("detect", "refrakt://detect"),
 ];
 
 fn main() {

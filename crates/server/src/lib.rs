@@ -20,6 +20,7 @@ mod problem;
 mod range;
 mod request_id;
 mod sse;
+pub mod standard;
 pub mod stdio;
 mod twin;
 

@@ -41,9 +41,9 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// How long to let the rest come in: never longer than a commit takes, so that nobody waits for two.
+    /// How long to let the rest come in: no longer than two commits take, which is what those pay who come a moment too late.
     fn patience(&self) -> Duration {
-        self.commit.min(limits::GATHER_WAIT_MAX)
+        (2 * self.commit).min(limits::GATHER_WAIT_MAX)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `quad stdio`
 
 use quad_core::{Error, Result};
+use quad_server::standard;
 use quad_server::stdio::{self, StdioOptions};
 
 use super::{SERVER_NAME, SERVER_VERSION};
@@ -20,5 +21,7 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
         name: SERVER_NAME,
         version: SERVER_VERSION,
     };
-    stdio::serve(options, tokio::io::stdin(), tokio::io::stdout()).await.map_err(Error::internal)
+    // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
+    let serving = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
+    serving.await.map_err(Error::internal)?.map_err(Error::internal)
 }

@@ -1,7 +1,9 @@
 //! What only stdio has: lines, one after the other, in both eras on the same pipe.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -113,4 +115,44 @@ fn everything_that_was_asked_is_answered_before_the_end() {
     for id in 0..200 {
         assert!(answer(&answers, id)["result"]["resources"].is_array());
     }
+}
+
+#[test]
+fn a_slow_read_does_not_delay_the_next_one_on_the_pipe() {
+    let (place, project) = (Place::on_sqlite(), tempfile::tempdir().unwrap());
+    let plan = project.path().join("plan");
+    std::fs::create_dir(&plan).unwrap();
+    let empty = || (0..8).for_each(|number| std::fs::write(plan.join(format!("{number}.md")), "").unwrap());
+    empty();
+    let mut command = place.quad(&["stdio", "--project", project.path().to_str().unwrap()]);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = process.stdin.take().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // An editor that empties the plan's files again and again: they are waited for as long as it does.
+        scope.spawn(|| {
+            for _ in 0..5_000 {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                empty();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        for (id, uri) in [(1, "refrakt://plan/status"), (2, "refrakt://detect")] {
+            let mut request = modern(id, "resources/read");
+            request["params"]["uri"] = uri.into();
+            writeln!(input, "{request}").unwrap();
+        }
+        let first = next();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(first["id"], 2, "detection is there while the plan is still being read");
+        assert!(first["result"].is_object(), "{first}");
+        let second = next();
+        assert!(second["id"] == 1 && second["result"].is_object(), "{second}");
+    });
+    drop(input);
+    assert!(process.wait().unwrap().success());
 }

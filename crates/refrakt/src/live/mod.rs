@@ -37,6 +37,17 @@ pub struct Live {
     numbers: AtomicU64,
 }
 
+/// What is known of files without looking at them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// Nobody has read them yet.
+    Unread,
+    /// They are in the state of this number.
+    State(u64),
+    /// They have to be looked at, or somebody does so just now.
+    Unsure,
+}
+
 /// What the project is.
 #[derive(Debug)]
 pub struct Detected {
@@ -145,9 +156,13 @@ impl Live {
         project.to_json()
     }
 
-    /// How many files the plan had when it was last read; none if it has not been.
-    pub fn plan_size(&self) -> Option<usize> {
-        lock(&self.plan).as_ref().map(|plan| plan.survey.len())
+    /// What is known of the plan without waiting for anybody or anything.
+    pub fn plan_at_once(&self) -> AtOnce {
+        let Ok(kept) = self.plan.try_lock() else { return AtOnce::Unsure };
+        let Some(plan) = kept.as_ref() else { return AtOnce::Unread };
+        let folder = self.detected().project.plan_folder();
+        let is_there = folder.is_some_and(|folder| folder.root() == plan.folder.root());
+        if is_there && plan.survey.is_quiet() { AtOnce::State(plan.number) } else { AtOnce::Unsure }
     }
 
     /// A number that no state has.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Live, Memo, lock};
+use super::{AtOnce, Live, Memo, lock};
 use crate::limits::SITES_MAX;
 use crate::pages::PageIndex;
 use crate::project::folder::{Folder, NoFolder};
@@ -92,9 +92,13 @@ impl Live {
         Ok(Arc::new(Pages { folder, index, number, memo, survey, print }))
     }
 
-    /// How many files the folder had when it was last read; none if it has not been.
-    pub fn pages_size(&self, dir: &str) -> Option<usize> {
-        lock(&self.pages).get(dir).and_then(|slot| slot.now.as_ref()).map(|pages| pages.survey.len())
+    /// What is known of a folder's pages without waiting for anybody or anything.
+    pub fn pages_at_once(&self, dir: &str) -> AtOnce {
+        let Ok(slots) = self.pages.try_lock() else { return AtOnce::Unsure };
+        let Some(pages) = slots.get(dir).and_then(|slot| slot.now.as_ref()) else { return AtOnce::Unread };
+        let folder = Folder::new(&self.root).subfolder(dir);
+        let is_there = folder.is_ok_and(|folder| folder.root() == pages.folder.root());
+        if is_there && pages.survey.is_quiet() { AtOnce::State(pages.number) } else { AtOnce::Unsure }
     }
 
     /// Looks again at every content folder that somebody has asked for.
@@ -141,7 +145,7 @@ mod tests {
         assert!(live.followed_pages()[0].first.is_none(), "changes count from the first look once");
         fs::remove_dir_all(root.path().join("content")).unwrap();
         assert!(live.followed_pages()[0].now.is_none());
-        assert_eq!(live.pages_size("./content"), None);
+        assert_eq!(live.pages_at_once("./content"), AtOnce::Unread);
     }
 
     #[cfg(unix)]

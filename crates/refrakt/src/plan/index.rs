@@ -17,6 +17,10 @@ pub struct PlanIndex {
     files: Vec<IndexedFile>,
     /// Id → place of the first entity that has it.
     by_id: HashMap<String, usize>,
+    /// By type and the tag's id.
+    tags: Nearest,
+    /// By type and the file's own name.
+    names: Nearest,
     /// Places in the order of a listing.
     listing: Vec<usize>,
 }
@@ -68,9 +72,17 @@ impl PlanIndex {
                 by_id.entry(id.to_owned()).or_insert(place);
             }
         }
+        let (mut tags, mut names) = (Nearest::default(), Nearest::default());
+        for (place, file) in files.iter().enumerate() {
+            let Some(entity) = &file.scanned.entity else { continue };
+            if let Some(id) = entity.id() {
+                tags.offer(entity, id, place);
+            }
+            names.offer(entity, stem(&entity.file), place);
+        }
         let mut listing: Vec<usize> = (0..files.len()).collect();
         listing.sort_by(|&a, &b| folder_order(&files[a].entry.path, &files[b].entry.path));
-        PlanIndex { files, by_id, listing }
+        PlanIndex { files, by_id, tags, names, listing }
     }
 
     /// An index of texts, without a folder.
@@ -130,16 +142,9 @@ impl PlanIndex {
     /// The entity of a type by its id: first below `<type>s/`, then below `<type>/`, then anywhere; by the tag's id, or else
     /// by the exact name of the file.
     pub fn find(&self, kind: EntityType, id: &str) -> Result<&Entity, NotFound> {
-        let (plural, singular) = (format!("{kind}s/"), format!("{kind}/"));
-        let nearness = |entity: &&Entity| match &entity.file {
-            file if file.starts_with(&plural) => 0,
-            file if file.starts_with(&singular) => 1,
-            _ => 2,
-        };
         let of_type = || self.entities().filter(|entity| entity.kind == kind);
-        let by_tag = of_type().filter(|entity| entity.id() == Some(id)).min_by_key(nearness);
-        let by_file = || of_type().filter(|entity| stem(&entity.file) == id).min_by_key(nearness);
-        by_tag.or_else(by_file).ok_or_else(|| NotFound {
+        let place = self.tags.get(kind, id).or_else(|| self.names.get(kind, id));
+        place.and_then(|place| self.at(place)).ok_or_else(|| NotFound {
             kind,
             id: id.to_owned(),
             other_type: self.entity(id).map(|entity| entity.kind),
@@ -177,6 +182,34 @@ impl IndexFilter {
             && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
             && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|own| own == tag))
             && self.assignee.as_ref().is_none_or(|name| entity.attribute("assignee") == Some(name))
+    }
+}
+
+/// Of each type and name the place of the entity that lies nearest to where its type belongs: below `<type>s/`, below `<type>/`,
+/// anywhere; of several the first.
+#[derive(Clone, Debug, Default)]
+struct Nearest(HashMap<EntityType, HashMap<String, (u8, usize)>>);
+
+impl Nearest {
+    fn offer(&mut self, entity: &Entity, name: &str, place: usize) {
+        let folder = entity.file.strip_prefix(entity.kind.as_str());
+        let distance = match folder {
+            Some(rest) if rest.starts_with("s/") => 0,
+            Some(rest) if rest.starts_with('/') => 1,
+            _ => 2,
+        };
+        let known = self.0.entry(entity.kind).or_default();
+        match known.get_mut(name) {
+            Some(nearest) if nearest.0 > distance => *nearest = (distance, place),
+            Some(_) => {}
+            None => {
+                known.insert(name.to_owned(), (distance, place));
+            }
+        }
+    }
+
+    fn get(&self, kind: EntityType, name: &str) -> Option<usize> {
+        self.0.get(&kind)?.get(name).map(|(_, place)| *place)
     }
 }
 

@@ -21,16 +21,8 @@ mod linux {
 
     /// File systems whose every change passes this kernel, by the number that `statfs` gives: ext2 to 4, XFS, Btrfs, tmpfs, F2FS,
     /// bcachefs, ZFS and overlays.
-    const LOCAL: [u32; 8] = [
-        0xef53,
-        0x5846_5342,
-        0x9123_683e,
-        0x0102_1994,
-        0xf2f5_2010,
-        0xca45_1a4e,
-        0x2fc1_2fc1,
-        0x794c_7630,
-    ];
+    const LOCAL: [u32; 8] =
+        [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
 
     /// Most calls by which one look empties the queue: what is left is heard by the next.
     const DRAIN_READS_MAX: usize = 64;

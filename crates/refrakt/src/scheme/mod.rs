@@ -28,7 +28,7 @@ use quad_core::{
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::live::Live;
+use crate::live::{AtOnce, Live};
 pub use runes::render;
 
 use listing::Exposed;
@@ -44,9 +44,6 @@ const INSTRUCTIONS: &str = "refrakt:// is your project: its plan and the runes i
     start on it. plan.update changes status, attributes and ticks in place (dryRun shows a diff), plan.create makes an entity. \
     refrakt://reference says how runes are \
     written, refrakt://rune/{name} what one becomes; refrakt.validate_content checks a page and refrakt.render renders it.";
-
-/// From so many files on, looking at all of them is not done on a thread that others wait for.
-const FILES_AT_ONCE: usize = 2_000;
 
 /// The provider of `refrakt://`.
 pub struct Refrakt {
@@ -147,11 +144,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
 }
 
-/// Looks at so many files where that keeps nobody waiting who did not ask.
-fn waiting(size: usize, look: &dyn Fn() -> u64) -> u64 {
+/// The number of the state that files are in. If they have to be looked at, or a save to be waited for, that keeps nobody else waiting.
+fn number(known: AtOnce, live: &Live, look: &dyn Fn() -> u64) -> u64 {
     let is_many =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if size > FILES_AT_ONCE && is_many() { tokio::task::block_in_place(look) } else { look() }
+    match known {
+        AtOnce::State(number) => number,
+        // What has never been read takes long; nobody can have an answer about it yet.
+        AtOnce::Unread => live.number(),
+        AtOnce::Unsure if is_many() => tokio::task::block_in_place(look),
+        AtOnce::Unsure => look(),
+    }
 }
 
 impl Scheme for Refrakt {
@@ -179,18 +182,16 @@ impl Scheme for Refrakt {
             return format!("{}/{:?}", live.detected().number, live.plan_count());
         }
         if address.canonical().starts_with("refrakt://pages/") {
-            return pages::facts(&live, address, waiting);
+            return pages::facts(&live, address, number);
         }
         if !address.canonical().starts_with("refrakt://plan/") {
             return live.detected().number.to_string();
         }
-        // What has never been read takes long; nobody can have an answer about it yet.
-        let Some(size) = live.plan_size() else { return live.number().to_string() };
         let look = || match live.plan() {
             Ok(Some(plan)) => plan.number,
             _ => live.number(),
         };
-        waiting(size, &look).to_string()
+        number(live.plan_at_once(), &live, &look).to_string()
     }
 
     fn refused(&self, _caller: &Principal, asked: Asked<'_>, error: Error) -> Error {

@@ -8,7 +8,7 @@ use quad_runes::schema::RenderError;
 use super::question::{Answer, chosen};
 use super::refusal::{disk, shown};
 use super::tags::Root;
-use crate::live::{Live, NoPages, Pages};
+use crate::live::{AtOnce, Live, NoPages, Pages};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
 
@@ -62,19 +62,15 @@ pub(super) fn urls(live: &Live, site: Option<&str>, prefix: &str) -> Vec<String>
 pub(super) fn facts(
     live: &Live,
     address: &Address,
-    waiting: impl FnOnce(usize, &dyn Fn() -> u64) -> u64,
+    number: impl FnOnce(AtOnce, &Live, &dyn Fn() -> u64) -> u64,
 ) -> String {
     let detected = live.detected();
     let site = detected.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());
-    let number = match dir.and_then(|dir| live.pages_size(dir).map(|size| (dir, size))) {
-        Some((dir, size)) => {
-            waiting(size, &|| live.pages(dir).map_or_else(|_| live.number(), |pages| pages.number))
-        }
-        // What has never been read takes long; nobody can have an answer about it yet.
-        None => live.number(),
-    };
-    format!("{}/{number}", detected.number)
+    let known = dir.map_or(AtOnce::Unread, |dir| live.pages_at_once(dir));
+    let look =
+        || dir.and_then(|dir| live.pages(dir).ok()).map_or_else(|| live.number(), |pages| pages.number);
+    format!("{}/{}", detected.number, number(known, live, &look))
 }
 
 fn pages_of<'s>(live: &Live, site: &'s Site) -> Result<(&'s str, Arc<Pages>)> {

@@ -18,6 +18,7 @@ use super::listing::Exposed;
 use super::tags::Root;
 use crate::limits::{CHANGE_ENTITIES_MAX, LOOK_INTERVAL_MAX, LOOK_INTERVAL_MIN, LOOK_SHARE};
 use crate::live::{Detected, Live, Plan};
+use crate::project::writing::WriteLock;
 
 /// The layer of audit events about a project's folder.
 pub(super) const LAYER: &str = "project";
@@ -117,7 +118,7 @@ impl Step {
         }
     }
 
-    /// Whether somebody told it already.
+    /// Whether somebody told it already. One that has missed a step between two of its looks tells both as one: better twice than never.
     async fn is_told(&self, store: &Store, tenant: &TenantId) -> Result<bool> {
         let (root, from, to) = (self.root.clone(), self.from.clone(), self.to.clone());
         store
@@ -156,11 +157,28 @@ pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> 
     let now = super::blocking(move || Ok(Look::take(&live))).await?;
     let took = started.elapsed();
     if let (Some(before), Some(root)) = (told.as_ref(), refrakt.root()) {
-        tell(refrakt, &tenant, Step::between(before, &now, &root)).await?;
+        let step = Step::between(before, &now, &root);
+        if !step.tags.is_empty() {
+            let plan = now.plan.clone();
+            // Another process that is writing tells of it itself, in the commit of its write: the next look is soon enough.
+            let Some(_lock) = super::blocking(move || Ok(nobody_writes(plan.as_deref()))).await? else {
+                return Ok(took);
+            };
+            tell(refrakt, &tenant, step).await?;
+        }
     }
     *told = Some(now);
     refrakt.begun.store(true, Ordering::Release);
     Ok(took)
+}
+
+/// Holds off writers, if there is anything to write to and the file system knows such a thing. `None` while somebody writes.
+fn nobody_writes(plan: Option<&Plan>) -> Option<Option<WriteLock>> {
+    let Some(plan) = plan else { return Some(None) };
+    match WriteLock::take_now(&plan.folder) {
+        Ok(lock) => lock.map(Some),
+        Err(_) => Some(None),
+    }
 }
 
 /// Tells a step in a commit of its own, unless nothing is different or somebody told it already.

@@ -105,16 +105,18 @@ impl Column {
 
 /// Whether a word says money in (`false`) or money out (`true`).
 pub(crate) fn side(word: &str) -> Option<bool> {
-    const OUT: &str = "d dr s soll debit dbit debet débit débito debito af out - withdrawal cargo belastung \
-         lastschrift outgoing db dare ausgang debe uit";
-    const IN: &str = "c cr h haben credit crdt crédit crédito credito bij in + deposit abono gutschrift \
-         incoming k ct avere eingang haber kredit ingreso";
     if word.len() > 16 {
         return None;
     }
-    let word = word.to_lowercase();
-    let known = |words: &str| words.split(' ').any(|known| known == word);
-    if known(OUT) { Some(true) } else { known(IN).then_some(false) }
+    match word.to_lowercase().as_str() {
+        "d" | "dr" | "s" | "soll" | "debit" | "dbit" | "debet" | "débit" | "débito" | "debito" | "af"
+        | "out" | "-" | "withdrawal" | "cargo" | "belastung" | "lastschrift" | "outgoing" | "db" | "dare"
+        | "ausgang" | "debe" | "uit" => Some(true),
+        "c" | "cr" | "h" | "haben" | "credit" | "crdt" | "crédit" | "crédito" | "credito" | "bij" | "in"
+        | "+" | "deposit" | "abono" | "gutschrift" | "incoming" | "k" | "ct" | "avere" | "eingang"
+        | "haber" | "kredit" | "ingreso" => Some(false),
+        _ => None,
+    }
 }
 
 /// Rows that were looked at, kept for the checks that need several cells of a row.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
@@ -25,6 +26,8 @@ impl Conn {
         let inner = rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
+        // A statement is planned once. Without this one whose parameters meet a partial index is planned anew at every use.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
         let mut conn = Conn { inner, was_busy: false, waits_for_disk: true };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
