@@ -1,4 +1,7 @@
-//! What a project costs at a size: `cargo bench -p quad-refrakt --bench plan -- [ENTITIES…]` (700 and 10,000 unless given).
+//! What a project costs at a size: `cargo bench -p quad-refrakt --bench plan -- [ENTITIES…] [--peer CMD]` (700 and 10,000 unless given).
+//!
+//! `CMD` is a server that is asked the same over standard input and output, run by a shell within the project's folder: the original, or
+//! `quad stdio`. This repository installs none.
 //!
 //! Plans are generated. Two figures for each read: the scheme alone, which is the engine's time with the look at the folder, and
 //! through the resolver, with authorization, cache and a durable audit event, as over any transport. Prints figures; asserts nothing.
@@ -6,7 +9,9 @@
 // A failed expectation ends the measurement.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,9 +20,13 @@ use quad_core::{Address, Principal, Resolver, Scheme as _};
 use quad_refrakt::live::Live;
 use quad_refrakt::{COMPONENT, Refrakt, SCOPES};
 use quad_store::testing;
+use serde_json::{Value, json};
 
 /// Reads of each kind.
 const ROUNDS: usize = 200;
+
+/// How long a peer is asked one thing again and again.
+const PEER_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is read, by a name of its own.
 const READS: [(&str, &str); 8] = [
@@ -32,15 +41,18 @@ const READS: [(&str, &str); 8] = [
 ];
 
 fn main() {
-    let given: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let given: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let peer = arguments.iter().position(|argument| argument == "--peer");
+    let peer = peer.map(|at| arguments.get(at + 1).expect("--peer is followed by a command").as_str());
     let sizes = if given.is_empty() { vec![700, 10_000] } else { given };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     for size in sizes {
-        runtime.block_on(measure(size));
+        runtime.block_on(measure(size, peer));
     }
 }
 
-async fn measure(entities: usize) {
+async fn measure(entities: usize, peer: Option<&str>) {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path(), entities);
     println!("\n{entities} entities");
@@ -67,6 +79,65 @@ async fn measure(entities: usize) {
         }
         let (scheme, whole) = (spread(scheme), spread(whole));
         println!("{name:<22} {:>12?} {:>12?}   {:>12?} {:>12?}", scheme.0, scheme.1, whole.0, whole.1);
+    }
+    if let Some(command) = peer {
+        Peer::ask(command, folder.path());
+    }
+}
+
+/// Another server, at the other end of two pipes.
+struct Peer {
+    input: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Peer {
+    /// Starts it in the folder and asks it everything.
+    fn ask(command: &str, folder: &Path) {
+        let started = Instant::now();
+        let mut process = Command::new("sh")
+            .args(["-c", &format!("exec {command}")])
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let answers = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut peer = Peer { input: process.stdin.take().unwrap(), answers };
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
+        peer.call("initialize", params);
+        println!("peer: {command}\n{:<22} {:>12?}", "start to first answer", started.elapsed());
+        writeln!(peer.input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+        for (name, uri) in READS {
+            let (mut times, begun) = (Vec::new(), Instant::now());
+            let mut is_answered = true;
+            while times.len() < ROUNDS && begun.elapsed() < PEER_PATIENCE {
+                let asked = Instant::now();
+                is_answered &= peer.call("resources/read", json!({"uri": uri})).get("result").is_some();
+                times.push(asked.elapsed());
+            }
+            let (middle, most) = spread(times);
+            println!(
+                "{name:<22} {middle:>12?} {most:>12?}   {}",
+                if is_answered { "" } else { "with an error" }
+            );
+        }
+        drop(peer);
+        let _ = process.wait();
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        writeln!(self.input, "{}", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .unwrap();
+        loop {
+            let line = self.answers.next().expect("the peer has ended").unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            // Anything else is a notice, or no message at all.
+            if message["id"] == 1 {
+                return message;
+            }
+        }
     }
 }
 
