@@ -52,7 +52,8 @@ pub const RESULTS_MAX: usize = 1_000;
 /// paid for in pages.
 pub const QUERY_VISITED: usize = 10_000;
 
-/// A type or session of at most so many nodes is gathered whole and sorted, instead of searched for in the order of all.
+/// A type or session of at most so many nodes is gathered whole and sorted, instead of searched for in the order of all, unless it is so
+/// common that a page of it is found sooner there.
 pub const QUERY_GATHERED: i64 = 2_000;
 
 /// Sessions that one query may name.

@@ -78,7 +78,10 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let _ = rustix::fs::fcntl_setfl(&self.end, self.flags);
+        // One that did not block before is left alone: it may be the other direction of the same socket.
+        if !self.flags.contains(OFlags::NONBLOCK) {
+            let _ = rustix::fs::fcntl_setfl(&self.end, self.flags);
+        }
     }
 }
 
@@ -152,6 +155,15 @@ mod tests {
         carries(from, to).await;
         let (from, to) = Socket::pair().unwrap();
         carries(from, to).await;
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_both_input_and_output_is_given_back_as_it_was() {
+        let (own, _other) = Socket::pair().unwrap();
+        let (input, output) = (reader(&own).unwrap(), writer(&own).unwrap());
+        drop(input);
+        drop(output);
+        assert!(blocks(&own));
     }
 
     #[tokio::test]

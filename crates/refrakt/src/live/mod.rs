@@ -138,8 +138,8 @@ impl Live {
     }
 
     /// How many Markdown files the plan has now; none where there is no plan folder.
-    pub fn plan_count(&self) -> Option<usize> {
-        let folder = self.detected().project.plan_folder()?;
+    pub fn plan_count(&self, detected: &Detected) -> Option<usize> {
+        let folder = detected.project.plan_folder()?;
         // Whoever reads the plan at this moment keeps nobody from counting.
         let kept = self.plan.try_lock().ok();
         let known = kept.as_ref().and_then(|kept| kept.as_ref());
@@ -149,8 +149,9 @@ impl Live {
 
     /// What `refrakt://detect` says: the plan's files are counted now.
     pub fn detected_json(&self) -> serde_json::Value {
-        let mut project = self.detected().project.clone();
-        if let (Some(count), Some(plan)) = (self.plan_count(), project.plan.as_mut()) {
+        let detected = self.detected();
+        let mut project = detected.project.clone();
+        if let (Some(count), Some(plan)) = (self.plan_count(&detected), project.plan.as_mut()) {
             plan.file_count = count;
         }
         project.to_json()

@@ -179,10 +179,11 @@ impl Scheme for Refrakt {
     fn facts(&self, caller: &Principal, address: &Address) -> String {
         let Some(live) = self.live_of(caller) else { return String::new() };
         if address.canonical() == "refrakt://detect" {
-            return format!("{}/{:?}", live.detected().number, live.plan_count());
+            let detected = live.detected();
+            return format!("{}/{:?}", detected.number, live.plan_count(&detected));
         }
         if address.canonical().starts_with("refrakt://pages/") {
-            return pages::facts(&live, address, number);
+            return pages::facts(&live, address);
         }
         if !address.canonical().starts_with("refrakt://plan/") {
             return live.detected().number.to_string();

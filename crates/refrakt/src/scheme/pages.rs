@@ -59,18 +59,14 @@ pub(super) fn urls(live: &Live, site: Option<&str>, prefix: &str) -> Vec<String>
 }
 
 /// The number of the state that an answer about pages is about; `waiting` runs what takes long for so many files.
-pub(super) fn facts(
-    live: &Live,
-    address: &Address,
-    number: impl FnOnce(AtOnce, &Live, &dyn Fn() -> u64) -> u64,
-) -> String {
+pub(super) fn facts(live: &Live, address: &Address) -> String {
     let detected = live.detected();
     let site = detected.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());
     let known = dir.map_or(AtOnce::Unread, |dir| live.pages_at_once(dir));
     let look =
         || dir.and_then(|dir| live.pages(dir).ok()).map_or_else(|| live.number(), |pages| pages.number);
-    format!("{}/{}", detected.number, number(known, live, &look))
+    format!("{}/{}", detected.number, super::number(known, live, &look))
 }
 
 fn pages_of<'s>(live: &Live, site: &'s Site) -> Result<(&'s str, Arc<Pages>)> {

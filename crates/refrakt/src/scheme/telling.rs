@@ -158,27 +158,21 @@ pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> 
     let took = started.elapsed();
     if let (Some(before), Some(root)) = (told.as_ref(), refrakt.root()) {
         let step = Step::between(before, &now, &root);
-        if !step.tags.is_empty() {
-            let plan = now.plan.clone();
-            // Another process that is writing tells of it itself, in the commit of its write: the next look is soon enough.
-            let Some(_lock) = super::blocking(move || Ok(nobody_writes(plan.as_deref()))).await? else {
-                return Ok(took);
-            };
-            tell(refrakt, &tenant, step).await?;
+        let plan = now.plan.clone();
+        // Another process that is writing tells of it itself, in the commit of its write: the next look is soon enough.
+        if !step.tags.is_empty() && super::blocking(move || Ok(is_being_written(plan.as_deref()))).await? {
+            return Ok(took);
         }
+        tell(refrakt, &tenant, step).await?;
     }
     *told = Some(now);
     refrakt.begun.store(true, Ordering::Release);
     Ok(took)
 }
 
-/// Holds off writers, if there is anything to write to and the file system knows such a thing. `None` while somebody writes.
-fn nobody_writes(plan: Option<&Plan>) -> Option<Option<WriteLock>> {
-    let Some(plan) = plan else { return Some(None) };
-    match WriteLock::take_now(&plan.folder) {
-        Ok(lock) => lock.map(Some),
-        Err(_) => Some(None),
-    }
+/// Whether somebody has the right to write this moment.
+fn is_being_written(plan: Option<&Plan>) -> bool {
+    plan.is_some_and(|plan| matches!(WriteLock::take_now(&plan.folder), Ok(None)))
 }
 
 /// Tells a step in a commit of its own, unless nothing is different or somebody told it already.
