@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quad_brain::import::{self, Request};
+use quad_brain::import::{self, Request, Said, Source};
 use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
@@ -96,17 +96,18 @@ async fn measure(transactions: usize) {
     load::load(&test.store, &writer, "bench", "accounts", lines.as_bytes(), |_| {}).await.unwrap();
     let files: Vec<String> =
         (0..ACCOUNTS).map(|account| statement(account, transactions / ACCOUNTS)).collect();
-    let (started, before) = (Instant::now(), cpu());
-    let mut added = 0;
-    for (account, file) in files.iter().enumerate() {
+    let sources = files.into_iter().enumerate().map(|(account, file)| {
         let request = Request { account: Some(format!("acct_{account:03}")), ..Request::default() };
-        let name = format!("{account}.csv");
-        let report =
-            import::import(&test.store, &writer, "bench", &name, file.as_bytes(), &request, |_, _| {})
-                .await
-                .unwrap();
-        added += report.statements.iter().map(|statement| statement.posted.added).sum::<usize>();
-    }
+        Ok(Source { name: format!("{account}.csv"), bytes: file.into_bytes(), request })
+    });
+    let mut added = 0;
+    let count = |_: usize, said: Said| {
+        if let Said::Done(report) = said {
+            added += report.statements.iter().map(|statement| statement.posted.added).sum::<usize>();
+        }
+    };
+    let (started, before) = (Instant::now(), cpu());
+    import::import_all(&test.store, &writer, "bench", sources, count).await.unwrap();
     let taken = started.elapsed();
     println!(
         "import: {added} rows in {:.1} s, {:.0} rows/s, {:.0} µs of CPU each",

@@ -26,6 +26,7 @@ mod civil;
 mod completion;
 pub mod contribution;
 mod counterparty;
+mod evidence;
 pub mod export;
 mod ids;
 pub mod import;

@@ -94,6 +94,12 @@ pub const TRANSFER_DAYS: i64 = 5;
 /// nobody could tell.
 pub const TRANSFER_CANDIDATES: usize = 50;
 
+/// Files that an import of many reads ahead: enough of small ones to fill a commit.
+pub const FILES_AHEAD: usize = 64;
+
+/// Size of the files that are read ahead in KiB: 64 MiB, so that large ones do not pile up in memory.
+pub const KIB_AHEAD: u32 = 64 * 1_024;
+
 /// Transactions that wait for their other side and are looked at in one read.
 pub const TRANSFERS_LOOKED_AT: usize = 500;
 

@@ -12,9 +12,10 @@
 
 use quad_core::{EventDraft, Result, canonical};
 use quad_store::{Store, Tx, Writer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::book::{self, Booked, Numbered};
+use crate::evidence::Evidence;
 use crate::raw::{self, NewArtifact, SourceType};
 use crate::standing::{Provenance, Standing};
 use crate::{limits, refusal};
@@ -31,7 +32,8 @@ pub async fn load(
     let text = std::str::from_utf8(bytes).map_err(|error| {
         refusal::invalid("file", format!("is not UTF-8 from byte {} on", error.valid_up_to()))
     })?;
-    let source = evidence(store, writer, actor, name, "application/x-ndjson", bytes).await?;
+    let source =
+        Evidence::of(actor, name, "application/x-ndjson", bytes.to_vec())?.keep(store, writer).await?;
     let mut booked = Booked::default();
     let mut waiting: Vec<Numbered> = Vec::new();
     let mut behind = 0;
@@ -121,60 +123,6 @@ fn raw_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
     Ok(raw::register_as(tx, &new, Some(id))?.1)
 }
 
-/// Stores a file as evidence, a few chunks a commit, and gives its id.
-pub(crate) async fn evidence(
-    store: &Store,
-    writer: &Writer,
-    actor: &str,
-    name: &str,
-    mime_type: &str,
-    bytes: &[u8],
-) -> Result<String> {
-    if bytes.len() > limits::IMPORT_BYTES {
-        return Err(refusal::limit("raw_artifact_too_large", format!("{name} is larger than can be stored"))
-            .hint(format!("Split it into files of at most {} bytes", limits::IMPORT_BYTES)));
-    }
-    let sha256 = canonical::sha256_hex(bytes);
-    // What fits into one commit goes into that of its row.
-    let at_once = (bytes.len() <= limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE).then(|| bytes.to_vec());
-    if at_once.is_none() {
-        raw::store_bytes(store, writer, &sha256, bytes).await?;
-    }
-    let event = EventDraft::system("raw", "raw.ingest", actor)
-        .input("sha256", sha256.as_str())
-        .input("bytes", bytes.len())
-        .succeeded();
-    let new = NewArtifact {
-        source_type: source_type(mime_type),
-        source_ref: json!({"file": name}).as_object().cloned().unwrap_or_default(),
-        mime_type: Some(mime_type.to_owned()),
-        ingested_by: actor.to_owned(),
-        sha256,
-        bytes: bytes.len() as i64,
-    };
-    let work = move |tx: &mut Tx<'_>| {
-        if let Some(bytes) = &at_once {
-            raw::write_chunks(tx, &new.sha256, 0, bytes)?;
-        }
-        let (artifact, is_new) = raw::register(tx, &new)?;
-        tx.output("raw_id", artifact.id.as_str());
-        tx.output("deduplicated", !is_new);
-        if artifact.tombstoned_at.is_some() {
-            return Err(raw::withdrawn(artifact.id.as_str()));
-        }
-        Ok(artifact.id.as_str().to_owned())
-    };
-    Ok(store.write(writer, event, work).await?.0)
-}
-
-fn source_type(mime_type: &str) -> SourceType {
-    match mime_type {
-        "text/csv" => SourceType::CsvUpload,
-        "text/plain" | "application/x-ofx" | "application/xml" => SourceType::TxtUpload,
-        _ => SourceType::Other,
-    }
-}
-
 /// Adds one row that a person typed. What was typed is its evidence, and the person vouches for it.
 pub async fn add(
     store: &Store,
@@ -188,7 +136,8 @@ pub async fn add(
     line.retain(|_, value| !value.is_null());
     let id = book::with_id(&mut line)?;
     let typed = Value::Object(line.clone()).to_string();
-    let source = evidence(store, writer, actor, "typed", "application/json", typed.as_bytes()).await?;
+    let source =
+        Evidence::of(actor, "typed", "application/json", typed.into_bytes())?.keep(store, writer).await?;
     let event = EventDraft::system("ledger", "ledger.added", actor).input("id", id.as_str()).succeeded();
     let work = move |tx: &mut Tx<'_>| {
         let standing = Standing::on(&source, None, Provenance::HumanConfirmed, 1.0, tx.now());

@@ -3,6 +3,8 @@
 //! [`noun!`](crate::noun::noun) declares one. Each field is a [`Field`]: it knows its columns, its JSON and how it is read
 //! from a line. Every noun also has a [`Standing`]: where it comes from and how sure we are.
 
+use std::collections::HashSet;
+
 use quad_core::{Result, Timestamp};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch};
 use serde_json::{Map, Value};
@@ -453,30 +455,57 @@ pub(crate) fn find_many<N: Noun>(sql: &mut dyn Sql, ids: &[String]) -> Result<Ve
 
 /// Adds a row; false if its id, or whatever else must be unique, is there already.
 pub(crate) fn insert<N: Noun>(tx: &mut Tx<'_>, row: &N) -> Result<bool> {
-    Ok(!insert_all(tx, std::slice::from_ref(row))?.is_empty())
+    Ok(insert_all(tx, std::slice::from_ref(row), Ids::Brought)? == [true])
 }
 
-/// Adds rows and says the ids of those that were not there.
-pub(crate) fn insert_all<N: Noun>(tx: &mut Tx<'_>, rows: &[N]) -> Result<Vec<String>> {
+/// Whether anybody can have a row's id already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// Nobody: it was made for the row.
+    Fresh,
+    /// It came with the row.
+    Brought,
+}
+
+/// Inserts rows, and says of each whether it was not there: no other has its id or whatever else is there only once.
+pub(crate) fn insert_all<N: Noun>(tx: &mut Tx<'_>, rows: &[N], ids: Ids) -> Result<Vec<bool>> {
     let tenant = tx.tenant().as_str().to_owned();
-    let mut added = Vec::with_capacity(rows.len());
+    let mut is_new = Vec::with_capacity(rows.len());
     for piece in batch::pieces(rows) {
-        let statement = format!(
-            "INSERT INTO {} (tenant_id, {}) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
-            N::TABLE,
-            N::columns(),
-            batch::rows(piece.len(), 2, N::width(), "$1"),
-        );
         let mut cells: Vec<Cell> = Vec::with_capacity(1 + piece.len() * N::width());
         cells.push(tenant.as_str().into());
         for row in piece {
             cells.extend(row.cells());
         }
-        for row in &tx.query(&statement, &cells)? {
-            added.push(row.text(0)?.to_owned());
-        }
+        let insert = format!(
+            "INSERT INTO {} (tenant_id, {}) VALUES {} ON CONFLICT DO NOTHING",
+            N::TABLE,
+            N::columns(),
+            batch::rows(piece.len(), 2, N::width(), "$1"),
+        );
+        let inserted = match ids {
+            // A database that need not say which is a third faster.
+            Ids::Fresh if tx.execute(&insert, &cells)? == piece.len() as u64 => {
+                is_new.extend(std::iter::repeat_n(true, piece.len()));
+                continue;
+            }
+            Ids::Fresh => {
+                let query = format!(
+                    "SELECT id FROM {} WHERE tenant_id = $1 AND id IN ({})",
+                    N::TABLE,
+                    batch::list(piece.len(), 2)
+                );
+                let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
+                cells.extend(piece.iter().map(|row| row.id_text().into()));
+                tx.query(&query, &cells)?
+            }
+            Ids::Brought => tx.query(&format!("{insert} RETURNING id"), &cells)?,
+        };
+        let mut inserted: HashSet<&str> = inserted.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?;
+        // Of two rows with the same id the first is it.
+        is_new.extend(piece.iter().map(|row| inserted.remove(row.id_text())));
     }
-    Ok(added)
+    Ok(is_new)
 }
 
 /// Puts a row in the place of the one of its id.

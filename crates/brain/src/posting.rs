@@ -14,7 +14,7 @@ use crate::account::{self, Account};
 use crate::civil::Month;
 use crate::counterparty::Counterparty;
 use crate::money::Balance;
-use crate::noun::{self, Noun};
+use crate::noun::{self, Ids, Noun};
 use crate::peak::{self, Candidates};
 use crate::tags::Touched;
 use crate::total::{self, Deltas, Subject};
@@ -40,15 +40,43 @@ impl std::ops::AddAssign for Posted {
     }
 }
 
-/// What a commit does to accounts and totals, gathered before it is written.
-struct Effects {
+/// What the postings of one commit do to accounts, totals and peaks, gathered before it is written. Until then the rows of these
+/// are behind: whoever reads or changes them in the same commit writes this first.
+pub(crate) struct Effects {
     accounts: BTreeMap<String, Account>,
+    /// Those of them that are no longer as they are stored.
+    changed: HashSet<String>,
     deltas: Deltas,
     peaks: Candidates,
     now: Timestamp,
 }
 
 impl Effects {
+    /// Nothing yet, in a commit.
+    pub(crate) fn of(tx: &Tx<'_>) -> Effects {
+        Effects {
+            accounts: BTreeMap::new(),
+            changed: HashSet::new(),
+            deltas: Deltas::default(),
+            peaks: Candidates::default(),
+            now: tx.now(),
+        }
+    }
+
+    /// Loads accounts that were not met yet.
+    fn meet<'r>(&mut self, tx: &mut Tx<'_>, accounts: impl Iterator<Item = &'r str>) -> Result<()> {
+        let mut ids = unique(accounts);
+        ids.retain(|id| !self.accounts.contains_key(id));
+        for account in noun::find_many::<Account>(tx, &ids)? {
+            self.accounts.insert(account.id.as_str().to_owned(), account);
+        }
+        Ok(())
+    }
+
+    fn account(&self, id: &str) -> Result<&Account> {
+        self.accounts.get(id).ok_or_else(|| refusal::no_row(Account::KIND, id))
+    }
+
     /// Counts a row in (`1`) or out (`-1`).
     fn count(&mut self, row: &Transaction, sign: i64, touched: &mut Touched) -> Result<()> {
         let month = Month::of(row.transaction_date).to_string();
@@ -61,6 +89,9 @@ impl Effects {
             .accounts
             .get_mut(row.account_id.as_str())
             .ok_or_else(|| refusal::no_row(Account::KIND, row.account_id.as_str()))?;
+        if !self.changed.contains(row.account_id.as_str()) {
+            self.changed.insert(row.account_id.as_str().to_owned());
+        }
         account.transaction_count += sign;
         account.unreconciled_count += if row.is_unreconciled() { sign } else { 0 };
         account.standing.updated_at = self.now.max(account.standing.updated_at);
@@ -94,12 +125,14 @@ impl Effects {
         account::move_by(account, signed, after_balance, self.now)
     }
 
-    fn write(self, tx: &mut Tx<'_>) -> Result<()> {
-        for account in self.accounts.values() {
+    /// Writes what was gathered, and begins anew.
+    pub(crate) fn write(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        let Effects { accounts, changed, deltas, peaks, .. } = std::mem::replace(self, Effects::of(tx));
+        for account in accounts.values().filter(|account| changed.contains(account.id.as_str())) {
             noun::update(tx, account)?;
         }
-        self.deltas.write(tx)?;
-        self.peaks.write(tx)
+        deltas.write(tx)?;
+        peaks.write(tx)
     }
 }
 
@@ -111,36 +144,32 @@ fn signed(row: &Transaction, sign: i64) -> Result<Amount> {
 
 /// Posts rows. Their accounts must exist; so must their counterparties.
 pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut Touched) -> Result<Posted> {
-    Ok(post_new(tx, rows, touched)?.0)
+    let mut effects = Effects::of(tx);
+    let (posted, _) = post_all(tx, rows, Ids::Brought, &mut effects, touched)?;
+    effects.write(tx)?;
+    Ok(posted)
 }
 
-/// The same, and says the ids of the rows that were not there.
-pub(crate) fn post_new(
+/// The same, and says of each row whether it was not there. What they do to accounts and totals is left to be written.
+pub(crate) fn post_all(
     tx: &mut Tx<'_>,
     rows: &[Transaction],
+    ids: Ids,
+    effects: &mut Effects,
     touched: &mut Touched,
-) -> Result<(Posted, HashSet<String>)> {
-    let ids: Vec<String> = unique(rows.iter().map(|row| row.account_id.as_str()));
-    let accounts: BTreeMap<String, Account> = noun::find_many::<Account>(tx, &ids)?
-        .into_iter()
-        .map(|account| (account.id.as_str().to_owned(), account))
-        .collect();
+) -> Result<(Posted, Vec<bool>)> {
+    effects.meet(tx, rows.iter().map(|row| row.account_id.as_str()))?;
     for row in rows {
-        let account = accounts.get(row.account_id.as_str());
-        let account = account.ok_or_else(|| refusal::no_row(Account::KIND, row.account_id.as_str()))?;
-        account::check_currency(account, row.currency)?;
+        account::check_currency(effects.account(row.account_id.as_str())?, row.currency)?;
     }
-    let added: HashSet<String> = noun::insert_all(tx, rows)?.into_iter().collect();
-    let mut effects =
-        Effects { accounts, deltas: Deltas::default(), peaks: Candidates::default(), now: tx.now() };
-    let mut posted = Posted { added: added.len(), ..Posted::default() };
+    let is_new = noun::insert_all(tx, rows, ids)?;
+    let mut posted = Posted::default();
     let mut known: Vec<&Transaction> = Vec::new();
-    let mut seen: HashSet<&str> = HashSet::new();
-    for row in rows {
-        // The same id twice in one posting is in `added` twice over.
-        if added.contains(row.id.as_str()) && seen.insert(row.id.as_str()) {
+    for (row, is_new) in rows.iter().zip(&is_new) {
+        if *is_new {
             effects.count(row, 1, touched)?;
             touched.row(Transaction::KIND, row.id.as_str());
+            posted.added += 1;
         } else {
             known.push(row);
         }
@@ -148,7 +177,10 @@ pub(crate) fn post_new(
     for row in known {
         match stored(tx, row)? {
             Some(old) if has_moved_on(&old, row) => {
-                change(tx, &mut effects, &old, row, touched)?;
+                // Its peak may be among what was gathered.
+                effects.write(tx)?;
+                effects.meet(tx, [old.account_id.as_str(), row.account_id.as_str()].into_iter())?;
+                change(tx, effects, &old, row, touched)?;
                 posted.updated += 1;
             }
             _ => posted.known += 1,
@@ -159,11 +191,10 @@ pub(crate) fn post_new(
         let evidence =
             unique(rows.iter().flat_map(|row| row.standing.evidence_ids.iter().map(String::as_str)));
         raw::cite_ids(tx, &sources, &evidence)?;
-        effects.write(tx)?;
         // The first posting of a month makes its pages.
         touched.listing();
     }
-    Ok((posted, added))
+    Ok((posted, is_new))
 }
 
 fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -248,13 +279,8 @@ fn replace(
 /// Puts another version of a stored row in its place: a match, a category, a corrected amount.
 pub(crate) fn amend(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut Touched) -> Result<()> {
     let old: Transaction = noun::expect(tx, changed.id.as_str())?;
-    let ids = unique([old.account_id.as_str(), changed.account_id.as_str()].into_iter());
-    let accounts = noun::find_many::<Account>(tx, &ids)?
-        .into_iter()
-        .map(|account| (account.id.as_str().to_owned(), account))
-        .collect();
-    let mut effects =
-        Effects { accounts, deltas: Deltas::default(), peaks: Candidates::default(), now: tx.now() };
+    let mut effects = Effects::of(tx);
+    effects.meet(tx, [old.account_id.as_str(), changed.account_id.as_str()].into_iter())?;
     replace(tx, &mut effects, &old, changed, touched)?;
     raw::cite(tx, &changed.standing)?;
     effects.write(tx)

@@ -59,62 +59,31 @@ pub(crate) fn of_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection
     sql.query(&query, params![tenant, raw])?.iter().map(Projection::from_row).collect()
 }
 
-/// The projection that this parser made, if it has.
-pub(crate) fn by_parser(
-    sql: &mut dyn Sql,
-    raw: &str,
-    parser: &str,
-    version: &str,
-) -> Result<Option<Projection>> {
-    let query = format!(
-        "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 AND parser = $3 AND parser_version = $4"
-    );
-    let tenant = sql.tenant().as_str().to_owned();
-    sql.query_opt(&query, params![tenant, raw, parser, version])?
-        .as_ref()
-        .map(Projection::from_row)
-        .transpose()
-}
-
-/// Writes a projection, unless this parser has made one already; says which it is, and whether it is new.
+/// Writes a projection, unless this parser has made one already, and gives its id.
 pub(crate) fn write(
     tx: &mut Tx<'_>,
     raw_id: &str,
-    parser: &str,
-    version: &str,
-    extracted: &Value,
-    confidence: Option<f64>,
-) -> Result<(Projection, bool)> {
+    (parser, version): (&str, &str),
+    extracted: &str,
+    confidence: f64,
+) -> Result<ParsedId> {
     let artifact = raw::find(tx, raw_id)?.ok_or_else(|| raw::no_artifact(raw_id))?;
     if artifact.tombstoned_at.is_some() {
         return Err(raw::withdrawn(raw_id));
     }
-    if let Some(known) = by_parser(tx, raw_id, parser, version)? {
-        return Ok((known, false));
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    let known = tx.query_opt(
+        "SELECT id FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 AND parser = $3 AND parser_version = $4",
+        params![tenant.as_str(), raw_id, parser, version],
+    )?;
+    if let Some(known) = known {
+        return Ok(ParsedId::stored(known.text(0)?));
     }
-    let made = Projection {
-        id: ParsedId::generate()?,
-        raw_id: raw_id.to_owned(),
-        parser: parser.to_owned(),
-        parser_version: version.to_owned(),
-        extracted: extracted.clone(),
-        confidence,
-        extracted_at: tx.now(),
-    };
-    let tenant = tx.tenant().as_str().to_owned();
+    let id = ParsedId::generate()?;
     tx.execute(
         &format!("INSERT INTO brain_parsed (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"),
-        params![
-            tenant,
-            made.id.as_str(),
-            raw_id,
-            parser,
-            version,
-            extracted.to_string(),
-            confidence,
-            made.extracted_at
-        ],
+        params![tenant, id.as_str(), raw_id, parser, version, extracted, confidence, now],
     )?;
     tx.touch(tags::row(raw::KIND, raw_id));
-    Ok((made, true))
+    Ok(id)
 }

@@ -29,13 +29,22 @@ pub(crate) enum Job {
     Record(Box<Record>),
 }
 
+/// What the audit trail hears of work.
+pub(crate) enum Telling {
+    /// Nothing: it advances no version and is announced to nobody.
+    Nothing,
+    /// One event, named before the work begins.
+    One(EventDraft),
+    /// What the work tells with [`Tx::tell`].
+    Itself,
+}
+
 /// A closure that writes.
 pub(crate) trait Work: Send {
     fn tenant(&self) -> &TenantId;
     /// What the caller's credential rests on.
     fn proof(&self) -> Option<&Basis>;
-    /// The audit event; without one the work advances no version and is announced to nobody.
-    fn event(&self) -> Option<&EventDraft>;
+    fn telling(&self) -> &Telling;
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
     fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>);
 }
@@ -95,6 +104,7 @@ enum Verdict {
 struct Ran {
     tags: Vec<Tag>,
     outputs: Facts,
+    told: Vec<EventDraft>,
     /// Whether a record's errand was run.
     errand: bool,
 }
@@ -192,7 +202,7 @@ fn work(
                         run_errand(connection, mirror, record, earlier, now)?
                     }
                 };
-                ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default(), errand }));
+                ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default(), told: Vec::new(), errand }));
                 continue;
             }
         };
@@ -219,14 +229,18 @@ fn work(
             now,
             tags: Vec::new(),
             outputs: Facts::default(),
+            told: Vec::new(),
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("a job panicked inside its transaction")));
-        let Tx { tags, outputs, .. } = tx;
+        let Tx { tags, outputs, told, .. } = tx;
         // Only the job that makes a tenant may begin without its head, and then it has made one.
         let outcome = match outcome {
             Ok(()) if known.is_none() && head::version(connection, &tenant)?.is_none() => {
                 Err(head::unknown_tenant())
+            }
+            Ok(()) if matches!(work.telling(), Telling::Itself) && told.is_empty() => {
+                Err(Error::internal("work that was to tell its events has told none"))
             }
             outcome => outcome,
         };
@@ -237,7 +251,7 @@ fn work(
                 }
                 let change = Change { version: Version(i64::MAX), tags: tags.clone() };
                 touched.entry(tenant).or_default().push(Arc::new(change));
-                ran.push(Ok(Ran { tags, outputs, errand: false }));
+                ran.push(Ok(Ran { tags, outputs, told, errand: false }));
             }
             // The statement that failed may succeed when all of it is done again.
             Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
@@ -378,9 +392,17 @@ fn settle(
                     }
                 }
                 Job::Work(work) => {
-                    let Some(event) = work.event() else {
-                        verdicts[index] = Some(Verdict::Done(None));
-                        continue;
+                    let told = match work.telling() {
+                        Telling::Nothing => {
+                            verdicts[index] = Some(Verdict::Done(None));
+                            continue;
+                        }
+                        Telling::One(event) => {
+                            let mut event = event.clone();
+                            event.outputs.extend(ran.outputs);
+                            vec![event]
+                        }
+                        Telling::Itself => ran.told,
                     };
                     if connection.backend() == Backend::Postgres
                         && let Some(proof) = work.proof()
@@ -395,12 +417,14 @@ fn settle(
                         change::insert(connection, tenant, &made, now)?;
                         changes.push(Arc::new(made));
                     }
-                    let mut event = event.clone().succeeded().output("version", head.version.0);
-                    event.outputs.extend(ran.outputs);
-                    let event = chain::link(&mut head, ids.another(), tenant, &event, now)?;
-                    let receipt = receipt(&head, &event);
-                    events.push(event);
-                    Verdict::Done(Some(receipt))
+                    let mut last = None;
+                    for event in told {
+                        let event = event.succeeded().output("version", head.version.0);
+                        let event = chain::link(&mut head, ids.another(), tenant, &event, now)?;
+                        last = Some(receipt(&head, &event));
+                        events.push(event);
+                    }
+                    Verdict::Done(last)
                 }
             };
             verdicts[index] = Some(verdict);
@@ -421,7 +445,7 @@ fn settle(
 fn has_event(job: &Job) -> bool {
     match job {
         Job::Record(_) => true,
-        Job::Work(work) => work.event().is_some(),
+        Job::Work(work) => !matches!(work.telling(), Telling::Nothing),
     }
 }
 
@@ -475,7 +499,7 @@ mod tests {
     use crate::connection::{postgres, sqlite};
     use crate::{Location, testing};
 
-    struct Touch(TenantId, EventDraft, oneshot::Sender<Result<Option<Receipt>>>);
+    struct Touch(TenantId, Telling, oneshot::Sender<Result<Option<Receipt>>>);
 
     impl Work for Touch {
         fn tenant(&self) -> &TenantId {
@@ -484,8 +508,8 @@ mod tests {
         fn proof(&self) -> Option<&Basis> {
             None
         }
-        fn event(&self) -> Option<&EventDraft> {
-            Some(&self.1)
+        fn telling(&self) -> &Telling {
+            &self.1
         }
         fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
             tx.touch(Tag::new("a"));
@@ -532,7 +556,7 @@ mod tests {
                         Record { tenant: tenant.clone(), event: event(), bases: vec![], errand: None, reply };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {
-                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), event(), done))));
+                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), Telling::One(event()), done))));
                     }
                     assert!(run(&mut connection, &mirror, mode, jobs).is_empty());
                     recorded.blocking_recv().unwrap().unwrap();

@@ -38,6 +38,7 @@ pub(crate) fn run(
         now,
         tags: Vec::new(),
         outputs: Facts::default(),
+        told: Vec::new(),
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| chore.0(&mut tx)))
         .unwrap_or_else(|_| Err(Error::internal("an errand panicked inside its transaction")));

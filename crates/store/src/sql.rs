@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use quad_core::facts::{Fact, Facts};
-use quad_core::{Tag, TenantId, Timestamp, Version};
+use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
 use crate::{Backend, DbError, Row, Value, limits, params};
@@ -59,6 +59,7 @@ pub struct Tx<'c> {
     pub(crate) now: Timestamp,
     pub(crate) tags: Vec<Tag>,
     pub(crate) outputs: Facts,
+    pub(crate) told: Vec<EventDraft>,
 }
 
 impl Tx<'_> {
@@ -95,6 +96,12 @@ impl Tx<'_> {
     /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
     pub fn output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) {
         self.outputs.set(name, value);
+    }
+
+    /// Tells an event of work that tells its own (`Store::write_told`). What was said by [`Tx::output`] since the last is its output.
+    pub fn tell(&mut self, mut event: EventDraft) {
+        event.outputs.extend(std::mem::take(&mut self.outputs));
+        self.told.push(event);
     }
 
     /// The time of this transaction.

@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::audit_mode::Chosen;
 use crate::checkpointer::{self, Log};
-use crate::commit::{self, Job, Record, Work};
+use crate::commit::{self, Job, Record, Telling, Work};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::feed::Mirror;
 use crate::migrate::{self, Component};
@@ -132,9 +132,19 @@ impl Store {
         event: EventDraft,
         work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Receipt)> {
-        let (value, receipt) = self.submit(writer.clone(), Some(event), work).await?;
+        let (value, receipt) = self.submit(writer.clone(), Telling::One(event), work).await?;
         let receipt = receipt.ok_or_else(|| Error::internal("a commit without a receipt"))?;
         Ok((value, receipt))
+    }
+
+    /// The same for work that is several steps, each of which is an event of its own: it tells them with [`Tx::tell`], at least
+    /// one.
+    pub async fn write_told<T: Send + 'static>(
+        &self,
+        writer: &Writer,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        Ok(self.submit(writer.clone(), Telling::Itself, work).await?.0)
     }
 
     /// Runs `work` in one transaction that advances no version, announces nothing and leaves no event: for what is nobody's
@@ -144,17 +154,17 @@ impl Store {
         tenant: &TenantId,
         work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        Ok(self.submit(Writer::from(tenant), None, work).await?.0)
+        Ok(self.submit(Writer::from(tenant), Telling::Nothing, work).await?.0)
     }
 
     async fn submit<T: Send + 'static>(
         &self,
         writer: Writer,
-        event: Option<EventDraft>,
+        telling: Telling,
         work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Option<Receipt>)> {
         let (reply, answer) = oneshot::channel();
-        let job = Job::Work(Box::new(Closure { writer, event, work, value: None, reply }));
+        let job = Job::Work(Box::new(Closure { writer, telling, work, value: None, reply }));
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
             Backend::Postgres => {
@@ -227,7 +237,7 @@ impl Feed for Store {
 /// A closure on its way to the writer, with the place where its value goes.
 struct Closure<T, F> {
     writer: Writer,
-    event: Option<EventDraft>,
+    telling: Telling,
     work: F,
     value: Option<T>,
     reply: oneshot::Sender<Result<(T, Option<Receipt>)>>,
@@ -242,8 +252,8 @@ impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> 
         self.writer.proof.as_deref()
     }
 
-    fn event(&self) -> Option<&EventDraft> {
-        self.event.as_ref()
+    fn telling(&self) -> &Telling {
+        &self.telling
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {

@@ -103,6 +103,45 @@ async fn a_write_holds_rows_change_and_event_or_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn work_of_several_steps_tells_an_event_for_each_or_is_refused() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let before = checked_chain(store, tenant).await.len();
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        let steps = |tx: &mut quad_store::Tx<'_>| {
+            for id in [2_i64, 3] {
+                let tenant = tx.tenant().as_str().to_owned();
+                tx.execute(
+                    "INSERT INTO note (tenant_id, id, text) VALUES ($1, $2, $3)",
+                    params![tenant, id, "a"],
+                )?;
+                tx.output("id", id);
+                tx.tell(event("note.step"));
+            }
+            tx.touch(Tag::new("note:2"));
+            Ok(())
+        };
+        store.write_told(&Writer::from(tenant), steps).await.unwrap();
+        let events = checked_chain(store, tenant).await;
+        let told: Vec<(&str, i64, i64)> = events[before + 1..]
+            .iter()
+            .map(|event| {
+                let number = |name: &str| event["outputs"][name].as_i64().unwrap();
+                (event["action"].as_str().unwrap(), number("id"), number("version"))
+            })
+            .collect();
+        assert_eq!(told, [("note.step", 2, version.0 + 1), ("note.step", 3, version.0 + 1)]);
+        let silent = |tx: &mut quad_store::Tx<'_>| {
+            let tenant = tx.tenant().as_str().to_owned();
+            tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 4, $2)", params![tenant, "a"])?;
+            Ok(())
+        };
+        assert_eq!(store.write_told(&Writer::from(tenant), silent).await.unwrap_err().kind(), Kind::Internal);
+        assert_eq!(notes(store, tenant).await.len(), 3, "what nobody tells is not done");
+        assert_eq!(checked_chain(store, tenant).await.len(), events.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn concurrent_writes_and_records_make_one_chain() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();

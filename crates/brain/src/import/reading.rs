@@ -2,7 +2,7 @@
 
 use quad_core::{Error, Kind, Result};
 use quad_statements::{Currency, Document, Options, Refusal, csv};
-use quad_store::{Sql, Store, Tx, Writer, params};
+use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
 use super::Request;
@@ -10,7 +10,7 @@ use crate::account::Account;
 use crate::{limits, noun, refusal};
 
 /// What is known of a file's account before the file is read.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// How its last table was read.
     mapping: Option<csv::Mapping>,
@@ -18,23 +18,15 @@ pub(super) struct Known {
     currency: Option<Currency>,
 }
 
-pub(super) async fn read(
-    store: &Store,
-    writer: &Writer,
-    bytes: &[u8],
-    request: &Request,
-) -> Result<Document> {
-    let account = request.account.clone();
-    let known = store.read(&writer.tenant, move |sql| {
-        if let Some(account) = &account {
-            noun::expect::<Account>(sql, account)?;
-        }
-        known(sql, account.as_deref())
-    });
-    parse(bytes, request, known.await?)
+/// A file that is read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) document: Document,
+    /// What its projection keeps.
+    pub(super) extracted: String,
 }
 
-pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Document> {
+pub(super) fn parse(bytes: &[u8], request: &Request, known: &Known) -> Result<Read> {
     let refused = |refusal: Refusal| {
         let hint = match refusal {
             Refusal::CurrencyUnknown => "Say it with --currency, or name the account with --account",
@@ -47,7 +39,7 @@ pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Doc
         .as_deref()
         .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)))
         .transpose()?;
-    let mut mapping = known.mapping;
+    let mut mapping = known.mapping.clone();
     // What is said now counts more than what is remembered.
     if let (Some(mapping), Some(_)) = (&mut mapping, stated) {
         mapping.currency = stated;
@@ -58,7 +50,9 @@ pub(super) fn parse(bytes: &[u8], request: &Request, known: Known) -> Result<Doc
         overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
         currency: stated.or(known.currency),
     };
-    quad_statements::parse(bytes, &options).map_err(refused)
+    let document = quad_statements::parse(bytes, &options).map_err(refused)?;
+    let extracted = extracted(&document);
+    Ok(Read { document, extracted })
 }
 
 /// What is known of an account, if it is there.
@@ -96,7 +90,7 @@ pub(super) fn mime_type(document: &Document) -> &'static str {
 }
 
 /// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
-pub(super) fn extracted(document: &Document) -> Value {
+fn extracted(document: &Document) -> String {
     let statements: Vec<Value> = document
         .statements
         .iter()
@@ -122,4 +116,5 @@ pub(super) fn extracted(document: &Document) -> Value {
         "findings": findings,
         "finding_count": document.findings.len(),
     })
+    .to_string()
 }

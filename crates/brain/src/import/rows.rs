@@ -6,15 +6,13 @@ use quad_core::{Result, Timestamp};
 use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
 
-use super::{Place, Trust};
+use super::filing::{Desk, Place};
 use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
 use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
-use crate::noun::{self, Noun};
-use crate::own::OwnAccounts;
+use crate::noun::{self, Ids, Noun};
 use crate::pairing::Sign;
 use crate::posting::{self, Posted};
-use crate::raw::{self, ProjectionStatus};
 use crate::standing::Standing;
 use crate::tags::Touched;
 use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
@@ -38,29 +36,22 @@ pub(super) struct Met {
     categories: HashMap<String, CategoryId>,
 }
 
-/// Posts some entries in one commit.
-#[allow(clippy::too_many_arguments)]
-pub(super) fn commit(
+/// Posts some entries of a statement.
+pub(super) fn post(
     tx: &mut Tx<'_>,
     entries: &[Entry],
     place: &Place,
-    from: i64,
-    mut met: Met,
-    own: &OwnAccounts,
-    trust: Trust,
-    is_last: bool,
-) -> Result<(Posted, Met)> {
-    tx.lock("brain")?;
-    let mut touched = Touched::default();
-    let now = tx.now();
-    let standing =
-        Standing::on(&place.raw_id, Some(&place.parsed_id), trust.provenance, trust.confidence, now);
+    standing: &Standing,
+    desk: &mut Desk,
+) -> Result<Posted> {
+    let own = desk.own(tx)?;
+    let Desk { met, effects, touched, .. } = desk;
     let mut ulids = quad_core::id::Ulids::now()?;
     let mut rows = Vec::with_capacity(entries.len());
     let mut signs = Vec::new();
     for entry in entries {
-        let counterparty_id = meet_counterparty(tx, entry, &mut met, &standing, &mut touched)?;
-        let category_id = meet_category(tx, entry, &mut met, &standing)?;
+        let counterparty_id = meet_counterparty(tx, entry, met, standing, touched)?;
+        let category_id = meet_category(tx, entry, met, standing)?;
         let id = TransactionId::stored(format!("{}{}", TransactionId::PREFIX, ulids.another()));
         let other = own::number(&entry.counterparty);
         let is_own = other
@@ -69,21 +60,14 @@ pub(super) fn commit(
             .is_some_and(|account| account != place.account);
         if is_own || entry.kind == Some(Kind::Transfer) {
             let (transaction_id, transaction_date) = (id.as_str().to_owned(), day(entry.booked));
-            signs.push(Sign { transaction_id, transaction_date, named: other });
+            signs.push((rows.len(), Sign { transaction_id, transaction_date, named: other }));
         }
         rows.push(row(entry, id, place, counterparty_id, category_id, is_own, standing.clone())?);
     }
-    let (posted, added) = posting::post_new(tx, &rows, &mut touched)?;
-    signs.retain(|sign| added.contains(&sign.transaction_id));
+    let (posted, is_new) = posting::post_all(tx, &rows, Ids::Fresh, effects, touched)?;
+    let signs: Vec<Sign> = signs.into_iter().filter(|(row, _)| is_new[*row]).map(|(_, sign)| sign).collect();
     pairing::wait(tx, &signs)?;
-    place.set_posted(tx, from + entries.len() as i64)?;
-    if is_last {
-        raw::set_status(tx, &place.raw_id, ProjectionStatus::Projected)?;
-    }
-    tx.output("added", posted.added);
-    tx.output("known", posted.known);
-    touched.touch(tx);
-    Ok((posted, met))
+    Ok(posted)
 }
 
 fn row(

@@ -6,8 +6,33 @@ use quad_core::{EventDraft, Result, Timestamp};
 use quad_store::{Store, Tx, Writer};
 
 use super::Transfers;
+use super::filing::{Days, Desk};
 use crate::own::OwnAccounts;
 use crate::{limits, pairing};
+
+/// Pairs what can be paired around some days, in the commit that has posted them. `None` if that is more than one should hold.
+pub(super) fn pair_now(
+    tx: &mut Tx<'_>,
+    actor: &str,
+    raw_id: &str,
+    days: Days,
+    desk: &mut Desk,
+) -> Result<Option<Transfers>> {
+    let own = desk.own(tx)?;
+    let found = pairing::look(tx, &own, days, None)?;
+    desk.paired += found.pairs.len();
+    if found.next.is_some() || desk.paired > limits::TRANSFERS_PER_WRITE {
+        return Ok(None);
+    }
+    let mut made = Transfers { ambiguous: found.ambiguous.len(), ..Transfers::default() };
+    made.sentences.extend(found.ambiguous.into_iter().take(limits::TRANSFERS_NAMED));
+    if !found.pairs.is_empty() {
+        desk.effects.write(tx)?;
+        made.paired = pairing::pair(tx, &own, &found.pairs)?;
+        tx.tell(EventDraft::system("ledger", "ledger.transfers.paired", actor).input("raw_id", raw_id));
+    }
+    Ok(Some(made))
+}
 
 /// Pairs what can be paired around some days. Once more does no harm.
 pub(super) async fn pair(
@@ -16,7 +41,7 @@ pub(super) async fn pair(
     actor: &str,
     raw_id: &str,
     own: &Arc<OwnAccounts>,
-    days: (Timestamp, Timestamp),
+    days: Days,
 ) -> Result<Transfers> {
     let mut made = Transfers::default();
     let mut after: Option<(Timestamp, String)> = None;

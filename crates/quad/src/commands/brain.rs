@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use quad_brain::import::{Report, Request, StatementReport};
+use quad_brain::import::{Report, Request, Said, Source, StatementReport};
 use quad_brain::{Brain, contribution, export, import, load, raw};
 use quad_core::{Error, Result};
 use quad_store::Writer;
@@ -96,24 +96,22 @@ async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool)
         settings: flags.map.clone(),
         dry_run: flags.dry_run,
     };
+    let sources = flags.files.clone().into_iter().map(move |file| {
+        Ok(Source { name: name_of(&file), bytes: bytes_of(&file)?, request: request.clone() })
+    });
     let mut reports = Vec::new();
-    for file in &flags.files {
-        let bytes = bytes_of(file)?;
-        let bar = bar("entries");
-        let progress = |done: usize, total: usize| {
+    let bar = bar("entries");
+    let said = |number: usize, said: Said| match said {
+        Said::Behind(done, total) => {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
-        };
-        let imported =
-            import::import(&app.store, writer, ACTOR, &name_of(file), &bytes, &request, progress).await;
-        bar.finish_and_clear();
-        let report = imported.map_err(|error| named(file, error))?;
-        if as_json {
-            reports.push(entry(file, &report));
-        } else {
-            print(file, &report, flags.dry_run);
         }
-    }
+        Said::Done(report) if as_json => reports.push(entry(&flags.files[number], &report)),
+        Said::Done(report) => bar.suspend(|| print(&flags.files[number], &report, flags.dry_run)),
+    };
+    let imported = import::import_all(&app.store, writer, ACTOR, sources, said).await;
+    bar.finish_and_clear();
+    imported.map_err(|stopped| named(&flags.files[stopped.file], stopped.error))?;
     if !flags.dry_run {
         app.store.tidy().await?;
     }

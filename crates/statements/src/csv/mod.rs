@@ -36,5 +36,5 @@ pub(crate) fn read(text: &str, options: &Options, mut findings: Findings) -> Res
 
 /// Whether a text looks like a table with dates and amounts.
 pub(crate) fn is_table(text: &str) -> bool {
-    table::find(text, None).is_some()
+    table::is_there(text)
 }

@@ -46,6 +46,11 @@ pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
     best.map(|(_, table)| table)
 }
 
+/// Whether a text holds a table.
+pub(crate) fn is_there(text: &str) -> bool {
+    DELIMITERS.iter().any(|delimiter| find_header(text, *delimiter).is_some())
+}
+
 /// The first line that Excel writes for itself: `sep=;`.
 fn declared_delimiter(text: &str) -> Option<u8> {
     let line = text.lines().next()?.trim().trim_matches('"');
@@ -58,11 +63,11 @@ fn declared_delimiter(text: &str) -> Option<u8> {
 fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
     let mut records = Records::new(text, delimiter);
     let mut record = Record::default();
-    let mut preamble = Preamble::default();
-    let mut best: Option<(usize, Header, Records<'_>, Preamble)> = None;
-    let mut first_row: Option<(Header, Records<'_>, Preamble)> = None;
+    // Each with the number of lines before it.
+    let mut best: Option<(usize, Header, Records<'_>, usize)> = None;
+    let mut first_row: Option<(Header, Records<'_>, usize)> = None;
     let mut before_row: Option<Header> = None;
-    for _ in 0..limits::PREAMBLE_LINES {
+    for line in 0..limits::PREAMBLE_LINES {
         let before = records.clone();
         match records.next(&mut record) {
             Next::End => break,
@@ -72,25 +77,25 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
         let known = known_names(&record);
         let row = record.len() > 1 && is_row(&record);
         if known >= 2 && best.as_ref().is_none_or(|(other, ..)| known > *other) && !row {
-            best = Some((known, header(&record), records.clone(), preamble.clone()));
+            best = Some((known, header(&record), records.clone(), line));
         }
         if first_row.is_none() && row {
             // Names that nobody knows are still names, if as many stand right above the first row.
             let above = before_row.take().filter(|names: &Header| names.names.len() == record.len());
             let header =
                 above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], named: false });
-            first_row = Some((header, before, preamble.clone()));
+            first_row = Some((header, before, line));
         }
         before_row = (!row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
             .then(|| header(&record));
-        preamble.read(&record);
     }
-    let (score, header, rows, preamble) = match (best, first_row) {
+    let (score, header, rows, lines) = match (best, first_row) {
         // A header counts more than any number of fields.
-        (Some((known, header, rows, preamble)), _) => (1_000 + known, header, rows, preamble),
-        (None, Some((header, rows, preamble))) => (header.names.len(), header, rows, preamble),
+        (Some((known, header, rows, lines)), _) => (1_000 + known, header, rows, lines),
+        (None, Some((header, rows, lines))) => (header.names.len(), header, rows, lines),
         (None, None) => return None,
     };
+    let preamble = Preamble::of(Records::new(text, delimiter), lines);
     let rows = rows.with_width(header.names.len());
     Some((score, Table { delimiter, header, rows, preamble }))
 }
@@ -128,6 +133,17 @@ fn is_row(record: &Record<'_>) -> bool {
 }
 
 impl Preamble {
+    /// What the first lines say.
+    fn of(mut records: Records<'_>, lines: usize) -> Preamble {
+        let (mut preamble, mut record) = (Preamble::default(), Record::default());
+        for _ in 0..lines {
+            if matches!(records.next(&mut record), Next::Record) {
+                preamble.read(&record);
+            }
+        }
+        preamble
+    }
+
     /// Looks for an IBAN, a number, a currency and balances in a line before the header.
     fn read(&mut self, record: &Record<'_>) {
         let mut label = String::new();
