@@ -152,6 +152,13 @@ async fn measure(transactions: usize) {
         world.call("ledger.transactions.list", json!({})).await;
     })
     .await;
+    // One that every account has dealt with.
+    let counterparties = world.call("ledger.counterparties.list", json!({"limit": 1})).await;
+    let counterparty = counterparties["items"][0]["id"].clone();
+    repeat("transactions.list of a counterparty, first page of 100", 100, || async {
+        world.call("ledger.transactions.list", json!({"counterparty_id": counterparty})).await;
+    })
+    .await;
     let mut cursor = Value::Null;
     let size = (transactions / 1_001).clamp(1, 100);
     for _ in 0..999 {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::balance::{self, Snapshot};
 use crate::ids::{AccountId, BalanceId};
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::{Key, Range, Rows as _, Sort};
 use crate::money::Balance;
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;

@@ -5,7 +5,7 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::{Key, Range, Rows as _, Sort};
 use crate::money;
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;

@@ -11,7 +11,7 @@ use crate::account::Account;
 use crate::category::Category;
 use crate::civil::{self, Civil};
 use crate::counterparty::Counterparty;
-use crate::keyset::{Key, Range};
+use crate::keyset::{Key, Range, Rows as _};
 use crate::noun;
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{limits, listing, money};

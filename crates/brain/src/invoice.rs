@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
-use crate::keyset::Range;
+use crate::keyset::{Range, Rows as _};
 use crate::money;
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;

@@ -4,21 +4,21 @@
 //! may then be short and still go on.
 
 use quad_core::{Result, cursor};
-use quad_store::{Sql, Value as Cell};
+use quad_store::{Row, Sql, Value as Cell};
 
 use crate::limits;
 use crate::noun::Noun;
 use crate::refusal::invalid;
 
 /// Where the next page begins: the sort key and the id of the last row that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub sort: Sort,
     pub id: String,
 }
 
 /// What a list is sorted by before the id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sort {
     Time(i64),
     Text(String),
@@ -93,15 +93,34 @@ impl Range {
         self
     }
 
-    /// Rows of the range after a key.
-    pub(crate) fn rows<N: Noun>(
+    /// Keys of the range after a key.
+    pub(crate) fn keys<N: Noun>(
         &self,
         sql: &mut dyn Sql,
         after: Option<&Key>,
         limit: usize,
-    ) -> Result<Vec<N>> {
+    ) -> Result<Vec<Key>> {
+        let (query, cells) = self.question::<N>(sql, &format!("{}, id", self.by), after, limit);
+        let key = |row: &Row| {
+            let sort = match row.value(0) {
+                Cell::Text(text) => Sort::Text(text.to_string()),
+                _ => Sort::Time(row.int(0)?),
+            };
+            Ok(Key { sort, id: row.text(1)?.to_owned() })
+        };
+        sql.query(&query, &cells)?.iter().map(key).collect()
+    }
+
+    /// The question for some columns of the range after a key.
+    fn question<N: Noun>(
+        &self,
+        sql: &dyn Sql,
+        columns: &str,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> (String, Vec<Cell>) {
         let mut cells: Vec<Cell> = vec![sql.tenant().as_str().into()];
-        let mut query = format!("SELECT {} FROM {} WHERE tenant_id = $1", N::columns(), N::TABLE);
+        let mut query = format!("SELECT {columns} FROM {} WHERE tenant_id = $1", N::TABLE);
         for (column, value) in &self.equal {
             cells.push(value.clone());
             query.push_str(&format!(" AND {column} = ${}", cells.len()));
@@ -128,11 +147,24 @@ impl Range {
         let order = if self.falling { "DESC" } else { "ASC" };
         cells.push((limit as i64).into());
         query.push_str(&format!(" ORDER BY {} {order}, id {order} LIMIT ${}", self.by, cells.len()));
+        (query, cells)
+    }
+}
+
+impl Rows for Range {
+    fn rows<N: Noun>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>> {
+        let (query, cells) = self.question::<N>(sql, N::columns(), after, limit);
         sql.query(&query, &cells)?.iter().map(N::from_row).collect()
     }
+}
+
+/// Rows in an order.
+pub(crate) trait Rows {
+    /// Those after a key.
+    fn rows<N: Noun>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>>;
 
     /// A page of those rows that `keep` wants, and where the next one begins.
-    pub(crate) fn page<N: Noun>(
+    fn page<N: Noun>(
         &self,
         sql: &mut dyn Sql,
         after: Option<Key>,

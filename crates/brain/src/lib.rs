@@ -35,6 +35,7 @@ mod keyset;
 pub mod limits;
 mod listing;
 pub mod load;
+mod merged;
 mod migrations;
 mod money;
 mod noun;

@@ -6,7 +6,8 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "brain", migrations: &[LEDGER, TRANSFERS] };
+pub const COMPONENT: Component =
+    Component { name: "brain", migrations: &[LEDGER, TRANSFERS, COUNTERPARTIES] };
 
 const LEDGER: &str = r#"
 -- Evidence. The bytes lie in brain_chunk under their hash; a row here means that all of them are there.
@@ -478,4 +479,12 @@ UPDATE brain_account SET
         AND brain_transaction.account_id = brain_account.id AND brain_transaction.status IN ('posted', 'cleared')
         AND brain_transaction.provenance IN ('agent_contributed', 'customer_asserted')
         AND (balance_as_of IS NULL OR transaction_date > balance_as_of));
+"#;
+
+const COUNTERPARTIES: &str = r#"
+-- By account before the day: a statement is of one account, and by day alone each of its rows would lie on a page of its own.
+DROP INDEX brain_transaction_by_counterparty;
+CREATE INDEX brain_transaction_by_counterparty
+    ON brain_transaction (tenant_id, counterparty_id, account_id, transaction_date, id)
+    WHERE counterparty_id IS NOT NULL;
 "#;

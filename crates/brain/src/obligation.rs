@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::{Key, Range, Rows as _, Sort};
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;
 use crate::tags::Touched;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::{Key, Range, Rows as _, Sort};
 use crate::noun::{self, Field as _, Noun, Share, noun};
 use crate::obligation::Obligation;
 use crate::refusal::invalid;

@@ -2,15 +2,16 @@
 
 use quad_core::{Result, Timestamp, canonical};
 use quad_statements::{Amount, Currency};
-use quad_store::Sql;
+use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
-use crate::civil;
 use crate::ids::{AccountId, CategoryId, CounterpartyId};
-use crate::keyset::{Key, Range, Sort};
+use crate::keyset::{Key, Range, Rows as _, Sort};
+use crate::merged::Merged;
 use crate::noun::{self, Field as _, Noun, noun};
 use crate::standing::Standing;
 use crate::words::words;
+use crate::{civil, limits};
 
 words!(
     /// Which way the money went.
@@ -131,6 +132,18 @@ pub(crate) fn day_key(at: Timestamp, fingerprint: &str) -> String {
     format!("{}:{digest}", civil::date(at))
 }
 
+/// The accounts that have dealt with a counterparty: a look into the index for each.
+fn accounts_with(sql: &mut dyn Sql, counterparty: &str) -> Result<Vec<String>> {
+    let first = "SELECT MIN(account_id) FROM brain_transaction WHERE tenant_id = $1 AND counterparty_id = $2";
+    let query = format!(
+        "WITH RECURSIVE dealt(id) AS ({first} UNION ALL SELECT ({first} AND account_id > dealt.id) FROM dealt \
+         WHERE dealt.id IS NOT NULL) SELECT id FROM dealt WHERE id IS NOT NULL LIMIT $3"
+    );
+    let tenant = sql.tenant().as_str().to_owned();
+    let rows = sql.query(&query, params![tenant, counterparty, limits::OWN_ACCOUNTS as i64])?;
+    rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+}
+
 /// Which transactions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
@@ -150,18 +163,23 @@ impl Filter {
         after: Option<Key>,
         limit: usize,
     ) -> Result<(Vec<Transaction>, Option<Key>)> {
-        let mut range = Range::by("transaction_date", true).least(self.since).most(self.until);
-        if let Some(account) = &self.account_id {
-            range = range.equal("account_id", account.as_str());
-        } else if let Some(counterparty) = &self.counterparty_id {
-            range = range.equal("counterparty_id", counterparty.as_str());
-        }
+        let range = Range::by("transaction_date", true).least(self.since).most(self.until);
+        let range = match (&self.account_id, &self.counterparty_id) {
+            (None, None) => Merged::of(vec![range]),
+            (Some(account), None) => Merged::of(vec![range.equal("account_id", account.as_str())]),
+            (account, Some(counterparty)) => {
+                let accounts = match account {
+                    Some(account) => vec![account.clone()],
+                    None => accounts_with(sql, counterparty)?,
+                };
+                let range = range.equal("counterparty_id", counterparty.as_str());
+                let of = |account: &String| range.clone().equal("account_id", account.as_str());
+                Merged::of(accounts.iter().map(of).collect())
+            }
+        };
         range.page(sql, after, limit, Transaction::key, |row: &Transaction| {
             self.direction.is_none_or(|direction| row.direction == direction)
                 && self.status.is_none_or(|status| row.status == status)
-                && self.counterparty_id.as_deref().is_none_or(|wanted| {
-                    row.counterparty_id.as_ref().is_some_and(|counterparty| counterparty.as_str() == wanted)
-                })
         })
     }
 
