@@ -118,38 +118,33 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()>
 /// `$3` as SQLite has it: `?3`. To SQLite `$3` is a name, numbered by its first appearance, and to find the name of a number it
 /// looks through all names, which in a statement of many rows costs more than the statement.
 fn numbered(sql: &str) -> Cow<'_, str> {
-    if !sql.contains('$') {
+    let bytes = sql.as_bytes();
+    let mut dollars = memchr::memchr_iter(b'$', bytes).peekable();
+    if dollars.peek().is_none() {
         return Cow::Borrowed(sql);
     }
+    let mut text = bytes.to_vec();
+    let mut open: Option<u8> = None;
+    let mut looked_at = 0;
     // Every statement of every commit comes by here, and few of them hold a quote.
-    if sql.contains(['\'', '"']) {
-        return Cow::Owned(numbered_between_quotes(sql));
-    }
-    let mut pieces = sql.split('$');
-    let mut text = String::with_capacity(sql.len());
-    text.push_str(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        text.push(if piece.starts_with(|first: char| first.is_ascii_digit()) { '?' } else { '$' });
-        text.push_str(piece);
-    }
-    Cow::Owned(text)
-}
-
-fn numbered_between_quotes(sql: &str) -> String {
-    let mut text = String::with_capacity(sql.len());
-    let mut quote = None;
-    let mut letters = sql.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), close) if open == close => quote = None,
-            _ => {}
+    let has_quotes = memchr::memchr2(b'\'', b'"', bytes).is_some();
+    for place in dollars {
+        if has_quotes {
+            for byte in &bytes[looked_at..place] {
+                open = match (open, byte) {
+                    (None, b'\'' | b'"') => Some(*byte),
+                    (Some(quote), byte) if quote == *byte => None,
+                    (open, _) => open,
+                };
+            }
+            looked_at = place;
         }
-        let is_parameter =
-            letter == '$' && quote.is_none() && letters.peek().is_some_and(char::is_ascii_digit);
-        text.push(if is_parameter { '?' } else { letter });
+        if open.is_none() && bytes.get(place + 1).is_some_and(u8::is_ascii_digit) {
+            text[place] = b'?';
+        }
     }
-    text
+    // One letter of ASCII in the place of another.
+    String::from_utf8(text).map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 
 impl ToSql for Value {
