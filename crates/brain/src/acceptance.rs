@@ -540,6 +540,24 @@ async fn a_statement_of_an_agent_is_believed_by_half_and_only_after_the_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_does_not_fit_is_said_to_have_failed_to_those_who_have_read_it_before() {
+    for world in worlds().await {
+        // It names no account, and neither does the agent.
+        let brought = world
+            .call("raw.contribute", json!({"payload": STATEMENT, "mime_type": "text/csv"}))
+            .await
+            .unwrap();
+        let uri = format!("brain://raw/{}", brought["rawId"].as_str().unwrap());
+        let status = async || world.read(&uri).await.unwrap()["projection_status"].clone();
+        assert_ne!(status().await, "projection_failed", "the agent is still held back");
+        for number in 2..=6 {
+            world.call("raw.contribute", json!({"payload": format!("note {number}")})).await.unwrap();
+        }
+        assert_eq!(status().await, "projection_failed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exported_journal_has_the_same_balances() {
     for world in fixtures().await {
         let mut journal = String::new();

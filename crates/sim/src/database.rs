@@ -72,11 +72,12 @@ impl Database {
         }
     }
 
-    /// Breaks every connection but its own.
+    /// Breaks every connection but its own. The server's own processes, such as a vacuum, are not ours to end.
     pub fn sever(&self) -> Result<(), Failure> {
         let Database::Postgres { url, .. } = self else { return Ok(()) };
         let sever = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+                     WHERE datname = current_database() AND pid <> pg_backend_pid() \
+                     AND backend_type = 'client backend'";
         block_on(async { connect(url).await?.batch_execute(sever).await })
     }
 
@@ -89,7 +90,7 @@ impl Database {
             let now: std::time::SystemTime =
                 client.query_one("SELECT clock_timestamp()", &[]).await?.try_get(0)?;
             let older = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                         AND pid <> pg_backend_pid() AND xact_start < $1";
+                         AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start < $1";
             let deadline = std::time::Instant::now() + DRAIN;
             loop {
                 let left: i64 = client.query_one(older, &[&now]).await?.try_get(0)?;

@@ -17,9 +17,9 @@ mod transfers;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, EventDraft, Kind, Result};
 use quad_statements::{Document, Statement};
-use quad_store::{Store, Writer};
+use quad_store::{Store, Tx, Writer};
 
 use crate::account::Account;
 use crate::posting::{self, Posted};
@@ -247,7 +247,10 @@ pub(crate) async fn extract(
         Err(error) if error.kind() == Kind::Internal => Err(error),
         // What the agent brought does not fit; it stays as evidence.
         Err(_) => {
-            store.jot(&writer.tenant, move |tx| raw::set_status(tx, &id, ProjectionStatus::Failed)).await?;
+            let event =
+                EventDraft::system("raw", "raw.parsed.failed", agent).input("raw_id", raw_id).succeeded();
+            let work = move |tx: &mut Tx<'_>| raw::set_status(tx, &id, ProjectionStatus::Failed);
+            store.write(writer, event, work).await?;
             Ok(None)
         }
     }
