@@ -44,7 +44,7 @@ impl Evidence {
 
     /// Whether it fits into one commit, with the row that speaks of it.
     pub(crate) fn is_small(&self) -> bool {
-        self.bytes.len() <= limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE
+        self.bytes.len() <= limits::BYTES_PER_WRITE
     }
 
     /// Stores the bytes of one that is not small, before anybody speaks of it.

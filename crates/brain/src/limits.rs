@@ -21,6 +21,9 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that one transaction writes.
 pub const CHUNKS_PER_WRITE: usize = 4;
 
+/// Bytes of evidence that one transaction writes.
+pub const BYTES_PER_WRITE: usize = CHUNK_BYTES * CHUNKS_PER_WRITE;
+
 /// Transactions that one commit posts. With the totals that they change, a commit stays below two thousand rows and fifty
 /// milliseconds, behind which every read waits.
 pub const ROWS_PER_WRITE: usize = 1_000;

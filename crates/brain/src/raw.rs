@@ -210,7 +210,7 @@ pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &
 
 /// Stores the bytes of a large artifact, a few chunks a commit, before anybody speaks of it.
 pub(crate) async fn store_bytes(store: &Store, writer: &Writer, sha256: &str, bytes: &[u8]) -> Result<()> {
-    for (index, part) in bytes.chunks(limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE).enumerate() {
+    for (index, part) in bytes.chunks(limits::BYTES_PER_WRITE).enumerate() {
         let (part, hash) = (part.to_vec(), sha256.to_owned());
         let first = index * limits::CHUNKS_PER_WRITE;
         store.jot(&writer.tenant, move |tx| write_chunks(tx, &hash, first, &part)).await?;

@@ -242,6 +242,10 @@ fn work(
             Ok(()) if matches!(work.telling(), Telling::Itself) && told.is_empty() => {
                 Err(Error::internal("work that was to tell its events has told none"))
             }
+            // Whoever has read what it changes would go on with the old.
+            Ok(()) if matches!(work.telling(), Telling::Nothing) && !tags.is_empty() => {
+                Err(Error::internal("work that is announced to nobody has touched what others read"))
+            }
             outcome => outcome,
         };
         match outcome {

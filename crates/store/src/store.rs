@@ -148,7 +148,7 @@ impl Store {
     }
 
     /// Runs `work` in one transaction that advances no version, announces nothing and leaves no event: for what is nobody's
-    /// business but the server's.
+    /// business but the server's. It must touch nothing that anybody reads.
     pub async fn jot<T: Send + 'static>(
         &self,
         tenant: &TenantId,

@@ -304,6 +304,14 @@ async fn a_jot_advances_nothing() {
                 .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
         });
         assert_eq!(jotted.await.unwrap(), 1);
+        // What others read is not changed behind their backs.
+        let unheard = store.jot(tenant, |tx| {
+            let tenant = tx.tenant().as_str().to_owned();
+            tx.touch(Tag::new("note:8"));
+            Ok(tx
+                .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 8, $2)", params![tenant, "x"])?)
+        });
+        assert_eq!(unheard.await.unwrap_err().kind(), Kind::Internal);
         assert_eq!(notes(store, tenant).await.len(), 1);
         assert_eq!(checked_chain(store, tenant).await.len(), events);
         assert_eq!(store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap(), version);

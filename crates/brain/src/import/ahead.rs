@@ -109,6 +109,7 @@ async fn open(
         let Source { name, bytes, request } = source;
         let read = parse(&bytes, &request, &known)?;
         let evidence = Evidence::of(&actor, &name, mime_type(&read.document), bytes)?;
+        let read = Arc::new(read);
         let origin = Origin::Brought(Box::new(Brought { evidence, known }));
         Ok::<_, Error>(Filing { origin, read, request, trust: BY_PERSON, actor })
     });

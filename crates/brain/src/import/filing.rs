@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
 use quad_statements::{Amount, Document, Statement};
-use quad_store::{Sql, Store, Tx, Writer, params};
+use quad_store::{Store, Tx, Writer};
 use tokio::task::spawn_blocking;
 
+use super::desk::Desk;
 use super::owner::{account_name, account_type, external_id, resolve};
+use super::place::Place;
 use super::reading::{Known, Read, known, parse, remember};
 use super::rows::{self, Met, day};
 use super::{Report, Request, Trust, outcome, report, transfers};
@@ -18,11 +20,9 @@ use crate::balance::{self, Snapshot};
 use crate::evidence::Evidence;
 use crate::ids::{AccountId, BalanceId};
 use crate::money::Balance;
-use crate::own::OwnAccounts;
-use crate::posting::{Effects, Posted};
+use crate::posting::Posted;
 use crate::raw::{self, ProjectionStatus};
 use crate::standing::{Provenance, Standing};
-use crate::tags::Touched;
 use crate::{civil, limits, projection};
 
 /// The version of our way from statements to rows; another one makes another projection.
@@ -49,41 +49,10 @@ pub(super) struct Brought {
 #[derive(Debug)]
 pub(super) struct Filing {
     pub(super) origin: Origin,
-    pub(super) read: Read,
+    pub(super) read: Arc<Read>,
     pub(super) request: Request,
     pub(super) trust: Trust,
     pub(super) actor: String,
-}
-
-/// What the steps of one commit share.
-pub(super) struct Desk {
-    pub(super) met: Met,
-    pub(super) effects: Effects,
-    pub(super) touched: Touched,
-    /// The own accounts, unless they are to be looked up again.
-    own: Option<Arc<OwnAccounts>>,
-    /// Transfers that were paired.
-    pub(super) paired: usize,
-}
-
-impl Desk {
-    fn set_up(tx: &mut Tx<'_>, met: Met, own: Option<Arc<OwnAccounts>>) -> Result<Desk> {
-        tx.lock("brain")?;
-        Ok(Desk { met, effects: Effects::of(tx), touched: Touched::default(), own, paired: 0 })
-    }
-
-    pub(super) fn own(&mut self, tx: &mut Tx<'_>) -> Result<Arc<OwnAccounts>> {
-        match &self.own {
-            Some(own) => Ok(own.clone()),
-            None => Ok(self.own.insert(Arc::new(OwnAccounts::load(tx)?)).clone()),
-        }
-    }
-
-    fn clear(mut self, tx: &mut Tx<'_>) -> Result<(Met, Option<Arc<OwnAccounts>>)> {
-        self.effects.write(tx)?;
-        self.touched.touch(tx);
-        Ok((self.met, self.own))
-    }
 }
 
 /// What a file's projection has become.
@@ -102,37 +71,6 @@ struct Owner {
     is_new: bool,
     /// Entries that an interrupted import has posted.
     done: usize,
-}
-
-/// Which statement of which projection goes to which account.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) raw_id: String,
-    pub(super) parsed_id: String,
-    pub(super) statement: i64,
-    pub(super) account: String,
-}
-
-impl Place {
-    /// How many of its entries are posted.
-    fn posted(&self, sql: &mut dyn Sql) -> Result<usize> {
-        let tenant = sql.tenant().as_str().to_owned();
-        let row = sql.query_opt(
-            "SELECT posted FROM brain_import WHERE tenant_id = $1 AND parsed_id = $2 AND statement = $3 AND account_id = $4",
-            params![tenant, self.parsed_id.as_str(), self.statement, self.account.as_str()],
-        )?;
-        row.map_or(Ok(0), |row| Ok(usize::try_from(row.int(0)?).unwrap_or_default()))
-    }
-
-    pub(super) fn set_posted(&self, tx: &mut Tx<'_>, posted: usize) -> Result<()> {
-        let tenant = tx.tenant().as_str().to_owned();
-        tx.execute(
-            "INSERT INTO brain_import (tenant_id, parsed_id, statement, account_id, posted) VALUES ($1, $2, $3, $4, $5) \
-             ON CONFLICT (tenant_id, parsed_id, statement, account_id) DO UPDATE SET posted = excluded.posted",
-            params![tenant, self.parsed_id.as_str(), self.statement, self.account.as_str(), posted as i64],
-        )?;
-        Ok(())
-    }
 }
 
 /// Some entries of one statement.
@@ -189,16 +127,16 @@ impl Filing {
     pub(super) fn shares(&self, entries: usize, bytes: usize) -> bool {
         !self.request.dry_run
             && entries + self.entries() <= limits::ROWS_PER_WRITE
-            && bytes + self.bytes() <= limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE
+            && bytes + self.bytes() <= limits::BYTES_PER_WRITE
     }
 
-    /// The file as it is read with what is known now, if that is another than it was.
-    fn read_again(&self, now: &Known) -> Result<Option<Read>> {
+    /// The file as it is read with what is known now: anew if that is another than it was.
+    fn read_with(&self, now: &Known) -> Result<Arc<Read>> {
         match &self.origin {
             Origin::Brought(brought) if brought.known != *now => {
-                parse(brought.evidence.bytes(), &self.request, now).map(Some)
+                Ok(Arc::new(parse(brought.evidence.bytes(), &self.request, now)?))
             }
-            _ => Ok(None),
+            _ => Ok(self.read.clone()),
         }
     }
 
@@ -374,10 +312,9 @@ impl Filing {
 
     /// All of it in one commit. Says the days around which transfers are still to be paired, if they were too many.
     fn whole(&self, tx: &mut Tx<'_>, desk: &mut Desk) -> Result<(Report, Option<Days>)> {
-        let again = self.read_again(&known(tx, self.request.account.as_deref())?)?;
-        let read = again.as_ref().unwrap_or(&self.read);
+        let read = self.read_with(&known(tx, self.request.account.as_deref())?)?;
         let document = &read.document;
-        let prepared = self.prepare(tx, read, desk)?;
+        let prepared = self.prepare(tx, &read, desk)?;
         let mut report = prepared.report(document);
         for piece in self.left(document, &prepared).iter().flatten() {
             report.statements[piece.statement].posted += self.post(tx, document, &prepared, piece, desk)?;
@@ -432,6 +369,28 @@ pub(super) async fn at_once(
     Ok(reports)
 }
 
+/// Files small ones as if one after the other: what became of those that are done, and why the next is not.
+pub(super) async fn in_order(
+    store: &Store,
+    writer: &Writer,
+    filings: Vec<Arc<Filing>>,
+) -> (Vec<Report>, Option<Error>) {
+    let mut done = Vec::with_capacity(filings.len());
+    if filings.len() > 1
+        && let Ok(reports) = at_once(store, writer, filings.clone()).await
+    {
+        return (reports, None);
+    }
+    // One of them does not fit; those before it do.
+    for filing in filings {
+        match alone(store, writer, filing).await {
+            Ok(report) => done.push(report),
+            Err(error) => return (done, Some(error)),
+        }
+    }
+    (done, None)
+}
+
 /// Files a small one by itself.
 pub(super) async fn alone(store: &Store, writer: &Writer, filing: Arc<Filing>) -> Result<Report> {
     let mut reports = at_once(store, writer, vec![filing]).await?;
@@ -451,14 +410,12 @@ pub(super) async fn in_parts(
     let account = filing.request.account.clone();
     let now = store.read(&writer.tenant, move |sql| known(sql, account.as_deref())).await?;
     let reading = filing.clone();
-    let again = spawn_blocking(move || reading.read_again(&now)).await.map_err(Error::internal)??;
-    let again = Arc::new(again);
-    let (preparing, read) = (filing.clone(), again.clone());
+    let read = spawn_blocking(move || reading.read_with(&now)).await.map_err(Error::internal)??;
+    let (preparing, of_file) = (filing.clone(), read.clone());
     let work = move |tx: &mut Tx<'_>| {
         let mut desk = Desk::set_up(tx, Met::default(), None)?;
-        let read = (*read).as_ref().unwrap_or(&preparing.read);
-        let prepared = preparing.prepare(tx, read, &mut desk)?;
-        let left = preparing.left(&read.document, &prepared);
+        let prepared = preparing.prepare(tx, &of_file, &mut desk)?;
+        let left = preparing.left(&of_file.document, &prepared);
         if left.is_empty() {
             raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
         }
@@ -467,21 +424,20 @@ pub(super) async fn in_parts(
         Ok((prepared, left, own))
     };
     let (prepared, commits, own) = store.write_told(writer, work).await?;
-    let document = &(*again).as_ref().unwrap_or(&filing.read).document;
+    let document = &read.document;
     let mut report = prepared.report(document);
     let total = document.entry_count();
     let mut behind: usize = report.statements.iter().map(|statement| statement.posted.known).sum();
     let last = commits.len().saturating_sub(1);
     let (prepared, mut met) = (Arc::new(prepared), Met::default());
     for (index, pieces) in commits.into_iter().enumerate() {
-        let (posting, read, prepared) = (filing.clone(), again.clone(), prepared.clone());
+        let (posting, of_file, prepared) = (filing.clone(), read.clone(), prepared.clone());
         let (known, own, of_commit) = (met, own.clone(), pieces.clone());
         let work = move |tx: &mut Tx<'_>| {
             let mut desk = Desk::set_up(tx, known.clone(), Some(own.clone()))?;
-            let document = &(*read).as_ref().unwrap_or(&posting.read).document;
             let mut posted = Vec::with_capacity(of_commit.len());
             for piece in &of_commit {
-                posted.push(posting.post(tx, document, &prepared, piece, &mut desk)?);
+                posted.push(posting.post(tx, &of_file.document, &prepared, piece, &mut desk)?);
             }
             if index == last {
                 raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;

@@ -6,15 +6,16 @@
 //! sides of transfers between own accounts.
 
 mod ahead;
+mod desk;
 mod filing;
 mod owner;
+mod place;
 mod reading;
 mod rows;
 #[cfg(test)]
 mod together;
 mod transfers;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Kind, Result};
@@ -26,7 +27,7 @@ use crate::posting::{self, Posted};
 use crate::raw::{self, ProjectionStatus};
 use crate::standing::Provenance;
 
-use ahead::{Ahead, Opened};
+use ahead::Ahead;
 use filing::{Filing, Origin};
 use owner::{account_name, resolve};
 use reading::{known, parse};
@@ -181,22 +182,17 @@ where
             said(file, Said::Done(Box::new(report)));
             file += 1;
         } else if opened.filing.is_small() {
-            let mut together = ahead.small_ones_behind(opened);
+            let together = ahead.small_ones_behind(opened);
             let filings = together.iter().map(|opened| opened.filing.clone()).collect();
-            let mut reports = VecDeque::from(match filing::at_once(store, writer, filings).await {
-                // One of them does not fit. Each by itself, so that those before it are done.
-                Err(_) if together.len() > 1 => Vec::new(),
-                posted => posted.map_err(stopped(file))?,
-            });
-            for Opened { filing, .. } in together.drain(..) {
-                let report = match reports.pop_front() {
-                    Some(report) => report,
-                    None => filing::alone(store, writer, filing).await.map_err(stopped(file))?,
-                };
+            let (reports, refused) = filing::in_order(store, writer, filings).await;
+            for report in reports {
                 let entries = report.statements.iter().map(|statement| statement.entries).sum();
                 said(file, Said::Behind(entries, entries));
                 said(file, Said::Done(Box::new(report)));
                 file += 1;
+            }
+            if let Some(error) = refused {
+                return Err(Stopped { file, error });
             }
         } else {
             let progress = |done: usize, total: usize| said(file, Said::Behind(done, total));
@@ -233,7 +229,7 @@ pub(crate) async fn extract(
     let Some(read) = parsed.await? else { return Ok(None) };
     let filing = Arc::new(Filing {
         origin: Origin::There(id.clone()),
-        read,
+        read: Arc::new(read),
         request,
         trust: BY_AGENT,
         actor: agent.to_owned(),

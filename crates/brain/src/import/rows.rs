@@ -6,7 +6,8 @@ use quad_core::{Result, Timestamp};
 use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
 
-use super::filing::{Desk, Place};
+use super::desk::Desk;
+use super::place::Place;
 use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
 use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};

@@ -1,6 +1,7 @@
 //! Files that are imported together: the same as one after the other, whatever is in them and whichever of them is refused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -8,7 +9,8 @@ use quad_store::audit::block;
 use serde_json::{Value, json};
 
 use super::ahead::Ahead;
-use super::{Report, Request, Said, Source, Stopped, filing};
+use super::filing::{self, Filing};
+use super::{Report, Request, Said, Source, Stopped};
 use crate::limits;
 use crate::properties::{Held, state};
 use crate::testing::{World, worlds};
@@ -19,13 +21,23 @@ struct Written {
     account: u8,
     entries: Vec<(u8, &'static str, i32, bool)>,
     closing: Option<i32>,
-    /// The fourth account does not exist.
-    is_refused: bool,
+    wrong: Wrong,
+}
+
+/// Why a file is refused, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    Nothing,
+    /// Its account does not exist: that is found when it is read.
+    Account,
+    /// Its currency is not its account's: that is found when it is posted, with others.
+    Currency,
 }
 
 impl Written {
     fn source(&self, number: usize) -> Source {
         let mut csv = String::new();
+        let currency = if self.wrong == Wrong::Currency { "EUR" } else { "USD" };
         if let Some(closing) = self.closing {
             csv.push_str(&format!("Closing balance,{closing}.00\n"));
         }
@@ -34,12 +46,12 @@ impl Written {
             let (sign, cents) = (if *cents < 0 { "-" } else { "" }, cents.abs());
             let status = if *is_pending { "pending" } else { "booked" };
             csv.push_str(&format!(
-                "2025-01-{day:02},{what},{what},{sign}{}.{:02},USD,{status}\n",
+                "2025-01-{day:02},{what},{what},{sign}{}.{:02},{currency},{status}\n",
                 cents / 100,
                 cents % 100
             ));
         }
-        let account = if self.is_refused { 9 } else { self.account };
+        let account = if self.wrong == Wrong::Account { 9 } else { self.account };
         let request = Request { account: Some(format!("acct_{account}")), ..Request::default() };
         Source { name: format!("{number}.csv"), bytes: csv.into_bytes(), request }
     }
@@ -50,8 +62,10 @@ fn written() -> impl Strategy<Value = Written> {
     let entry =
         (1_u8..20, what, prop::sample::select(vec![-5_000, 5_000, -320, 250_000]), prop::bool::weighted(0.2));
     let entries = prop::collection::vec(entry, 1..8);
-    (0_u8..3, entries, prop::option::weighted(0.2, -50..5_000), prop::bool::weighted(0.05))
-        .prop_map(|(account, entries, closing, is_refused)| Written { account, entries, closing, is_refused })
+    let wrong =
+        prop_oneof![18 => Just(Wrong::Nothing), 1 => Just(Wrong::Account), 1 => Just(Wrong::Currency)];
+    (0_u8..3, entries, prop::option::weighted(0.2, -50..5_000), wrong)
+        .prop_map(|(account, entries, closing, wrong)| Written { account, entries, closing, wrong })
 }
 
 /// What matters of a report.
@@ -98,6 +112,35 @@ async fn commits(world: &World) -> Vec<Vec<String>> {
     blocks.iter().map(|block| block.records().map(|(_, record)| action(record)).collect()).collect()
 }
 
+/// A file of one entry, as it is when it was read ahead.
+async fn opened(world: &World, account: u8, closing: Option<i32>, wrong: Wrong) -> Arc<Filing> {
+    let entries = vec![(1 + account, "Bakery", -320, false)];
+    let written = Written { account, entries, closing, wrong };
+    let sources = [Ok(written.source(usize::from(account)))].into_iter();
+    let mut ahead = Ahead::start(&world.test.store, &world.writer(), "test", sources);
+    ahead.next().await.unwrap().unwrap().filing
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_refused_takes_none_before_it_along_and_leaves_no_trace() {
+    for world in worlds().await {
+        three_accounts(&world).await;
+        let before = commits(&world).await.len();
+        let filings = vec![
+            opened(&world, 0, None, Wrong::Nothing).await,
+            opened(&world, 1, None, Wrong::Currency).await,
+            opened(&world, 2, None, Wrong::Nothing).await,
+        ];
+        let (reports, refused) = filing::in_order(&world.test.store, &world.writer(), filings).await;
+        assert_eq!(reports.iter().map(told).collect::<Vec<_>>(), [(1, 0, 0, (0, 0))]);
+        assert_ne!(refused.unwrap().kind(), quad_core::Kind::Internal);
+        let file = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
+        assert_eq!(commits(&world).await[before..], [file]);
+        let counts: Vec<i64> = held(&world).await.0.iter().map(|held| held.3).collect();
+        assert_eq!(counts, [1, 0, 0]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn small_files_share_a_commit_and_each_leaves_its_own_events() {
     for world in worlds().await {
@@ -105,15 +148,8 @@ async fn small_files_share_a_commit_and_each_leaves_its_own_events() {
         let before = commits(&world).await.len();
         let mut filings = Vec::new();
         for number in 0..3 {
-            let written = Written {
-                account: number,
-                entries: vec![(1 + number, "Bakery", -320, false)],
-                closing: (number == 1).then_some(20),
-                is_refused: false,
-            };
-            let sources = [Ok(written.source(usize::from(number)))].into_iter();
-            let mut ahead = Ahead::start(&world.test.store, &world.writer(), "test", sources);
-            filings.push(ahead.next().await.unwrap().unwrap().filing);
+            let closing = (number == 1).then_some(20);
+            filings.push(opened(&world, number, closing, Wrong::Nothing).await);
         }
         let reports = filing::at_once(&world.test.store, &world.writer(), filings).await.unwrap();
         assert_eq!(reports.iter().map(told).collect::<Vec<_>>(), [(1, 0, 0, (0, 0)); 3]);

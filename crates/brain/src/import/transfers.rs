@@ -6,7 +6,8 @@ use quad_core::{EventDraft, Result, Timestamp};
 use quad_store::{Store, Tx, Writer};
 
 use super::Transfers;
-use super::filing::{Days, Desk};
+use super::desk::Desk;
+use super::filing::Days;
 use crate::own::OwnAccounts;
 use crate::{limits, pairing};
 

@@ -13,9 +13,6 @@ use crate::refusal::invalid;
 use crate::routes::{EVIDENCE_READ, RAW_WRITE};
 use crate::{Brain, contribution, limits, refusal, tags};
 
-/// Bytes up to which evidence is stored in the transaction of its call; more is stored before, in parts.
-const AT_ONCE_BYTES: usize = limits::CHUNK_BYTES * limits::CHUNKS_PER_WRITE;
-
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
@@ -98,7 +95,7 @@ async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
         bytes: bytes.len() as i64,
     };
     let writer = Writer::from(call.caller);
-    let in_parts = bytes.len() > AT_ONCE_BYTES;
+    let in_parts = bytes.len() > limits::BYTES_PER_WRITE;
     if in_parts {
         raw::store_bytes(&brain.store, &writer, &new.sha256, &bytes).await?;
     }
