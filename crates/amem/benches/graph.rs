@@ -30,7 +30,7 @@ impl World {
     async fn call(&self, tool: &str, arguments: Value) -> quad_core::Result<Value> {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured.unwrap_or_default())
+        Ok(output.value().unwrap_or_default())
     }
 
     async fn read(&self, uri: &str) -> quad_core::Result<()> {

@@ -1,9 +1,8 @@
 //! A neighborhood with the links of its node: what cites it and what it cites, across all schemes. Whoever keeps these links is
 //! known as [`Citations`](quad_core::Citations) only.
 
-use quad_core::{Basis, Content, Principal, Reading, Result};
+use quad_core::{Basis, Content, Object, Principal, Reading, Result};
 use quad_store::Sql as _;
-use serde_json::Value;
 
 use crate::node::NodeId;
 use crate::walk::Neighbourhood;
@@ -13,7 +12,7 @@ use crate::{Amem, micros};
 /// tag tells; so it is not kept.
 pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<Reading> {
     let (document, basis) = around(amem, caller, id, depth, 0).await?;
-    let reading = Reading::new(Content::json(&document)?, basis);
+    let reading = Reading::new(Content::written(document.into()), basis);
     Ok(Reading { cacheable: false, ..reading })
 }
 
@@ -24,21 +23,21 @@ pub(crate) async fn around(
     id: NodeId,
     depth: usize,
     offset: usize,
-) -> Result<(Value, Basis)> {
+) -> Result<(Object, Basis)> {
     let read = move |sql: &mut quad_store::Snapshot<'_>| {
         let found = Neighbourhood::around(sql, id, depth, offset)?;
         Ok((found.document(micros::now()), found.rests_on(Basis::at(sql.version()))))
     };
-    let (mut document, basis) = amem.store.read(&caller.tenant, read).await?;
-    let (Some(citations), 0, Some(shown)) = (&amem.citations, offset, document.as_object_mut()) else {
+    let (mut document, basis) = amem.store.glance(&caller.tenant, read).await?;
+    let (Some(citations), 0) = (&amem.citations, offset) else {
         return Ok((document, basis));
     };
     let cited = citations.of(caller, &id.uri()).await?;
     if !cited.links.is_empty() {
-        shown.insert("links".into(), cited.links.into());
+        document.put("links", cited.links);
     }
     if cited.is_cut {
-        shown.insert("links_cut".into(), true.into());
+        document.put("links_cut", true);
     }
     let mut basis = basis.and(&cited.basis);
     basis.shows = cited.basis.shows;
@@ -53,7 +52,7 @@ mod tests {
     use quad_core::resolver::View;
     use quad_core::tool::NoProgress;
     use quad_core::{BoxFuture, Citations, Cited, Resolver, Scheme, Tag};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::testing::fixtures;
@@ -104,7 +103,7 @@ mod tests {
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
             let context =
                 resolver.call(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
-            assert_eq!(context.unwrap().structured.unwrap(), shown);
+            assert_eq!(context.unwrap().value().unwrap(), shown);
             // Whether it is there is asked of the graph alone.
             let asked = keeper.0.load(Ordering::Relaxed);
             resolver.probe(&world.caller, "amem://node/0/neighborhood").await.unwrap();

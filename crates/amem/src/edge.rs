@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quad_core::{Error, Result};
+use quad_core::{Error, Object, Result};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
@@ -140,13 +140,13 @@ impl Edge {
     }
 
     /// With both ends.
-    pub(crate) fn show(&self) -> Value {
-        json!({
-            "source_id": self.source.0,
-            "target_id": self.target.0,
-            "edge_type": self.edge_type.as_str(),
-            "weight": self.weight,
-        })
+    pub(crate) fn write(&self) -> Object {
+        let mut edge = Object::with_capacity(128);
+        edge.put("source_id", self.source.0);
+        edge.put("target_id", self.target.0);
+        edge.put("edge_type", self.edge_type.as_str());
+        edge.put("weight", self.weight);
+        edge
     }
 
     /// As its source lists it.
@@ -157,6 +157,19 @@ impl Edge {
     /// As its target lists it.
     pub(crate) fn show_incoming(&self) -> Value {
         json!({"source_id": self.source.0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    }
+
+    /// As the node on that side of it lists it.
+    pub(crate) fn write_from(&self, side: Side) -> Object {
+        let (name, other) = match side {
+            Side::Outgoing => ("target_id", self.target),
+            Side::Incoming => ("source_id", self.source),
+        };
+        let mut edge = Object::with_capacity(96);
+        edge.put(name, other.0);
+        edge.put("edge_type", self.edge_type.as_str());
+        edge.put("weight", self.weight);
+        edge
     }
 }
 

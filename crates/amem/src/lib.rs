@@ -75,7 +75,7 @@ use quad_core::tool::{Call, Called};
 use quad_core::{
     Address, Basis, BoxFuture, Citations, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool,
 };
-use quad_store::Store;
+use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
@@ -150,7 +150,12 @@ impl Scheme for Amem {
                 }
                 question => {
                     let engine = self.engine.clone();
-                    self.store.read(&caller.tenant, move |sql| reading::read(sql, &engine, &question)).await
+                    let is_search = matches!(question, reading::Question::Search { .. });
+                    let read = move |sql: &mut Snapshot<'_>| reading::read(sql, &engine, &question);
+                    match is_search {
+                        true => self.store.read(&caller.tenant, read).await,
+                        false => self.store.glance(&caller.tenant, read).await,
+                    }
                 }
             };
             read.map_err(|error| absent(error, address))

@@ -1,8 +1,7 @@
 //! The lists of the graph: the newest, the most important, a session's, a type's.
 
-use quad_core::{Result, cursor};
+use quad_core::{Object, Result, cursor};
 use quad_store::{Sql, Value as Cell, params};
-use serde_json::{Value, json};
 
 use crate::event_type::EventType;
 use crate::node::{self, Field, Node, NodeId};
@@ -18,7 +17,7 @@ const IN_SESSION: [Field; 5] =
 const OF_TYPE: [Field; 5] = [Field::Id, Field::Content, Field::Confidence, Field::Session, Field::Created];
 
 /// `amem://graph/recent`.
-pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Value> {
+pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Object> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -31,7 +30,7 @@ pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Value> {
 }
 
 /// `amem://graph/important`.
-pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Value> {
+pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Object> {
     let mut best = ByImportance::new(now);
     let mut nodes = Vec::with_capacity(limits::TOP_NODES);
     while nodes.len() < limits::TOP_NODES
@@ -42,9 +41,11 @@ pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Value> {
     Ok(counted(&nodes, &IMPORTANT, now))
 }
 
-fn counted(nodes: &[Node], fields: &[Field], now: i64) -> Value {
-    let shown: Vec<Value> = nodes.iter().map(|node| Value::Object(node.show(fields, now))).collect();
-    json!({"count": shown.len(), "nodes": shown})
+fn counted(nodes: &[Node], fields: &[Field], now: i64) -> Object {
+    let mut document = Object::default();
+    document.put("count", nodes.len());
+    document.put_all("nodes", nodes.iter().map(|node| node.write(fields, now)));
+    document
 }
 
 /// The nodes that nothing supersedes, by falling score at one moment, equal ones by falling effective access and then by id:
@@ -156,19 +157,23 @@ pub(crate) struct Page {
 }
 
 /// `amem://session/{id}`.
-pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<Value> {
+pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<Object> {
     let session = session::expect(sql, id)?;
     let (nodes, more) = by_id(sql, "session_id", i64::from(id.0), page)?;
-    let mut document = json!({"session_id": id.0, "node_count": session.node_count});
+    let mut document = Object::default();
+    document.put("session_id", id.0);
+    document.put("node_count", session.node_count);
     close(&mut document, &nodes, &IN_SESSION, now, more, &session_list(id));
     Ok(document)
 }
 
 /// `amem://types/{type}`.
-pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<Value> {
+pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<Object> {
     let count = stats::read(sql)?.of_type(event_type);
     let (nodes, more) = by_id(sql, "event_type", event_type.number(), page)?;
-    let mut document = json!({"event_type": event_type.as_str(), "count": count});
+    let mut document = Object::default();
+    document.put("event_type", event_type.as_str());
+    document.put("count", count);
     close(&mut document, &nodes, &OF_TYPE, now, more, &type_list(event_type));
     Ok(document)
 }
@@ -191,12 +196,10 @@ pub(crate) fn after(list: &str, cursor: Option<&str>) -> Result<Option<NodeId>> 
     Ok(Some(NodeId(id)))
 }
 
-fn close(document: &mut Value, nodes: &[Node], fields: &[Field], now: i64, more: bool, list: &str) {
-    let Some(document) = document.as_object_mut() else { return };
-    let shown: Vec<Value> = nodes.iter().map(|node| Value::Object(node.show(fields, now))).collect();
-    document.insert("nodes".into(), shown.into());
+fn close(document: &mut Object, nodes: &[Node], fields: &[Field], now: i64, more: bool, list: &str) {
+    document.put_all("nodes", nodes.iter().map(|node| node.write(fields, now)));
     if let (true, Some(last)) = (more, nodes.last()) {
-        document.insert("next_cursor".into(), cursor::encode(list, &last.id.to_string()).into());
+        document.put("next_cursor", cursor::encode(list, &last.id.to_string()));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quad_core::Result;
+use quad_core::{Object, Result};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::event_type::EventType;
 use crate::session::SessionId;
@@ -83,28 +83,62 @@ impl Node {
         decay::score(self.event_type.tier(), self.effective_access, now)
     }
 
-    /// These fields, in this order. Whoever has been superseded says so wherever it is shown by itself.
+    /// These fields, in this order, as a tree that goes into another.
     pub(crate) fn show(&self, fields: &[Field], now: i64) -> Map<String, Value> {
-        let mut shown = Map::with_capacity(fields.len());
-        for field in fields {
-            let (name, value) = match field {
-                Field::Id => ("id", self.id.0.into()),
-                Field::EventType => ("event_type", self.event_type.as_str().into()),
-                Field::Content => ("content", self.content.as_str().into()),
-                Field::Confidence => ("confidence", json!(self.confidence)),
-                Field::Session => ("session_id", self.session_id.0.into()),
-                Field::Created => ("created_at", self.created_at.into()),
-                Field::Accesses => ("access_count", self.access_count.into()),
-                Field::LastAccessed => ("last_accessed", self.last_accessed.into()),
-                Field::Decay => ("decay_score", json!(decay::shown(self.score(now)))),
-                Field::SupersededBy => match self.superseded_by {
-                    Some(id) => ("superseded_by", id.0.into()),
-                    None => continue,
-                },
-            };
-            shown.insert(name.to_owned(), value);
-        }
+        let facts = fields.iter().filter_map(|field| self.fact(*field, now));
+        facts.map(|(name, fact)| (name.to_owned(), Value::from(fact))).collect()
+    }
+
+    /// The same, written.
+    pub(crate) fn write(&self, fields: &[Field], now: i64) -> Object {
+        // The names and numbers of all fields.
+        let mut shown = Object::with_capacity(self.content.len() + 256);
+        self.write_into(&mut shown, fields, now);
         shown
+    }
+
+    /// The same behind what has been written.
+    pub(crate) fn write_into(&self, object: &mut Object, fields: &[Field], now: i64) {
+        for (name, fact) in fields.iter().filter_map(|field| self.fact(*field, now)) {
+            match fact {
+                Fact::Whole(number) => object.put(name, number),
+                Fact::Real(number) => object.put(name, number),
+                Fact::Text(text) => object.put(name, text),
+            }
+        }
+    }
+
+    /// A field's name and what it says. Whoever has been superseded says so wherever it is shown by itself.
+    fn fact(&self, field: Field, now: i64) -> Option<(&'static str, Fact<'_>)> {
+        Some(match field {
+            Field::Id => ("id", Fact::Whole(self.id.0)),
+            Field::EventType => ("event_type", Fact::Text(self.event_type.as_str())),
+            Field::Content => ("content", Fact::Text(&self.content)),
+            Field::Confidence => ("confidence", Fact::Real(self.confidence)),
+            Field::Session => ("session_id", Fact::Whole(self.session_id.0.into())),
+            Field::Created => ("created_at", Fact::Whole(self.created_at)),
+            Field::Accesses => ("access_count", Fact::Whole(self.access_count)),
+            Field::LastAccessed => ("last_accessed", Fact::Whole(self.last_accessed)),
+            Field::Decay => ("decay_score", Fact::Real(decay::shown(self.score(now)))),
+            Field::SupersededBy => ("superseded_by", Fact::Whole(self.superseded_by?.0)),
+        })
+    }
+}
+
+/// What a field says.
+enum Fact<'n> {
+    Whole(i64),
+    Real(f64),
+    Text(&'n str),
+}
+
+impl From<Fact<'_>> for Value {
+    fn from(fact: Fact<'_>) -> Value {
+        match fact {
+            Fact::Whole(number) => number.into(),
+            Fact::Real(number) => number.into(),
+            Fact::Text(text) => text.into(),
+        }
     }
 }
 

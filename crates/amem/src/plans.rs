@@ -115,6 +115,7 @@ fn ask(sql: &mut dyn Sql) -> quad_core::Result<()> {
             limit: 2,
         };
         let first = query::run(sql, &asked, None, now)?;
+        let first = quad_core::Json::from(first).value();
         query::run(sql, &asked, first["next_cursor"].as_str(), now)?;
         query::run(sql, &Query { event_types: vec![EventType::Fact], ..asked.clone() }, None, now)?;
         query::run(sql, &Query { sessions: vec![SessionId(1)], ..asked }, None, now)?;

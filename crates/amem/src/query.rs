@@ -3,9 +3,8 @@
 //! Each order is an index, walked from where the last page ended; what does not match is passed over, and a page ends when it
 //! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead.
 
-use quad_core::{Error, Result, canonical, cursor};
+use quad_core::{Error, Object, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
-use serde_json::{Value, json};
 
 use crate::event_type::EventType;
 use crate::list::{ByImportance, Room};
@@ -147,7 +146,7 @@ struct Found {
 }
 
 /// Runs a query; the document has `next_cursor` while there may be more.
-pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<Value> {
+pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<Object> {
     const FIELDS: [Field; 9] = [
         Field::Id,
         Field::EventType,
@@ -175,10 +174,11 @@ pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i
     } else {
         walked(sql, query, mark)?
     };
-    let nodes: Vec<Value> = found.nodes.iter().map(|node| Value::Object(node.show(&FIELDS, now))).collect();
-    let mut document = json!({"count": nodes.len(), "nodes": nodes});
-    if let (Some(next), Some(document)) = (found.next, document.as_object_mut()) {
-        document.insert("next_cursor".into(), cursor::encode(&list, &next.text()).into());
+    let mut document = Object::default();
+    document.put("count", found.nodes.len());
+    document.put_all("nodes", found.nodes.iter().map(|node| node.write(&FIELDS, now)));
+    if let Some(next) = found.next {
+        document.put("next_cursor", cursor::encode(&list, &next.text()));
     }
     Ok(document)
 }
@@ -267,34 +267,55 @@ fn sorted(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, mark: Option<Mark>
     Ok(found)
 }
 
-/// Walks the index of the order.
+/// Walks the index of the order. Of a query that passes over nodes the contents are fetched for those alone that it shows.
 fn walked(sql: &mut dyn Sql, query: &Query, mut mark: Option<Mark>) -> Result<Found> {
-    let mut room = Room::new(query.limit);
-    let mut found = Found { nodes: Vec::new(), next: None };
-    let mut visited = 0;
-    loop {
+    let mut matching: Vec<(Option<Mark>, Node)> = Vec::new();
+    let (mut visited, mut end) = (0, None);
+    'walk: loop {
         let (rows, never_read) = rows_after(sql, query, mark.as_ref())?;
         if rows.is_empty() {
-            return Ok(found);
+            break;
         }
         for row in &rows {
             let node = Node::from_row(row)?;
             let key = if never_read { Mark::Accessed(0, node.id.0) } else { Mark::of(query.order, &node) };
             if query.matches(&node) && !(never_read && node.access_count > 0) {
-                if !room.take(&node) {
-                    found.next = mark;
-                    return Ok(found);
+                matching.push((mark, node));
+                // One more than is shown tells whether there is more.
+                if matching.len() > query.limit {
+                    break 'walk;
                 }
-                found.nodes.push(node);
             }
             mark = Some(key);
         }
         visited += rows.len();
         if visited >= limits::QUERY_VISITED {
-            found.next = mark;
-            return Ok(found);
+            end = mark;
+            break;
         }
     }
+    let mut whole = None;
+    if !query.is_open() {
+        let ids: Vec<NodeId> = matching.iter().map(|(_, node)| node.id).collect();
+        whole = Some(node::find_many(sql, &ids)?);
+    }
+    let mut room = Room::new(query.limit);
+    let mut found = Found { nodes: Vec::new(), next: end };
+    for (before, node) in matching {
+        let node = match &mut whole {
+            None => node,
+            Some(whole) => match whole.remove(&node.id) {
+                Some(node) => node,
+                None => continue,
+            },
+        };
+        if !room.take(&node) {
+            found.next = before;
+            break;
+        }
+        found.nodes.push(node);
+    }
+    Ok(found)
 }
 
 /// The next rows of the order, within the bounds that its key has; and whether they are simply all nodes by falling id, among
@@ -304,7 +325,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
     let step =
         if query.is_open() { (query.limit + 1).min(limits::PAGE_STEP) } else { limits::PAGE_STEP } as i64;
     let tenant = sql.tenant().clone();
-    let columns = node::COLUMNS;
+    let columns = if query.is_open() { node::COLUMNS } else { node::COLUMNS_BARE };
     let rows = match (query.order, mark) {
         (Order::MostRecent, mark) => {
             let (at, id) = match mark {

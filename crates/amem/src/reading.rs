@@ -1,10 +1,10 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, Basis, Content, Error, Kind, Reading, Result, cursor};
+use quad_core::{Address, Basis, Content, Error, Json, Kind, Reading, Result, cursor};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use crate::edge::{self, Edge, EdgeTypes, Side};
+use crate::edge::{self, EdgeTypes, Side};
 use crate::event_type::EventType;
 use crate::finding::Search;
 use crate::list::{self, Page};
@@ -116,36 +116,36 @@ const SESSIONS: &str = "amem sessions";
 pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> Result<Reading> {
     let now = micros::now();
     let basis = Basis::at(sql.version());
-    let (value, basis) = match question {
-        Question::Stats => (stats::read(sql)?.document(), basis.on(tags::stats())),
-        Question::Recent => (list::recent(sql, now)?, basis.on(tags::nodes())),
+    let (written, basis): (Json, Basis) = match question {
+        Question::Stats => (stats::read(sql)?.document().into(), basis.on(tags::stats())),
+        Question::Recent => (list::recent(sql, now)?.into(), basis.on(tags::nodes())),
         Question::Important => {
             let basis = basis.on(tags::nodes());
-            let content = Content::json(&list::important(sql, now)?)?;
+            let content = Content::written(list::important(sql, now)?.into());
             return Ok(Reading { cacheable: false, ..Reading::new(content, basis) });
         }
         Question::Node(id) => return one(sql, *id, now, basis),
         Question::Neighbourhood { id, depth } => {
             let found = Neighbourhood::around(sql, *id, *depth, 0)?;
-            (found.document(now), found.rests_on(basis))
+            (found.document(now).into(), found.rests_on(basis))
         }
         Question::Session { id, page } => {
-            (list::session(sql, *id, *page, now)?, basis.on(tags::session(*id)))
+            (list::session(sql, *id, *page, now)?.into(), basis.on(tags::session(*id)))
         }
         Question::Type { event_type, page } => {
-            (list::of_type(sql, *event_type, *page, now)?, basis.on(tags::event_type(*event_type)))
+            (list::of_type(sql, *event_type, *page, now)?.into(), basis.on(tags::event_type(*event_type)))
         }
         Question::Sessions { before, limit } => {
             let mut basis = basis.on(tags::sessions());
             // Each session shows how many nodes it has.
             basis.incidental.insert(tags::nodes());
-            (sessions(sql, *before, *limit)?, basis)
+            (sessions(sql, *before, *limit)?.into(), basis)
         }
         Question::Search { search, cursor } => {
-            (search.by_words(engine, sql, cursor.as_deref(), now)?, basis.on(tags::nodes()))
+            (search.by_words(engine, sql, cursor.as_deref(), now)?.into(), basis.on(tags::nodes()))
         }
     };
-    Ok(Reading::new(Content::json(&value)?, basis))
+    Ok(Reading::new(Content::written(written), basis))
 }
 
 /// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
@@ -178,7 +178,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
     node.access_count += 1;
     node.last_accessed = node.last_accessed.max(now);
     node.effective_access = decay::effective_access(node.last_accessed, node.access_count);
-    let mut shown = node.show(&FIELDS, now);
+    let mut shown = node.write(&FIELDS, now);
     for (side, name, cut) in [
         (Side::Outgoing, "outgoing_edges", "outgoing_edges_cut"),
         (Side::Incoming, "incoming_edges", "incoming_edges_cut"),
@@ -186,18 +186,14 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         let mut edges = edge::of_node(sql, id, side, EdgeTypes::ALL, limits::NODE_EDGES + 1)?;
         let is_cut = edges.len() > limits::NODE_EDGES;
         edges.truncate(limits::NODE_EDGES);
-        let show = match side {
-            Side::Outgoing => Edge::show_outgoing,
-            Side::Incoming => Edge::show_incoming,
-        };
-        shown.insert(name.to_owned(), edges.iter().map(show).collect());
+        shown.put_all(name, edges.iter().map(|edge| edge.write_from(side)));
         if is_cut {
-            shown.insert(cut.to_owned(), true.into());
+            shown.put(cut, true);
         }
     }
     let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, id, now));
     let basis = basis.on(tags::node(id)).on(tags::bulk());
-    let reading = Reading::new(Content::json(&shown)?, basis);
+    let reading = Reading::new(Content::written(shown.into()), basis);
     Ok(Reading { cacheable: false, errand: Some(errand), ..reading })
 }
 

@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use quad_core::{Basis, Result, cursor};
+use quad_core::{Basis, Object, Result, cursor};
 use quad_store::Sql;
-use serde_json::{Value, json};
 
 use crate::edge::{self, Edge, EdgeType, EdgeTypes, Side};
 use crate::event_type::EventType;
@@ -100,7 +99,12 @@ pub(crate) fn walk(sql: &mut dyn Sql, plan: &Plan) -> Result<Walked> {
             for (_, steps) in steps(sql, expanded, plan.ways)? {
                 found.extend(steps.into_iter().filter(|(id, _)| seen.insert(*id)));
             }
-            for piece in found.chunks(limits::FANOUT_NODES) {
+            let mut rest = found.as_slice();
+            while !rest.is_empty() {
+                // No more than are still wanted, and one that tells whether there are more.
+                let most = (plan.wanted + 1).saturating_sub(reached.len()).clamp(1, limits::FANOUT_NODES);
+                let (piece, behind) = rest.split_at(most.min(rest.len()));
+                rest = behind;
                 let ids: Vec<NodeId> = piece.iter().map(|(id, _)| *id).collect();
                 let mut nodes = node::find_many(sql, &ids)?;
                 for (id, by) in piece {
@@ -167,20 +171,16 @@ impl Window {
     }
 
     /// Says how to go on, where there is more.
-    pub(crate) fn close(&self, document: &mut Value) {
-        let Some(document) = document.as_object_mut() else { return };
+    pub(crate) fn close(&self, document: &mut Object) {
         if let Some(next) = &self.next_cursor {
-            document.insert("next_cursor".into(), next.as_str().into());
+            document.put("next_cursor", next);
         }
         if self.exhausted {
-            document.insert("exhausted".into(), true.into());
-            document.insert(
-                "message".into(),
-                format!(
-                    "A walk visits at most {} nodes; go on from one of the last ones",
-                    limits::WALK_VISITED
-                )
-                .into(),
+            let most = limits::WALK_VISITED;
+            document.put("exhausted", true);
+            document.put(
+                "message",
+                format!("A walk visits at most {most} nodes; go on from one of the last ones"),
             );
         }
     }
@@ -230,21 +230,32 @@ impl Neighbourhood {
             window.walked.reached.iter().enumerate().map(|(place, one)| (one.node.id, place)).collect();
         let shown: Vec<NodeId> = window.shown().iter().map(|one| one.node.id).collect();
         let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> = BTreeMap::new();
-        for piece in shown.chunks(limits::FANOUT_NODES) {
-            for (id, steps) in steps(sql, piece, Ways::ALL)? {
-                let own = places.get(&id).copied().unwrap_or_default();
-                for (other, edge) in steps {
-                    if places.get(&other).is_some_and(|place| *place <= own) {
-                        edges.insert(edge.key(), edge);
-                    }
-                }
+        let mut of_shown = |side| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+            let mut listed = BTreeMap::new();
+            for piece in shown.chunks(limits::FANOUT_NODES) {
+                listed.extend(edge::of_nodes(sql, piece, side, EdgeTypes::ALL)?);
+            }
+            Ok(listed)
+        };
+        let outgoing = of_shown(Side::Outgoing)?;
+        // On a first page every edge has its source there, and is among those that the source lists, unless that has more than
+        // it lists.
+        let is_whole = offset == 0 && outgoing.values().all(|edges| edges.len() < limits::FANOUT);
+        let incoming = if is_whole { BTreeMap::new() } else { of_shown(Side::Incoming)? };
+        for (side, listed) in [(Side::Outgoing, outgoing), (Side::Incoming, incoming)] {
+            for (id, listed) in listed {
+                let own = places.get(&id).map_or(0, |place| place + 1);
+                let reach = if is_whole { window.end } else { own };
+                let ends_here =
+                    |edge: &Edge| places.get(&side.other(edge)).is_some_and(|place| *place < reach);
+                edges.extend(listed.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
             }
         }
         Ok(Neighbourhood { center, depth, window, edges: edges.into_values().collect() })
     }
 
     /// The document.
-    pub(crate) fn document(&self, now: i64) -> Value {
+    pub(crate) fn document(&self, now: i64) -> Object {
         const FIELDS: [Field; 6] = [
             Field::Id,
             Field::EventType,
@@ -253,16 +264,14 @@ impl Neighbourhood {
             Field::Session,
             Field::SupersededBy,
         ];
-        let nodes: Vec<Value> =
-            self.window.shown().iter().map(|one| Value::Object(one.node.show(&FIELDS, now))).collect();
-        let mut document = json!({
-            "center_id": self.center.0,
-            "depth": self.depth,
-            "node_count": nodes.len(),
-            "edge_count": self.edges.len(),
-            "nodes": nodes,
-            "edges": self.edges.iter().map(Edge::show).collect::<Vec<Value>>(),
-        });
+        let nodes = self.window.shown();
+        let mut document = Object::default();
+        document.put("center_id", self.center.0);
+        document.put("depth", self.depth);
+        document.put("node_count", nodes.len());
+        document.put("edge_count", self.edges.len());
+        document.put_all("nodes", nodes.iter().map(|one| one.node.write(&FIELDS, now)));
+        document.put_all("edges", self.edges.iter().map(Edge::write));
         self.window.close(&mut document);
         document
     }
@@ -274,49 +283,40 @@ impl Neighbourhood {
 }
 
 /// The result of `memory_traverse`.
-pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> Value {
+pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> Object {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
-    let visited: Vec<Value> = window
-        .shown()
-        .iter()
-        .map(|one| {
-            let mut shown = one.node.show(&FIELDS, now);
-            shown.insert("depth".into(), one.depth.into());
-            shown.extend(one.node.show(&[Field::SupersededBy], now));
-            Value::Object(shown)
-        })
-        .collect();
-    let edges: Vec<Value> = window.shown().iter().filter_map(|one| one.by.as_ref().map(Edge::show)).collect();
-    let mut document = json!({
-        "start_id": start.0,
-        "visited_count": visited.len(),
-        "visited": visited,
-        "edges_traversed": edges,
+    let visited = window.shown().iter().map(|one| {
+        let mut shown = one.node.write(&FIELDS, now);
+        shown.put("depth", one.depth);
+        one.node.write_into(&mut shown, &[Field::SupersededBy], now);
+        shown
     });
+    let mut document = Object::default();
+    document.put("start_id", start.0);
+    document.put("visited_count", window.shown().len());
+    document.put_all("visited", visited);
+    document
+        .put_all("edges_traversed", window.shown().iter().filter_map(|one| one.by.as_ref().map(Edge::write)));
     window.close(&mut document);
     document
 }
 
 /// The result of `memory_causal`: everything that was reached but the root.
-pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> Value {
+pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> Object {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let dependents: Vec<&Reached> = window.shown().iter().filter(|one| one.depth > 0).collect();
     let of_type = |event_type| dependents.iter().filter(|one| one.node.event_type == event_type).count();
-    let shown: Vec<Value> = dependents
-        .iter()
-        .map(|one| {
-            let mut shown = one.node.show(&FIELDS, now);
-            shown.insert("depth".into(), one.depth.into());
-            Value::Object(shown)
-        })
-        .collect();
-    let mut document = json!({
-        "root_id": root.0,
-        "dependent_count": shown.len(),
-        "affected_decisions": of_type(EventType::Decision),
-        "affected_inferences": of_type(EventType::Inference),
-        "dependents": shown,
+    let shown = dependents.iter().map(|one| {
+        let mut shown = one.node.write(&FIELDS, now);
+        shown.put("depth", one.depth);
+        shown
     });
+    let mut document = Object::default();
+    document.put("root_id", root.0);
+    document.put("dependent_count", dependents.len());
+    document.put("affected_decisions", of_type(EventType::Decision));
+    document.put("affected_inferences", of_type(EventType::Inference));
+    document.put_all("dependents", shown);
     window.close(&mut document);
     document
 }

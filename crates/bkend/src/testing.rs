@@ -122,7 +122,7 @@ impl World {
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        Ok(self.output(tool, arguments).await?.structured.unwrap())
+        Ok(self.output(tool, arguments).await?.value().unwrap())
     }
 
     /// The code with which a call is refused.

@@ -42,7 +42,7 @@ impl World {
     async fn call(&self, tool: &str, arguments: Value) -> Value {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await;
-        output.unwrap().structured.unwrap_or_default()
+        output.unwrap().value().unwrap_or_default()
     }
 
     async fn read(&self, uri: &str) {

@@ -122,7 +122,7 @@ impl World {
     pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured.unwrap())
+        Ok(output.value().unwrap())
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {

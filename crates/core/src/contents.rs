@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::{Basis, Errand, Error, Kind, Result, canonical, limits};
+use crate::{Basis, Errand, Error, Json, Kind, Result, canonical, limits};
 
 /// One piece of contents.
 #[derive(Clone, Debug)]
@@ -32,6 +32,11 @@ impl Content {
     pub fn json(value: &impl serde::Serialize) -> Result<Content> {
         let text = serde_json::to_string(value).map_err(Error::internal)?;
         Ok(Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(text) })
+    }
+
+    /// JSON that has been written.
+    pub fn written(json: Json) -> Content {
+        Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(json.into_text()) }
     }
 
     /// Text of some media type.

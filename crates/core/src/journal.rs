@@ -1,4 +1,4 @@
-//! Where calls are written down before they are answered.
+//! Where calls are written down before they are answered, or soon after.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::{Basis, BoxFuture, Errand, Error, EventDraft, TenantId, Version};
 pub struct Receipt {
     /// The tenant's version when the event was written.
     pub version: Version,
-    /// The event's place in the tenant's chain, from 1.
-    pub sequence: i64,
+    /// The event's place in the tenant's chain, from 1. `None` where the call is answered before the event is written.
+    pub sequence: Option<i64>,
     /// The event's id.
     pub event_id: Arc<str>,
 }
@@ -26,7 +26,8 @@ pub enum NotRecorded {
 
 /// The audit trail, as the path of a read sees it.
 pub trait Journal: Send + Sync {
-    /// Makes one event durable, provided that every basis still holds in the same commit.
+    /// Makes one event durable, provided that every basis still holds in the same commit. A journal that may write later
+    /// answers when every basis holds and the event is in its hands.
     fn record<'a>(
         &'a self,
         tenant: &'a TenantId,

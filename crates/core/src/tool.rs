@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Basis, Content, Error, EventDraft, Need, Principal, Receipt, Result};
+use crate::{Basis, Content, Error, EventDraft, Json, Need, Principal, Receipt, Result};
 
 /// A tool as published.
 #[derive(Debug)]
@@ -137,8 +137,8 @@ impl Called {
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutput {
     /// The result as data.
-    pub structured: Option<Value>,
-    /// The result as blocks. When empty, the structured result is also sent as one text block.
+    pub structured: Option<Json>,
+    /// The result as blocks. Where none of them is text, the structured result is also sent as one, before the others.
     pub blocks: Vec<Block>,
     /// Set by the few tools whose failure is itself a result.
     pub is_error: bool,
@@ -146,8 +146,13 @@ pub struct ToolOutput {
 
 impl ToolOutput {
     /// A result as data; the text block is made from it.
-    pub fn structured(value: Value) -> ToolOutput {
-        ToolOutput { structured: Some(value), ..ToolOutput::default() }
+    pub fn structured(value: impl Into<Json>) -> ToolOutput {
+        ToolOutput { structured: Some(value.into()), ..ToolOutput::default() }
+    }
+
+    /// The result as data, for those who look into it.
+    pub fn value(&self) -> Option<Value> {
+        self.structured.as_ref().map(Json::value)
     }
 
     /// Adds a link to an address that the result is about.

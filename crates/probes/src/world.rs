@@ -60,7 +60,7 @@ impl Journal for Counting {
     ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
         self.events.fetch_add(1, Ordering::Relaxed);
         // Always the same, so that the same request has the same reply.
-        Box::pin(async { Ok(Receipt { version: Version(1), sequence: 1, event_id: "evt_1".into() }) })
+        Box::pin(async { Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }) })
     }
 }
 

@@ -9,8 +9,8 @@ pub enum AuditMode {
     /// On the disk.
     #[default]
     Durable,
-    /// Committed, and on the disk with the next write or soon after by itself. It outlives the process, whatever ends that;
-    /// a power failure may take the last moments of the chain, never its middle.
+    /// In the process's hands: committed within milliseconds, and on the disk with the next write or soon after by itself. The
+    /// death of the process may take its last milliseconds, a power failure its last moments; never the middle of the chain.
     Async,
 }
 

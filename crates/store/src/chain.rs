@@ -36,6 +36,11 @@ pub fn hash_of(record: &str) -> String {
     canonical::sha256_hex(record.as_bytes())
 }
 
+/// The id of an event.
+pub(crate) fn event_id(ulid: &str) -> String {
+    format!("evt_{ulid}")
+}
+
 /// Links an event to the head, which moves on.
 pub(crate) fn link(
     head: &mut Head,
@@ -44,7 +49,7 @@ pub(crate) fn link(
     draft: &EventDraft,
     now: Timestamp,
 ) -> Result<AuditEvent> {
-    let id = format!("evt_{ulid}");
+    let id = event_id(&ulid);
     let record = record(tenant, &id, draft, now, head.hash.as_deref())?;
     let hash = hash_of(&record);
     head.sequence += 1;

@@ -4,7 +4,7 @@
 //! well gets its version and its link in the chain, and every record is checked: an answer that a newer change has
 //! touched leaves the group and is computed again. Then the commit, and only after it does anybody hear of anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,9 +53,34 @@ pub(crate) trait Work: Send {
 pub(crate) struct Record {
     pub(crate) tenant: TenantId,
     pub(crate) event: EventDraft,
-    pub(crate) bases: Vec<Arc<Basis>>,
     pub(crate) errand: Option<Errand>,
-    pub(crate) reply: oneshot::Sender<Result<Receipt, NotRecorded>>,
+    pub(crate) answer: Answer,
+}
+
+/// How far the answer is that an event is about.
+pub(crate) enum Answer {
+    /// It waits for the event, and for the word that what it rests on still holds.
+    Waits { bases: Vec<Arc<Basis>>, reply: oneshot::Sender<Result<Receipt, NotRecorded>> },
+    /// It was given at that time, with this id for its event: nothing can make it stale any more.
+    Given { ulid: String, at: Timestamp },
+}
+
+impl Answer {
+    fn bases(&self) -> &[Arc<Basis>] {
+        match self {
+            Answer::Waits { bases, .. } => bases,
+            Answer::Given { .. } => &[],
+        }
+    }
+}
+
+/// What a group leaves behind.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// Jobs that no longer fitted into its time: for the next.
+    pub(crate) undone: Vec<Job>,
+    /// Events of answers that were given, if the commit failed.
+    pub(crate) unwritten: VecDeque<Box<Record>>,
 }
 
 impl Job {
@@ -86,8 +111,14 @@ impl Job {
                     Verdict::Refused(error) => Err(NotRecorded::Failed(error)),
                     Verdict::Stale(index) => Err(NotRecorded::Stale(index)),
                 };
-                // A caller that has gone away has no use for its receipt; the event stays.
-                let _ = record.reply.send(outcome);
+                match (record.answer, outcome) {
+                    // A caller that has gone away has no use for its receipt; the event stays.
+                    (Answer::Waits { reply, .. }, outcome) => drop(reply.send(outcome)),
+                    (Answer::Given { .. }, Ok(_) | Err(NotRecorded::Stale(_))) => {}
+                    (Answer::Given { .. }, Err(NotRecorded::Failed(error))) => {
+                        tracing::error!(cause = error.causes(), "an event of an answered call was refused");
+                    }
+                }
             }
         }
     }
@@ -109,14 +140,8 @@ struct Ran {
     errand: bool,
 }
 
-/// Runs a group to its end and answers every job in it, except those that no longer fit into its time: these are handed
-/// back for the next.
-pub(crate) fn run(
-    connection: &mut Connection,
-    mirror: &Mirror,
-    mode: AuditMode,
-    mut jobs: Vec<Job>,
-) -> Vec<Job> {
+/// Runs a group to its end and answers every job in it, except those that it leaves behind.
+pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mode: AuditMode, mut jobs: Vec<Job>) -> Left {
     for attempt in 1.. {
         connection.take_was_busy();
         match transaction(connection, mirror, mode, &mut jobs) {
@@ -124,11 +149,11 @@ pub(crate) fn run(
                 for (tenant, locked, version, changes) in announced {
                     mirror.extend(&tenant, locked, version, &changes);
                 }
-                let later = jobs.split_off(verdicts.len());
+                let undone = jobs.split_off(verdicts.len());
                 for (job, verdict) in jobs.into_iter().zip(verdicts) {
                     job.finish(verdict);
                 }
-                return later;
+                return Left { undone, unwritten: VecDeque::new() };
             }
             Err(error) => {
                 connection.rollback();
@@ -137,21 +162,34 @@ pub(crate) fn run(
                     std::thread::sleep(Duration::from_millis(1 << attempt));
                     continue;
                 }
-                fail(jobs, error);
-                return Vec::new();
+                return Left { undone: Vec::new(), unwritten: fail(jobs, error) };
             }
         }
     }
-    Vec::new()
+    Left::default()
 }
 
-/// Answers every job with a failure. All but the first get a failure of their own making, since an error is not shared.
-fn fail(jobs: Vec<Job>, error: Error) {
+/// Answers every job that waits with a failure, and hands back what has been answered. All but the first get a failure of their
+/// own making, since an error is not shared.
+fn fail(jobs: Vec<Job>, error: Error) -> VecDeque<Box<Record>> {
+    let mut unwritten = VecDeque::new();
     let mut error = Some(error);
     for job in jobs {
-        let error = error.take().unwrap_or_else(|| Error::internal("another job of the same commit failed"));
-        job.finish(Verdict::Refused(error));
+        match job {
+            Job::Record(record) if matches!(record.answer, Answer::Given { .. }) => {
+                unwritten.push_back(record)
+            }
+            job => {
+                let error =
+                    error.take().unwrap_or_else(|| Error::internal("another job of the same commit failed"));
+                job.finish(Verdict::Refused(error));
+            }
+        }
     }
+    if let (Some(error), false) = (error, unwritten.is_empty()) {
+        tracing::error!(cause = error.causes(), "events of answered calls could not be written yet");
+    }
+    unwritten
 }
 
 /// For each tenant: its version before and after the commit, and what lies between.
@@ -309,7 +347,7 @@ fn run_errand(
 ) -> Result<bool> {
     let Some(errand) = &record.errand else { return Ok(false) };
     let version = head::version(connection, &record.tenant)?.unwrap_or(Version(0));
-    for basis in &record.bases {
+    for basis in record.answer.bases() {
         if !still_holds(connection, mirror, &record.tenant, basis, version, earlier, now)? {
             return Ok(false);
         }
@@ -374,7 +412,7 @@ fn settle(
             let verdict = match job {
                 Job::Record(record) => {
                     let mut stale = None;
-                    for (number, basis) in record.bases.iter().enumerate() {
+                    for (number, basis) in record.answer.bases().iter().enumerate() {
                         if !still_holds(connection, mirror, tenant, basis, locked.version, &changes, now)? {
                             stale = Some(number);
                             break;
@@ -388,7 +426,11 @@ fn settle(
                         }
                         Some(number) => Verdict::Stale(number),
                         None => {
-                            let event = chain::link(&mut head, ids.another(), tenant, &record.event, now)?;
+                            let (ulid, at) = match &record.answer {
+                                Answer::Waits { .. } => (ids.another(), now),
+                                Answer::Given { ulid, at } => (ulid.clone(), *at),
+                            };
+                            let event = chain::link(&mut head, ulid, tenant, &record.event, at)?;
                             let receipt = receipt(&head, &event);
                             events.push(event);
                             Verdict::Done(Some(receipt))
@@ -454,7 +496,24 @@ fn has_event(job: &Job) -> bool {
 }
 
 fn receipt(head: &Head, event: &chain::AuditEvent) -> Receipt {
-    Receipt { version: head.version, sequence: event.sequence, event_id: event.id.as_str().into() }
+    Receipt { version: head.version, sequence: Some(event.sequence), event_id: event.id.as_str().into() }
+}
+
+/// Whether all that an answer rests on holds now: the version at which it does, or the number of the basis that does not.
+pub(crate) fn check(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    tenant: &TenantId,
+    bases: &[Arc<Basis>],
+    now: Timestamp,
+) -> Result<Result<Version, usize>> {
+    let version = head::version(connection, tenant)?.ok_or_else(head::unknown_tenant)?;
+    for (number, basis) in bases.iter().enumerate() {
+        if !still_holds(connection, mirror, tenant, basis, version, &[], now)? {
+            return Ok(Err(number));
+        }
+    }
+    Ok(Ok(version))
 }
 
 /// Whether a basis holds at `version` and after the changes that this group is about to make.
@@ -556,13 +615,13 @@ mod tests {
                 ] {
                     let (reply, recorded) = oneshot::channel();
                     let (done, written) = oneshot::channel();
-                    let record =
-                        Record { tenant: tenant.clone(), event: event(), bases: vec![], errand: None, reply };
+                    let answer = Answer::Waits { bases: vec![], reply };
+                    let record = Record { tenant: tenant.clone(), event: event(), errand: None, answer };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {
                         jobs.push(Job::Work(Box::new(Touch(tenant.clone(), Telling::One(event()), done))));
                     }
-                    assert!(run(&mut connection, &mirror, mode, jobs).is_empty());
+                    assert!(run(&mut connection, &mirror, mode, jobs).undone.is_empty());
                     recorded.blocking_recv().unwrap().unwrap();
                     if writes {
                         written.blocking_recv().unwrap().unwrap();

@@ -27,6 +27,20 @@ pub const WRITER_CACHE_KIB: u32 = 32 * 1024;
 /// SQLite snapshots open at once. A reader is CPU-bound, so more than a few per core only take memory.
 pub const SQLITE_READERS: usize = 8;
 
+/// How long a reading that is expected to be short may keep the thread that asked for it. What takes longer begins again on a
+/// thread that may wait, so this much of it is done twice; whoever else waits for the thread waits this much at most.
+pub const GLANCE_TIME: Duration = Duration::from_millis(2);
+
+/// Steps of SQLite's machine between two looks at that time: some ten microseconds.
+pub const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+
+/// How long the event of a call that has been answered waits for others before it is written, with `audit = "async"`: what a
+/// crash can take. A commit costs as much for thirty as for one.
+pub const LATER_WAIT: Duration = Duration::from_millis(5);
+
+/// How long it waits after a commit that failed.
+pub const LATER_WAIT_FAILED: Duration = Duration::from_secs(1);
+
 /// PostgreSQL connections of one node, besides the audit recorder's and the poller's. A hundred is a server's usual
 /// maximum, and several nodes share it.
 pub const POSTGRES_CONNECTIONS: usize = 16;

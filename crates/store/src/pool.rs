@@ -1,6 +1,8 @@
 //! Connections that wait to be used.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use quad_core::{Error, Result};
 use tokio::sync::Semaphore;
@@ -37,6 +39,28 @@ impl Pool {
             outcome
         });
         task.await.map_err(|error| Error::internal(format!("a database task failed: {error}")))?
+    }
+
+    /// Runs short work on the thread that asks for it, with a connection that happens to be idle. `None` where there is none, or
+    /// where the statements would take longer than `time`: then nothing has come of it.
+    pub(crate) fn run_here<T>(
+        &self,
+        time: Duration,
+        work: impl FnOnce(&mut Connection) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let _permit = self.permits.try_acquire().ok()?;
+        let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        if !connection.allow(Some(time)) {
+            self.give_back(connection);
+            return None;
+        }
+        // A connection is not given back after a panic: who knows what is still open on it.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut connection)));
+        let Ok(outcome) = outcome else { return Some(Err(Error::internal("a database task panicked"))) };
+        connection.allow(None);
+        let was_cut_short = connection.take_was_cut_short();
+        self.give_back(connection);
+        (!was_cut_short).then_some(outcome)
     }
 
     fn take(&self) -> Result<Connection> {

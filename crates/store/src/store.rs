@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use quad_core::{
     Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt,
-    Result, TenantId, Version,
+    Result, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::audit_mode::Chosen;
 use crate::checkpointer::{self, Log};
-use crate::commit::{self, Job, Record, Telling, Work};
+use crate::commit::{self, Answer, Job, Record, Telling, Work};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::feed::Mirror;
 use crate::migrate::{self, Component};
 use crate::pool::Pool;
 use crate::sql::{Snapshot, Sql, Tx};
 use crate::writer::{self, Queue};
-use crate::{AuditMode, Backend, change, head, limits};
+use crate::{AuditMode, Backend, chain, change, head, limits};
 
 /// Where the data is.
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ pub struct Store {
 
 struct Inner {
     location: Location,
+    /// Snapshots. On PostgreSQL mutations commit here too, each on a connection of its own.
     readers: Pool,
-    /// PostgreSQL only: the connections on which mutations commit. They are the readers'.
     queue: Queue,
     mirror: Arc<Mirror>,
     audit: Arc<Chosen>,
@@ -124,6 +124,27 @@ impl Store {
             .await
     }
 
+    /// The same for work that looks at few rows and does little with them: no other thread has to be woken for it where the
+    /// database is a file. If it takes longer than expected it begins again as any other.
+    pub async fn glance<T: Send + 'static>(
+        &self,
+        tenant: &TenantId,
+        mut work: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let readers = &self.inner.readers;
+        let glanced = readers.run_here(limits::GLANCE_TIME, |connection| {
+            connection.take_was_busy();
+            let outcome = snapshot(connection, tenant, &mut work);
+            Ok((outcome, connection.take_was_busy()))
+        });
+        match glanced {
+            Some(Ok((outcome, false))) => outcome,
+            Some(Err(error)) => Err(error),
+            // Too long, or somebody was in the way.
+            Some(Ok((_, true))) | None => self.read(tenant, work).await,
+        }
+    }
+
     /// Runs `work` in one transaction that also holds the change and the audit event. It may run more than once; nothing
     /// of a failed run remains.
     pub async fn write<T: Send + 'static>(
@@ -181,6 +202,36 @@ impl Store {
         answer.await.map_err(|_| Error::internal("the database writer dropped a job"))?
     }
 
+    /// Returns when the events of all calls that have been answered are written: before the process ends, and before somebody
+    /// looks at the trail.
+    pub async fn settle(&self) -> Result<()> {
+        match self.inner.audit.get() {
+            AuditMode::Durable => Ok(()),
+            AuditMode::Async => self.inner.queue.settle().await,
+        }
+    }
+
+    /// Whether all of `bases` holds now, and at which version.
+    async fn check(&self, tenant: &TenantId, bases: &[Arc<Basis>]) -> Result<Result<Version, usize>> {
+        let mirror = &self.inner.mirror;
+        let checked = self.inner.readers.run_here(limits::GLANCE_TIME, |connection| {
+            connection.take_was_busy();
+            let outcome = commit::check(connection, mirror, tenant, bases, Timestamp::now());
+            Ok((outcome, connection.take_was_busy()))
+        });
+        match checked {
+            Some(Ok((outcome, false))) => outcome,
+            Some(Err(error)) => Err(error),
+            Some(Ok((_, true))) | None => {
+                let (mirror, tenant, bases) = (mirror.clone(), tenant.clone(), bases.to_vec());
+                let work = move |connection: &mut Connection| {
+                    commit::check(connection, &mirror, &tenant, &bases, Timestamp::now())
+                };
+                self.inner.readers.run(work).await
+            }
+        }
+    }
+
     /// Copies all of SQLite's write-ahead log into the database file and empties it, if nobody else is using it: for commands that
     /// have written much, since whoever opens the file next would have to read the log first.
     pub async fn tidy(&self) -> Result<()> {
@@ -216,11 +267,27 @@ impl Journal for Store {
         errand: Option<Errand>,
     ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
         Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let record = Record { tenant: tenant.clone(), event, bases, errand, reply };
+            let (mut event, mut errand) = (event, errand);
+            if self.inner.audit.get() == AuditMode::Async {
+                let version = match self.check(tenant, &bases).await.map_err(NotRecorded::Failed)? {
+                    Ok(version) => version,
+                    Err(number) => return Err(NotRecorded::Stale(number)),
+                };
+                let ulid = id::ulid().map_err(NotRecorded::Failed)?;
+                let event_id = chain::event_id(&ulid).into();
+                let answer = Answer::Given { ulid, at: Timestamp::now() };
+                let record = Record { tenant: tenant.clone(), event, errand, answer };
+                match self.inner.queue.push_later(Box::new(record)) {
+                    Ok(()) => return Ok(Receipt { version, sequence: None, event_id }),
+                    Err(record) => (event, errand) = (record.event, record.errand),
+                }
+            }
+            let (reply, receipt) = oneshot::channel();
+            let answer = Answer::Waits { bases, reply };
+            let record = Record { tenant: tenant.clone(), event, errand, answer };
             self.inner.queue.push(Job::Record(Box::new(record))).await.map_err(NotRecorded::Failed)?;
             let dropped = |_| NotRecorded::Failed(Error::internal("the database writer dropped an event"));
-            answer.await.map_err(dropped)?
+            receipt.await.map_err(dropped)?
         })
     }
 }
@@ -340,7 +407,8 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
         Location::Postgres(_) => None,
     };
     let audit = Arc::new(Chosen::default());
-    let queue = writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), log)?;
+    let queue =
+        writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), log, runtime.clone())?;
     let inner = Arc::new(Inner { location, readers, queue, mirror, audit });
     runtime.spawn(poll(Arc::downgrade(&inner)));
     Ok(Store { inner })

@@ -5,6 +5,8 @@
 
 mod audit;
 mod cache;
+mod glance;
+mod later;
 mod log;
 
 use std::sync::Arc;

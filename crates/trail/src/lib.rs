@@ -47,7 +47,7 @@ pub use keeper::Keeper;
 pub use links::{COMPONENT, Links};
 pub use receipt::Receipt;
 pub use signer::{Signed, Signer};
-pub use verify::{Report, Verifier};
+pub use verify::{Report, Verifier, Wanted};
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["audit:read"];
@@ -129,6 +129,8 @@ impl Scheme for Audit {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>> {
         Box::pin(async move {
+            // What this process has answered is there, whether it was written before or is only about to be.
+            self.store.settle().await?;
             match address.variable("id") {
                 Some(id) => {
                     let (id, requested) = (id.to_owned(), address.requested().to_owned());

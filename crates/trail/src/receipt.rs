@@ -6,6 +6,7 @@ use quad_core::{Error, Result, canonical};
 use serde_json::Value;
 
 use crate::fault;
+use crate::verify::Wanted;
 
 /// The key under which a reply carries its receipt in `_meta`.
 const KEY: &str = "dev.quadrivium/receipt";
@@ -17,8 +18,8 @@ pub struct Receipt {
     pub content_hash: String,
     /// At which version of the tenant.
     pub version: i64,
-    /// The event's place.
-    pub sequence: u64,
+    /// The event's place, if it had one when the read was answered.
+    pub sequence: Option<u64>,
     /// The event's id.
     pub event: String,
     /// The hash of the contents beside the receipt, if the whole reply was kept.
@@ -39,7 +40,10 @@ impl Receipt {
             Some(Receipt {
                 content_hash: text("contentHash")?,
                 version: receipt["version"].as_i64()?,
-                sequence: receipt["sequence"].as_u64()?,
+                sequence: match &receipt["sequence"] {
+                    Value::Null => None,
+                    place => Some(place.as_u64()?),
+                },
                 event: text("event")?,
                 contents: None,
             })
@@ -52,12 +56,17 @@ impl Receipt {
         Ok(Receipt { contents: contents_hash(&result["contents"])?, ..receipt })
     }
 
-    /// Holds the receipt against the record of the event at its place.
-    pub fn check(&self, record: &str) -> Result<()> {
+    /// The event that it names: by its place where there is one, so that another event in that place is found out.
+    pub fn event(&self) -> Wanted {
+        self.sequence.map_or_else(|| Wanted::Id(self.event.clone()), Wanted::Place)
+    }
+
+    /// Holds the receipt against the record of the event that it names, which is at that place.
+    pub fn check(&self, sequence: u64, record: &str) -> Result<()> {
         let event: Value = serde_json::from_str(record).map_err(Error::internal)?;
         let wrong = |what: &str, says: &str, is: &str| {
             let reason = format!("has {what} {is}, but the receipt says {says}");
-            Err(fault::event(self.sequence, event["id"].as_str(), &reason))
+            Err(fault::event(sequence, event["id"].as_str(), &reason))
         };
         let show = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if event["id"] != self.event.as_str() {
@@ -123,18 +132,25 @@ mod tests {
             [(receipt(), false), (json!({KEY: receipt()}), false), (result.clone(), true), (whole, true)]
         {
             let parsed = Receipt::parse(&kept).unwrap();
-            assert_eq!((parsed.sequence, parsed.version, parsed.event.as_str()), (9, 4, "evt_1"));
+            assert_eq!((parsed.sequence, parsed.version, parsed.event.as_str()), (Some(9), 4, "evt_1"));
+            assert_eq!(parsed.event(), Wanted::Place(9));
             assert_eq!(parsed.contents.is_some(), with_contents);
-            parsed.check(&record(|_| {})).unwrap();
+            parsed.check(9, &record(|_| {})).unwrap();
         }
+        let without_place = json!({"contentHash": hash(), "version": 4, "event": "evt_1"});
+        let parsed = Receipt::parse(&without_place).unwrap();
+        assert_eq!(parsed.event(), Wanted::Id("evt_1".into()));
+        parsed.check(9, &record(|_| {})).unwrap();
         assert!(Receipt::parse(&json!({"contentHash": "x"})).unwrap_err().next_step().is_some());
         assert!(Receipt::parse(&json!([])).is_err());
+        let misplaced = json!({"contentHash": hash(), "version": 4, "sequence": "9", "event": "evt_1"});
+        assert!(Receipt::parse(&misplaced).is_err());
     }
 
     #[test]
     fn each_difference_is_named() {
         let check = |kept: &Value, record: &str, expect: &str| {
-            let error = Receipt::parse(kept).unwrap().check(record).unwrap_err();
+            let error = Receipt::parse(kept).unwrap().check(9, record).unwrap_err();
             assert!(error.message().contains(expect), "{}", error.message());
         };
         check(&receipt(), &record(|event| event["id"] = "evt_2".into()), "the id evt_2");

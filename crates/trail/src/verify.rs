@@ -47,8 +47,8 @@ pub struct Report {
 /// Checks one tenant's chain: in one file, in an archive and what follows it, or straight from the database.
 pub struct Verifier {
     pins: Option<Pins>,
-    /// The event whose record is wanted, and the record.
-    wanted: Option<(u64, Option<String>)>,
+    /// The event whose record is wanted, and what was found.
+    wanted: Option<(Wanted, Option<(u64, String)>)>,
     chain: Option<Chain>,
     keys: BTreeSet<String>,
 }
@@ -69,6 +69,34 @@ struct Chain {
     covered_to: u64,
 }
 
+/// One event of a chain, by what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Its place.
+    Place(u64),
+    /// Its id.
+    Id(String),
+}
+
+impl Wanted {
+    /// Whether it is the one with this place and this id.
+    pub fn is(&self, sequence: u64, id: &str) -> bool {
+        match self {
+            Wanted::Place(place) => *place == sequence,
+            Wanted::Id(wanted) => wanted == id,
+        }
+    }
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wanted::Place(place) => place.fmt(f),
+            Wanted::Id(id) => f.write_str(id),
+        }
+    }
+}
+
 /// What a record says of its place.
 #[derive(Deserialize)]
 struct Link<'r> {
@@ -87,13 +115,13 @@ impl Verifier {
     }
 
     /// Also keeps the record of one event.
-    pub fn wanting(mut self, sequence: u64) -> Verifier {
-        self.wanted = Some((sequence, None));
+    pub fn wanting(mut self, event: Wanted) -> Verifier {
+        self.wanted = Some((event, None));
         self
     }
 
-    /// The record of the wanted event, if it has come by.
-    pub fn wanted(&mut self) -> Option<String> {
+    /// The place and the record of the wanted event, if it has come by.
+    pub fn wanted(&mut self) -> Option<(u64, String)> {
         self.wanted.as_mut()?.1.take()
     }
 
@@ -334,7 +362,11 @@ impl Chain {
     }
 
     /// Checks the event that waits, if one does.
-    fn settle(&mut self, next: Option<&Entry>, wanted: &mut Option<(u64, Option<String>)>) -> Result<()> {
+    fn settle(
+        &mut self,
+        next: Option<&Entry>,
+        wanted: &mut Option<(Wanted, Option<(u64, String)>)>,
+    ) -> Result<()> {
         let Some(entry) = self.held.take() else { return Ok(()) };
         let expected = self.frontier.size() + 1;
         let Ok(link) = serde_json::from_str::<Link<'_>>(&entry.record) else {
@@ -366,10 +398,10 @@ impl Chain {
         }
         self.hash = Some(hash);
         self.frontier.append(tree::leaf(&hash), |_| {});
-        if let Some((sequence, record)) = wanted
-            && *sequence == expected
+        if let Some((event, found)) = wanted
+            && event.is(expected, &link.id)
         {
-            *record = Some(entry.record);
+            *found = Some((expected, entry.record));
         }
         self.compare_pin()
     }
@@ -645,10 +677,17 @@ mod tests {
         assert_eq!((report.pinned, report.pinned_before), (3, 2));
 
         let both = |first: &str, second: &str| {
-            let mut verifier = Verifier::new(Some(pins(&whole))).wanting(3);
+            let third = (3, whole.entries[2].record.clone());
+            let id = serde_json::from_str::<Link<'_>>(&third.1).unwrap().id.into_owned();
+            for wanted in [Wanted::Place(3), Wanted::Id(id)] {
+                let mut verifier = Verifier::new(Some(pins(&whole))).wanting(wanted);
+                verifier.file(first.as_bytes(), |_| {})?;
+                verifier.file(second.as_bytes(), |_| {})?;
+                assert_eq!(verifier.wanted(), Some(third.clone()));
+            }
+            let mut verifier = Verifier::new(Some(pins(&whole)));
             verifier.file(first.as_bytes(), |_| {})?;
             verifier.file(second.as_bytes(), |_| {})?;
-            assert_eq!(verifier.wanted().as_deref(), Some(whole.entries[2].record.as_str()));
             verifier.finish()
         };
         let report = both(&archive.text(), &rest.text()).unwrap();

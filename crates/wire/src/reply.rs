@@ -1,6 +1,6 @@
 //! A response, written straight into its bytes: the id as it came, the result's fields, and what the era adds.
 
-use quad_core::{Error, Receipt, Result, Sealed};
+use quad_core::{Error, Json, Receipt, Result, Sealed};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -55,6 +55,13 @@ impl Reply {
             Some(value) => self.field(name, value),
             None => Ok(self),
         }
+    }
+
+    /// Adds a field whose value has been written.
+    pub(crate) fn written(mut self, name: &str, value: &Json) -> Reply {
+        self.key(name);
+        self.out.extend_from_slice(value.as_str().as_bytes());
+        self
     }
 
     /// Adds `contents`: the address as the caller wrote it, spliced before the shared bytes.
@@ -141,10 +148,8 @@ pub(crate) const NOT_MODIFIED: &str = "dev.quadrivium/notModified";
 pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
     let version = sealed.basis.version.unwrap_or(receipt.version);
     let event = Value::from(receipt.event_id.as_ref());
-    format!(
-        r#"{{"contentHash":"{}","version":{},"sequence":{},"event":{event}}}"#,
-        sealed.content_hash, version.0, receipt.sequence,
-    )
+    let place = receipt.sequence.map(|place| format!(r#""sequence":{place},"#)).unwrap_or_default();
+    format!(r#"{{"contentHash":"{}","version":{},{place}"event":{event}}}"#, sealed.content_hash, version.0,)
 }
 
 #[cfg(test)]
@@ -176,10 +181,14 @@ mod tests {
     #[test]
     fn a_receipt_names_the_version_that_was_read() {
         let sealed = Reading::new(Content::text("text/plain", "a"), Basis::at(Version(4))).seal().unwrap();
-        let written = Receipt { version: Version(6), sequence: 9, event_id: "evt_\"1".into() };
-        let parsed: Value = serde_json::from_str(&receipt(&sealed, &written)).unwrap();
-        let expect =
+        let mut written = Receipt { version: Version(6), sequence: Some(9), event_id: "evt_\"1".into() };
+        let parsed =
+            |written: &Receipt| -> Value { serde_json::from_str(&receipt(&sealed, written)).unwrap() };
+        let mut expect =
             json!({"contentHash": *sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
-        assert_eq!(parsed, expect);
+        assert_eq!(parsed(&written), expect);
+        written.sequence = None;
+        expect.as_object_mut().unwrap().remove("sequence");
+        assert_eq!(parsed(&written), expect, "an event that is not written yet has no place");
     }
 }

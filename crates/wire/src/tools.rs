@@ -4,7 +4,9 @@
 //! unknown tool, malformed parameters, over HTTP a missing scope) is a protocol error.
 
 use quad_core::tool::{Block, Progress};
-use quad_core::{Error, EventDraft, Kind, Principal, Result, ToolOutput};
+use quad_core::{Error, EventDraft, Json, Kind, Principal, Result, ToolOutput};
+use serde::Serialize;
+use serde::ser::{SerializeSeq as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -83,15 +85,37 @@ impl ToolCall {
             Ok(output) => write(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),
             Err(error) => {
-                let output = ToolOutput {
-                    structured: Some(json!({"error": error.envelope()})),
-                    blocks: Vec::new(),
-                    is_error: true,
-                };
+                let refusal = ToolOutput::structured(json!({"error": error.envelope()}));
+                let output = ToolOutput { is_error: true, ..refusal };
                 write(&self.endpoint, &self.id, self.revision, &output, Some(&error))
             }
         };
         written.map_err(|error| Fault::of(error, self.revision.era()))
+    }
+}
+
+/// The blocks of a result: a text, if it is not one of them, and the others.
+struct Content<'o> {
+    text: Option<&'o str>,
+    blocks: &'o [Block],
+    revision: Revision,
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Text<'t> {
+            r#type: &'static str,
+            text: &'t str,
+        }
+        let mut blocks = serializer.serialize_seq(None)?;
+        if let Some(text) = self.text {
+            blocks.serialize_element(&Text { r#type: "text", text })?;
+        }
+        for given in self.blocks {
+            blocks.serialize_element(&block(given, self.revision))?;
+        }
+        blocks.end()
     }
 }
 
@@ -111,16 +135,16 @@ fn write(
     error: Option<&Error>,
 ) -> Result<Vec<u8>> {
     let has_text = output.blocks.iter().any(|block| matches!(block, Block::Text(_)));
-    let mut content = Vec::with_capacity(output.blocks.len() + 1);
-    if let (Some(structured), false) = (&output.structured, has_text) {
-        content.push(json!({"type": "text", "text": structured.to_string()}));
+    let said = output.structured.as_ref().filter(|_| !has_text);
+    let shown = output.structured.as_ref().filter(|_| revision.has_structured_results());
+    let content = Content { text: said.map(Json::as_str), blocks: &output.blocks, revision };
+    // A structure stands there twice: as data, and as text with its quotation marks escaped.
+    let size = output.structured.as_ref().map_or(0, |structured| 5 * structured.as_str().len() / 2);
+    let mut reply = Reply::to(id, 1_024 + size).field("content", &content)?;
+    if let Some(shown) = shown {
+        reply = reply.written("structuredContent", shown);
     }
-    content.extend(output.blocks.iter().map(|given| block(given, revision)));
-    let structured = output.structured.as_ref().filter(|_| revision.has_structured_results());
-    let reply = Reply::to(id, 1_024)
-        .field("content", &content)?
-        .optional("structuredContent", structured)?
-        .field("isError", &output.is_error)?;
+    let reply = reply.field("isError", &output.is_error)?;
     // One of the systems behind the schemes says its code in a result's `_meta`; its clients look there.
     let code = error.and_then(|error| error.get_fact("errorCode")).map(Value::to_string);
     let entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();

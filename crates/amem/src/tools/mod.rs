@@ -6,8 +6,8 @@ mod remember;
 mod search;
 mod sessions;
 
-use quad_core::tool::{Block, Call, Called};
-use quad_core::{Basis, Error, Principal, Result, Tool, ToolOutput};
+use quad_core::tool::{Call, Called};
+use quad_core::{Basis, Error, Json, Principal, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, Writer};
 use serde_json::{Map, Value, json};
 
@@ -67,6 +67,16 @@ async fn read(
     Ok(Called::read(output, basis))
 }
 
+/// The same for one that only looks at rows, and usually at few.
+async fn glance(
+    amem: &Amem,
+    caller: &Principal,
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
+) -> Result<Called> {
+    let (output, basis) = amem.store.glance(&caller.tenant, move |sql| work(sql)).await?;
+    Ok(Called::read(output, basis))
+}
+
 /// Runs a tool that writes, in one transaction with its audit event.
 async fn write(
     amem: &Amem,
@@ -78,10 +88,9 @@ async fn write(
     Ok(Called::wrote(output, receipt))
 }
 
-/// A result as data and as text.
-fn answer(value: Value) -> ToolOutput {
-    let text = value.to_string();
-    ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false }
+/// A result as data, and so as text.
+fn answer(value: impl Into<Json>) -> ToolOutput {
+    ToolOutput::structured(value)
 }
 
 /// The schema of a tool's arguments: an object with these properties and no others.

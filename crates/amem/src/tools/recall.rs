@@ -1,12 +1,12 @@
 //! The tools that find memories by what they are and how they hang together.
 
 use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Principal, Result, Tool, ToolOutput};
+use quad_core::{Basis, Object, Principal, Result, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{answer, cursor, input, node_id, read, share, unknown, whole};
+use super::{answer, cursor, glance, input, node_id, share, unknown, whole};
 use crate::edge::Edge;
 use crate::node::{self, Field, NodeId};
 use crate::quality::{self, Thresholds};
@@ -163,7 +163,7 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     if name == "memory_context" {
         return context(amem, call.caller, Arguments(&sent)).await;
     }
-    read(amem, call.caller, move |sql| {
+    glance(amem, call.caller, move |sql| {
         let now = micros::now();
         let arguments = Arguments(&sent);
         match name {
@@ -290,23 +290,24 @@ fn path(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOu
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
     let found = walk::path(sql, from, to, arguments.ways("both")?, arguments.count("max_depth", 10))?;
     let basis = Basis::at(sql.version()).on(tags::stats()).on(tags::nodes());
-    let mut result = json!({"from_id": from.0, "to_id": to.0, "found": false});
-    let Some(fields) = result.as_object_mut() else { return Ok((answer(result), basis)) };
+    let mut result = Object::default();
+    result.put("from_id", from.0);
+    result.put("to_id", to.0);
+    result.put("found", matches!(found, Path::Found { .. }));
     match found {
         Path::Found { nodes, edges } => {
             let known = node::find_many(sql, &nodes)?;
-            let shown = nodes.iter().filter_map(|id| known.get(id)).map(|node| node.show(&FIELDS, now));
-            fields.insert("found".into(), true.into());
-            fields.insert("length".into(), edges.len().into());
-            fields.insert("nodes".into(), shown.map(Value::Object).collect());
-            fields.insert("edges".into(), edges.iter().map(Edge::show).collect());
+            let shown = nodes.iter().filter_map(|id| known.get(id)).map(|node| node.write(&FIELDS, now));
+            result.put("length", edges.len());
+            result.put_all("nodes", shown);
+            result.put_all("edges", edges.iter().map(Edge::write));
         }
         Path::None => {}
         Path::GaveUp => {
             let message =
                 format!("The search visited {} nodes and gave up; name edge_types", limits::WALK_VISITED);
-            fields.insert("exhausted".into(), true.into());
-            fields.insert("message".into(), message.into());
+            result.put("exhausted", true);
+            result.put("message", message);
         }
     }
     Ok((answer(result), basis))

@@ -1,5 +1,8 @@
 //! The tools that write memories: add, correct, link, forget.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
@@ -166,8 +169,11 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
             let new = parts.collect::<Result<Vec<NewNode>>>()?;
             let chain = arguments.truth("chain", true);
             let tenant = call.caller.tenant.clone();
+            let newest = Arc::new(AtomicI64::new(-1));
+            let made = newest.clone();
             let called = write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, chain)?;
+                made.store(added.ids.last().map_or(-1, |id| id.0), Ordering::Relaxed);
                 let ids: Vec<i64> = added.ids.iter().map(|id| id.0).collect();
                 tx.output("first_node_id", first(&added, &new).0.0);
                 tx.output("count", ids.len());
@@ -177,8 +183,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
             })
             .await?;
             // A long import is indexed while it runs, not at the next search.
-            let ids = called.output.structured.as_ref().and_then(|made| made["node_ids"].as_array());
-            if let Some(newest) = ids.and_then(|ids| ids.last()).and_then(Value::as_u64) {
+            if let Ok(newest) = u64::try_from(newest.load(Ordering::Relaxed)) {
                 amem.engine.grown(&tenant, newest);
             }
             Ok(called)
@@ -214,15 +219,13 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 let linked = if remove { linking::unlink(tx, edge)? } else { linking::link(tx, edge)? };
                 tx.output("source_id", edge.source.0);
                 tx.output("target_id", edge.target.0);
-                let mut result = edge.show();
+                let mut result = edge.write();
                 let what = match linked {
                     Linked::Created => "created",
                     Linked::Updated => "updated",
                     Linked::Removed => "removed",
                 };
-                if let Some(result) = result.as_object_mut() {
-                    result.insert("result".into(), what.into());
-                }
+                result.put("result", what);
                 Ok(answer(result).link(edge.source.uri(), format!("Node {}", edge.source)))
             })
             .await

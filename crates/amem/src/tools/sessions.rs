@@ -5,7 +5,7 @@ use quad_core::{Basis, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{answer, input, read, string, unknown, whole, write};
+use super::{answer, glance, input, string, unknown, whole, write};
 use crate::refusal::invalid;
 use crate::{Amem, adding, limits, micros, resume, routes, sitting, tags};
 
@@ -101,7 +101,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
         }
         "memory_session_resume" => {
             let limit = arguments.count("limit", 15);
-            read(amem, call.caller, move |sql| {
+            glance(amem, call.caller, move |sql| {
                 let found = resume::resume(sql, &subject, limit, micros::now())?;
                 let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::sessions());
                 Ok((answer(found).link("amem://graph/important", "Important Nodes"), basis))

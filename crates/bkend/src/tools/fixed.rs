@@ -53,7 +53,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             read(bkend, call.caller, move |sql| {
                 let (found, basis) = context::read(sql, view)?;
                 let blocks = vec![Block::Text(context::markdown(&found)), Block::Text(found.to_string())];
-                let output = ToolOutput { structured: Some(found), blocks, is_error: false };
+                let output = ToolOutput { blocks, ..ToolOutput::structured(found) };
                 Ok((output.link("bkend://context", "Context"), basis))
             })
             .await

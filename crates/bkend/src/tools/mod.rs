@@ -14,7 +14,7 @@ mod schema;
 mod table;
 mod token;
 
-use quad_core::tool::{Block, Call, Called};
+use quad_core::tool::{Call, Called};
 use quad_core::{Basis, Error, Principal, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, Writer};
 use serde_json::{Map, Value, json};
@@ -100,10 +100,9 @@ async fn write(
     Ok(Called::wrote(output, receipt))
 }
 
-/// A result as data and as text.
+/// A result as data, and so as text.
 fn answer(value: Value) -> ToolOutput {
-    let text = value.to_string();
-    ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false }
+    ToolOutput::structured(value)
 }
 
 /// The result of a deletion.

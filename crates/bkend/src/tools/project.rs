@@ -276,9 +276,9 @@ mod tests {
             assert!(world.read(&format!("{B}/tables")).await.is_ok());
             let output =
                 world.output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
-            assert_eq!(output.structured, Some(json!({"success": true, "id": "proj_xyz789"})));
+            assert_eq!(output.value(), Some(json!({"success": true, "id": "proj_xyz789"})));
             assert!(
-                matches!(&output.blocks[1], Block::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
+                matches!(&output.blocks[0], Block::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
             );
             assert_eq!(world.read("bkend://orgs/org_abc123/projects").await.unwrap(), json!([]));
             for gone in

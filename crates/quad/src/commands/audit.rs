@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, find, walk};
-use quad_trail::{Pins, Receipt, Report, Verifier, archive, export, limits, proof};
+use quad_trail::{Pins, Receipt, Report, Verifier, Wanted, archive, export, limits, proof};
 use serde_json::{Value, json};
 
 use super::backup::bar;
@@ -250,18 +250,28 @@ async fn check_receipt(
 ) -> Result<()> {
     let receipt = Receipt::parse(&read_json(file)?)?;
     app.keeper.checkpoint(tenant).await?;
-    let place = i64::try_from(receipt.sequence).unwrap_or(i64::MAX);
+    let wanted = receipt.event();
     let document = app.store.read(tenant, move |sql| {
-        let Some(record) = block::record(sql, place)? else { return Ok(None) };
-        let (id, hash) = (block::id(&record)?, quad_store::hash_of(&record));
-        proof::document(sql, &AuditEvent { id, sequence: place, record, hash }).map(Some)
+        let event = match &wanted {
+            Wanted::Id(id) => find::event(sql, id)?,
+            Wanted::Place(place) => {
+                let sequence = i64::try_from(*place).unwrap_or(i64::MAX);
+                block::record(sql, sequence)?
+                    .map(|record| {
+                        let (id, hash) = (block::id(&record)?, quad_store::hash_of(&record));
+                        Ok::<_, Error>(AuditEvent { id, sequence, record, hash })
+                    })
+                    .transpose()?
+            }
+        };
+        event.map(|event| proof::document(sql, &event)).transpose()
     });
-    let document = document.await?.ok_or_else(|| no_such_place(&receipt))?;
+    let document = document.await?.ok_or_else(|| not_there(&receipt))?;
     let own = app.keeper.file().path();
     let checkpoints = checkpoints.or_else(|| own.is_file().then_some(own));
     let proven = proof::verify(&document, pins(checkpoints)?.as_ref())?;
-    receipt.check(&proven.record)?;
-    print_receipt(&receipt, as_json);
+    receipt.check(proven.sequence, &proven.record)?;
+    print_receipt(&receipt, proven.sequence, as_json);
     Ok(())
 }
 
@@ -273,39 +283,36 @@ fn check_receipt_offline(
 ) -> Result<()> {
     let receipt = Receipt::parse(&read_json(file)?)?;
     let pins = pins(checkpoints)?;
-    let record = match proof_in(against)? {
+    let found = match proof_in(against)? {
         Some(document) => {
             let proven = proof::verify(&document, pins.as_ref())?;
-            (proven.sequence == receipt.sequence).then_some(proven.record)
+            receipt.event().is(proven.sequence, &proven.id).then_some((proven.sequence, proven.record))
         }
         None => {
-            let mut verifier = Verifier::new(pins).wanting(receipt.sequence);
+            let mut verifier = Verifier::new(pins).wanting(receipt.event());
             check_files(&mut verifier, &[against.to_owned()])?;
-            let record = verifier.wanted();
+            let found = verifier.wanted();
             verifier.finish()?;
-            record
+            found
         }
     };
-    receipt.check(&record.ok_or_else(|| no_such_place(&receipt))?)?;
-    print_receipt(&receipt, as_json);
+    let (sequence, record) = found.ok_or_else(|| not_there(&receipt))?;
+    receipt.check(sequence, &record)?;
+    print_receipt(&receipt, sequence, as_json);
     if !as_json {
         say_what_vouches(checkpoints);
     }
     Ok(())
 }
 
-fn no_such_place(receipt: &Receipt) -> Error {
-    let sequence = receipt.sequence;
-    Error::new(
-        Kind::NotFound,
-        "NOT_FOUND",
-        format!("Event {sequence}, which the receipt names, is not there"),
-    )
-    .hint("If it was archived, name the archive with --against")
+fn not_there(receipt: &Receipt) -> Error {
+    let event = receipt.event();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Event {event}, which the receipt names, is not there"))
+        .hint("If it was archived, name the archive with --against")
 }
 
-fn print_receipt(receipt: &Receipt, as_json: bool) {
-    let (event, sequence, version) = (&receipt.event, receipt.sequence, receipt.version);
+fn print_receipt(receipt: &Receipt, sequence: u64, as_json: bool) {
+    let (event, version) = (&receipt.event, receipt.version);
     if as_json {
         let contents = receipt.contents.is_some();
         outcome::json(

@@ -18,8 +18,8 @@ pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Resul
         return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
     }
     match output.structured {
-        Some(value) if as_json => outcome::line(value),
-        Some(value) => outcome::json(&value),
+        Some(json) if as_json => outcome::line(json.as_str()),
+        Some(json) => outcome::json(&json.value()),
         None => {
             for block in output.blocks {
                 if let Block::Text(text) = block {

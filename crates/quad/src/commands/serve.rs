@@ -59,6 +59,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     let served = http::serve(options, told_to_stop()).await.map_err(Error::internal);
     gate.settle().await;
+    app.store.settle().await?;
     served
 }
 

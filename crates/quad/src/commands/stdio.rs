@@ -13,6 +13,7 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
     app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
     tokio::spawn(app.keeper.clone().run());
     tokio::spawn(app.project.clone().watch());
+    let store = app.store.clone();
     let options = StdioOptions {
         principal: app.local_agent(),
         view: app.view(flags.only.as_deref())?,
@@ -23,5 +24,7 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
     };
     // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
     let serving = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
-    serving.await.map_err(Error::internal)?.map_err(Error::internal)
+    let served = serving.await.map_err(Error::internal)?.map_err(Error::internal);
+    store.settle().await?;
+    served
 }

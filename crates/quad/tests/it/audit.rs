@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::client::Client;
+use crate::combination::Revision;
 use crate::place::{Place, QUAD};
 use crate::trail;
 
@@ -127,6 +129,55 @@ fn a_receipt_is_held_against_the_event() {
         }
         let missing = place.quad(&["audit", "prove", "evt_01M7000000000000000000000X"]).output().unwrap();
         assert_eq!(missing.status.code(), Some(3), "{}", said(&missing));
+    }
+}
+
+#[test]
+fn an_answer_ahead_of_its_event_has_a_receipt_that_holds() {
+    for place in Place::on_each_backend() {
+        for revision in [Revision::MODERN, Revision::LEGACY] {
+            let away = tempfile::tempdir().unwrap();
+            let receipt = path(away.path(), "receipt.json");
+            place.run(&["read", "bkend://orgs"]);
+            let before = trail::verify(&place, "local").len();
+            let mut client = Client::over_stdio(revision, place.quad(&["stdio", "--audit", "async"]));
+            let mut read = |uri: &str| {
+                let reply = client.request("resources/read", Some(json!({"uri": uri})));
+                let mut result = reply.outcome.unwrap();
+                result["_meta"] = json!({"dev.quadrivium/receipt": reply.receipt});
+                result
+            };
+            let kept = read("bkend://orgs");
+            let told = &kept["_meta"]["dev.quadrivium/receipt"];
+            let id = told["event"].as_str().unwrap().to_owned();
+            assert_eq!(told.get("sequence"), None, "{told}");
+            // Whoever looks at the trail here sees what was answered here.
+            let events = read("audit://events");
+            assert!(events["contents"][0]["text"].as_str().unwrap().contains(&id), "{id}: {events}");
+            for _ in 0..300 {
+                read("bkend://orgs");
+            }
+            drop(client);
+            let events = trail::verify(&place, "local");
+            let reads = events[before..].iter().filter(|event| event["inputs"]["uri"] == "bkend://orgs");
+            assert_eq!(reads.count(), 301, "all are written when the process ends");
+
+            std::fs::write(&receipt, kept.to_string()).unwrap();
+            let checked = place.run(&["audit", "check-receipt", &receipt]);
+            assert!(checked.contains("recorded this read") && checked.contains(&id), "{checked}");
+            let (export, proof) = (path(away.path(), "export.jsonl"), path(away.path(), "proof.json"));
+            place.run(&["audit", "export", &export]);
+            std::fs::write(&proof, place.run(&["audit", "prove", &id])).unwrap();
+            for against in [&export, &proof] {
+                passes(away.path(), &["audit", "check-receipt", &receipt, "--against", against]);
+            }
+            for (old, new) in [("Demo", "Dome"), (id.as_str(), "evt_01M7000000000000000000000X")] {
+                std::fs::write(&receipt, kept.to_string().replace(old, new)).unwrap();
+                let refused =
+                    elsewhere(away.path(), &["audit", "check-receipt", &receipt, "--against", &export]);
+                assert!(!refused.status.success(), "{old}: {}", said(&refused));
+            }
+        }
     }
 }
 

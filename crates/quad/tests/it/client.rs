@@ -20,6 +20,8 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// One side of a conversation.
 pub struct Client {
     pub revision: Revision,
+    /// Whether the server answers ahead of its audit events, so that receipts have no place.
+    answers_ahead: bool,
     wire: Wire,
     next_id: i64,
     /// Notifications that nobody has asked for yet.
@@ -58,6 +60,8 @@ struct Http {
 pub struct Reply {
     /// The result without what the revision adds, or the error.
     pub outcome: Result<Value, Value>,
+    /// The proof of a read.
+    pub receipt: Option<Value>,
     /// How long it keeps.
     pub cache: Option<CacheHint>,
     /// The HTTP status, over HTTP.
@@ -82,7 +86,8 @@ impl Client {
             }
         });
         let input = process.0.stdin.take();
-        Client::opened(revision, Wire::Pipe(Pipe { process, input, output }))
+        let answers_ahead = command.get_args().any(|argument| argument == "async");
+        Client::opened(revision, answers_ahead, Wire::Pipe(Pipe { process, input, output }))
     }
 
     /// Speaks to an endpoint.
@@ -92,12 +97,19 @@ impl Client {
         let token = token.map(str::to_owned);
         let path = path.to_owned();
         let http = Http { client, path, token, session: None, events, sender, stream: None };
-        Client::opened(revision, Wire::Http(http))
+        Client::opened(revision, false, Wire::Http(http))
     }
 
-    fn opened(revision: Revision, wire: Wire) -> Client {
-        let inbox = VecDeque::new();
-        let mut client = Client { revision, wire, next_id: 1, inbox, watched: None, listening: None };
+    fn opened(revision: Revision, answers_ahead: bool, wire: Wire) -> Client {
+        let mut client = Client {
+            revision,
+            answers_ahead,
+            wire,
+            next_id: 1,
+            inbox: VecDeque::new(),
+            watched: None,
+            listening: None,
+        };
         if !revision.is_modern() {
             client.initialize();
         }
@@ -149,14 +161,15 @@ impl Client {
         let outcome = match (message.get("result"), message.get("error")) {
             (Some(result), None) => {
                 let mut result = result.clone();
-                cache = era::undress(self.revision, method, &mut result)
+                cache = era::undress(self.revision, method, self.answers_ahead, &mut result)
                     .unwrap_or_else(|wrong| panic!("{method}: {wrong}\n{message:#}"));
                 Ok(result)
             }
             (None, Some(error)) => Err(error.clone()),
             _ => panic!("{method}: neither a result nor an error\n{message:#}"),
         };
-        Reply { outcome, cache, status, challenge }
+        let receipt = message["result"]["_meta"].get(era::RECEIPT).cloned();
+        Reply { outcome, receipt, cache, status, challenge }
     }
 
     /// Sends a notification.

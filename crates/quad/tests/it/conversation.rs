@@ -195,7 +195,7 @@ impl<'a> Conversation<'a> {
         let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text.as_str()));
         let answer = json!({"status": response.status, "headers": headers, "body": body});
         let (status, challenge) = (Some(response.status), None);
-        self.reply = Some(Reply { outcome: Ok(answer), cache: None, status, challenge });
+        self.reply = Some(Reply { outcome: Ok(answer), receipt: None, cache: None, status, challenge });
     }
 
     /// Turns to a tenant of this transcript and combination, and makes it if need be.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::combination::Revision;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-const RECEIPT: &str = "dev.quadrivium/receipt";
+pub const RECEIPT: &str = "dev.quadrivium/receipt";
 
 /// The methods whose results say how long they keep.
 const CACHEABLE: [&str; 6] = [
@@ -45,8 +45,14 @@ pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
     Some(params)
 }
 
-/// Checks and removes what the revision, and not the request, put into a result.
-pub fn undress(revision: Revision, method: &str, result: &mut Value) -> Result<Option<CacheHint>, String> {
+/// Checks and removes what the revision, and not the request, put into a result. A server that answers ahead of its audit events
+/// gives receipts without a place.
+pub fn undress(
+    revision: Revision,
+    method: &str,
+    answers_ahead: bool,
+    result: &mut Value,
+) -> Result<Option<CacheHint>, String> {
     let object = result.as_object_mut().ok_or("the result is no object")?;
     let mut meta = match object.remove("_meta") {
         None => Map::new(),
@@ -55,7 +61,7 @@ pub fn undress(revision: Revision, method: &str, result: &mut Value) -> Result<O
     };
     let receipt = meta.remove(RECEIPT);
     if method == "resources/read" {
-        check_receipt(receipt.as_ref())?;
+        check_receipt(receipt.as_ref(), answers_ahead)?;
     }
     let hint = if revision.is_modern() {
         modern(method, object, &mut meta)?
@@ -99,10 +105,12 @@ fn modern(
     }
 }
 
-fn check_receipt(receipt: Option<&Value>) -> Result<(), String> {
+fn check_receipt(receipt: Option<&Value>, answers_ahead: bool) -> Result<(), String> {
     let receipt = receipt.ok_or("a read has no receipt in _meta")?;
     let is_hash = receipt["contentHash"].as_str().is_some_and(|hash| hash.len() == 64);
-    let is_whole = is_hash && receipt["sequence"].is_i64() && receipt["event"].is_string();
+    let is_placed =
+        if answers_ahead { receipt.get("sequence").is_none() } else { receipt["sequence"].is_i64() };
+    let is_whole = is_hash && is_placed && receipt["event"].is_string();
     if is_whole { Ok(()) } else { Err(format!("the receipt is not whole: {receipt}")) }
 }
 
@@ -123,21 +131,21 @@ mod tests {
     #[test]
     fn what_the_modern_era_adds_must_be_there_and_goes() {
         let mut result = modern_result();
-        let hint = undress(Revision::MODERN, "tools/list", &mut result).unwrap();
+        let hint = undress(Revision::MODERN, "tools/list", false, &mut result).unwrap();
         assert_eq!(hint, Some(CacheHint { ttl_ms: 0, scope: "private".to_owned() }));
         assert_eq!(result, json!({"tools": []}));
         for name in ["resultType", "ttlMs", "cacheScope", "_meta"] {
             let mut result = modern_result();
             result.as_object_mut().unwrap().remove(name);
-            assert!(undress(Revision::MODERN, "tools/list", &mut result).is_err(), "{name}");
+            assert!(undress(Revision::MODERN, "tools/list", false, &mut result).is_err(), "{name}");
         }
-        assert!(undress(Revision::MODERN, "tools/call", &mut modern_result()).is_err());
+        assert!(undress(Revision::MODERN, "tools/call", false, &mut modern_result()).is_err());
     }
 
     #[test]
     fn a_legacy_result_has_none_of_it() {
-        assert!(undress(Revision::LEGACY, "tools/list", &mut modern_result()).is_err());
-        assert_eq!(undress(Revision::LEGACY, "tools/list", &mut json!({"tools": []})), Ok(None));
-        assert!(undress(Revision::LEGACY, "resources/read", &mut json!({"contents": []})).is_err());
+        assert!(undress(Revision::LEGACY, "tools/list", false, &mut modern_result()).is_err());
+        assert_eq!(undress(Revision::LEGACY, "tools/list", false, &mut json!({"tools": []})), Ok(None));
+        assert!(undress(Revision::LEGACY, "resources/read", false, &mut json!({"contents": []})).is_err());
     }
 }

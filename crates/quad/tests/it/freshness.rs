@@ -29,8 +29,11 @@ fn a_new_table_is_in_the_next_read_of_another_process() {
 fn create_and_read(place: &Place) {
     place.add_tenant("fresh");
     place.load("fresh", &transcripts::folder().join("backend.jsonl"));
-    let open = |revision| Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "fresh"]));
-    let mut processes = [open(Revision::MODERN), open(Revision::LEGACY)];
+    // One that waits for its audit events and one that answers ahead of them.
+    let open = |revision, audit| {
+        Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "fresh", "--audit", audit]))
+    };
+    let mut processes = [open(Revision::MODERN, "durable"), open(Revision::LEGACY, "async")];
     let mut tables: VecDeque<String> = VecDeque::new();
     for round in 0..ROUNDS {
         let [writer, reader] = &mut processes;

@@ -88,7 +88,7 @@ impl World {
     pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, Error> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured.unwrap_or_else(|| json!(null)))
+        Ok(output.value().unwrap_or_else(|| json!(null)))
     }
 
     pub fn save(&self, path: &str, text: &str) {

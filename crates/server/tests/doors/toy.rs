@@ -91,7 +91,7 @@ impl World {
         let _ = self.changes.send(change);
         Receipt {
             version: Version(state.version),
-            sequence: state.events.len() as i64,
+            sequence: Some(state.events.len() as i64),
             event_id: "evt_w".into(),
         }
     }
@@ -127,7 +127,7 @@ impl Journal for World {
             let sequence = state.events.len() as i64;
             Ok(Receipt {
                 version: Version(state.version),
-                sequence,
+                sequence: Some(sequence),
                 event_id: format!("evt_{sequence}").into(),
             })
         })

@@ -3,6 +3,8 @@
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
+use std::time::Duration;
+
 use crate::{Backend, DbError, Row, Value};
 
 /// A connection to either backend. All code above it is written once.
@@ -59,6 +61,26 @@ impl Connection {
         match self {
             Connection::Sqlite(conn) => conn.wait_for_disk(wait),
             Connection::Postgres(conn) => conn.wait_for_disk(wait),
+        }
+    }
+
+    /// Gives the queries that follow so much time in all, or as much as they want; says whether it can. PostgreSQL cannot: its
+    /// queries wait for a network.
+    pub(crate) fn allow(&mut self, time: Option<Duration>) -> bool {
+        match self {
+            Connection::Sqlite(conn) => {
+                conn.allow(time);
+                true
+            }
+            Connection::Postgres(_) => false,
+        }
+    }
+
+    /// Whether a query has failed for want of time since this was last asked.
+    pub(crate) fn take_was_cut_short(&mut self) -> bool {
+        match self {
+            Connection::Sqlite(conn) => conn.take_was_cut_short(),
+            Connection::Postgres(_) => false,
         }
     }
 

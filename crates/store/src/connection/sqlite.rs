@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -13,6 +16,48 @@ pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
     pub(crate) was_busy: bool,
     waits_for_disk: bool,
+    allowance: Arc<Allowance>,
+}
+
+/// How long the statements of a connection may take, if there is a limit.
+struct Allowance {
+    epoch: Instant,
+    /// Nanoseconds since the epoch; the greatest number where there is no limit.
+    until: AtomicU64,
+    is_exceeded: AtomicBool,
+}
+
+impl Allowance {
+    fn new() -> Allowance {
+        Allowance {
+            epoch: Instant::now(),
+            until: AtomicU64::new(u64::MAX),
+            is_exceeded: AtomicBool::new(false),
+        }
+    }
+
+    fn set(&self, time: Option<Duration>) {
+        let until = time.map_or(u64::MAX, |time| self.elapsed().saturating_add(nanos(time)));
+        self.until.store(until, Ordering::Relaxed);
+    }
+
+    /// Whether the time is up; it is remembered until somebody asks.
+    fn is_used_up(&self) -> bool {
+        let until = self.until.load(Ordering::Relaxed);
+        let is_over = until != u64::MAX && self.elapsed() > until;
+        if is_over {
+            self.is_exceeded.store(true, Ordering::Relaxed);
+        }
+        is_over
+    }
+
+    fn elapsed(&self) -> u64 {
+        nanos(self.epoch.elapsed())
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
 impl Conn {
@@ -23,12 +68,18 @@ impl Conn {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        let inner = rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
+        let mut inner =
+            rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
         // A statement is planned once. Without this one whose parameters meet a partial index is planned anew at every use.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
-        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true };
+        let allowance = Arc::new(Allowance::new());
+        let asked = allowance.clone();
+        inner
+            .progress_handler(limits::STEPS_BETWEEN_LOOKS, Some(move || asked.is_used_up()))
+            .map_err(|error| classify(&error))?;
+        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true, allowance };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
@@ -37,7 +88,21 @@ impl Conn {
         Ok(conn)
     }
 
+    /// Gives the statements that follow so much time in all; past it they fail. `None`: as much as they want.
+    pub(crate) fn allow(&mut self, time: Option<Duration>) {
+        self.allowance.set(time);
+    }
+
+    /// Whether a statement has failed for want of time since this was last asked.
+    pub(crate) fn take_was_cut_short(&mut self) -> bool {
+        self.allowance.is_exceeded.swap(false, Ordering::Relaxed)
+    }
+
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        // A statement that ends before SQLite looks at the time is none of the many that together take too long.
+        if self.allowance.is_used_up() {
+            return Err(DbError::other("there is no time left"));
+        }
         let result = query(&self.inner, sql, params);
         self.note(result)
     }
@@ -92,8 +157,10 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
     let mut rows = statement.raw_query();
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let cells =
-            (0..columns).map(|index| row.get_ref(index).map(from_sqlite)).collect::<rusqlite::Result<_>>()?;
+        let mut cells = Vec::with_capacity(columns);
+        for index in 0..columns {
+            cells.push(from_sqlite(row.get_ref(index)?));
+        }
         found.push(Row(cells));
     }
     Ok(found)

@@ -148,7 +148,7 @@ impl World {
     pub(super) async fn call(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured.unwrap())
+        Ok(output.value().unwrap())
     }
 
     /// How many events the chain has.

@@ -3,7 +3,7 @@
 //! Whoever can read both ends may link them. A link belongs to who made it: only its author, or a person of the tenant who sees it,
 //! changes its note or removes it, for an agent that may only read should not take away what others have put down.
 
-use quad_core::tool::{Block, Call, Called, Effect};
+use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Error, Kind, Need, Principal, PrincipalKind, Result, Tool, ToolOutput};
 use quad_store::{Sql as _, Tx, Writer};
 use serde_json::{Map, Value, json};
@@ -278,11 +278,8 @@ fn not_yours(link: &Link) -> Error {
 fn output(link: &Link, outcome: Outcome) -> ToolOutput {
     let mut shown: Map<String, Value> = link.show();
     shown.insert("result".into(), outcome.as_str().into());
-    let value = Value::Object(shown);
-    let text = value.to_string();
-    let output = ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false };
     let (from, to) = (End::new(&link.from), End::new(&link.to));
-    output
+    ToolOutput::structured(Value::Object(shown))
         .link(question(Direction::From, &from), format!("Links from {}", link.from))
         .link(question(Direction::To, &to), format!("What cites {}", link.to))
 }

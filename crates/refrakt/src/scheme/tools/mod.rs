@@ -6,7 +6,7 @@ mod reads;
 mod schema;
 mod update;
 
-use quad_core::tool::{Block, Call, Called};
+use quad_core::tool::{Call, Called};
 use quad_core::{Result, Tool, ToolOutput};
 use serde_json::{Map, Value};
 
@@ -48,10 +48,9 @@ pub(crate) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
     }
 }
 
-/// A result as data and as text.
+/// A result as data, and so as text.
 fn output(value: Value) -> ToolOutput {
-    let text = value.to_string();
-    ToolOutput { structured: Some(value), blocks: vec![Block::Text(text)], is_error: false }
+    ToolOutput::structured(value)
 }
 
 /// A text argument that is not empty.
