@@ -6,7 +6,7 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT] };
+pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST] };
 
 const GRAPH: &str = r#"
 -- tier and effective_access are what importance is ordered by: see decay.rs.
@@ -114,4 +114,9 @@ CREATE TABLE amem_import (
     node_id BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, digest)
 ) WITHOUT ROWID;
+"#;
+
+const NEWEST: &str = r#"
+-- The newest of a type: what is asked for most, and not the order of the ids where nodes were imported.
+CREATE INDEX amem_node_newest ON amem_node (tenant_id, event_type, created_at, id);
 "#;

@@ -117,7 +117,9 @@ fn ask(sql: &mut dyn Sql) -> quad_core::Result<()> {
         let first = query::run(sql, &asked, None, now)?;
         let first = quad_core::Json::from(first).value();
         query::run(sql, &asked, first["next_cursor"].as_str(), now)?;
+        let of_two = vec![EventType::Fact, EventType::Decision];
         query::run(sql, &Query { event_types: vec![EventType::Fact], ..asked.clone() }, None, now)?;
+        query::run(sql, &Query { event_types: of_two, ..asked.clone() }, None, now)?;
         query::run(sql, &Query { sessions: vec![SessionId(1)], ..asked }, None, now)?;
     }
     walk::Neighbourhood::around(sql, NodeId(0), 2, 0)?;

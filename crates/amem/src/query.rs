@@ -1,7 +1,8 @@
 //! `memory_query`: nodes by what they are, in one of four orders, in pages.
 //!
 //! Each order is an index, walked from where the last page ended; what does not match is passed over, and a page ends when it
-//! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead.
+//! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead; the newest of one type have an
+//! index of their own.
 
 use quad_core::{Error, Object, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
@@ -58,6 +59,14 @@ impl Query {
             && (self.min_confidence..=self.max_confidence).contains(&node.confidence)
             && (self.created_after..=self.created_before).contains(&node.created_at)
             && (self.order != Order::MostImportant || node.superseded_by.is_none())
+    }
+
+    /// The type whose newest nodes are wanted, if it is about one type alone: they are a range of an index.
+    fn newest_of(&self) -> Option<EventType> {
+        match (self.order, self.event_types.as_slice()) {
+            (Order::MostRecent, [event_type]) if self.sessions.is_empty() => Some(*event_type),
+            _ => None,
+        }
     }
 
     /// Whether it names neither types nor sessions.
@@ -169,6 +178,8 @@ pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i
     };
     let found = if query.order == Order::MostImportant {
         important(sql, query, mark, now)?
+    } else if query.newest_of().is_some() {
+        walked(sql, query, mark)?
     } else if let Some(nodes) = gathered(sql, query)? {
         sorted(sql, query, nodes, mark)?
     } else {
@@ -267,74 +278,59 @@ fn sorted(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, mark: Option<Mark>
     Ok(found)
 }
 
-/// Walks the index of the order. Of a query that passes over nodes the contents are fetched for those alone that it shows.
+/// Walks the index of the order.
 fn walked(sql: &mut dyn Sql, query: &Query, mut mark: Option<Mark>) -> Result<Found> {
-    let mut matching: Vec<(Option<Mark>, Node)> = Vec::new();
-    let (mut visited, mut end) = (0, None);
-    'walk: loop {
+    let mut room = Room::new(query.limit);
+    let mut found = Found { nodes: Vec::new(), next: None };
+    let mut visited = 0;
+    loop {
         let (rows, never_read) = rows_after(sql, query, mark.as_ref())?;
         if rows.is_empty() {
-            break;
+            return Ok(found);
         }
         for row in &rows {
             let node = Node::from_row(row)?;
             let key = if never_read { Mark::Accessed(0, node.id.0) } else { Mark::of(query.order, &node) };
             if query.matches(&node) && !(never_read && node.access_count > 0) {
-                matching.push((mark, node));
-                // One more than is shown tells whether there is more.
-                if matching.len() > query.limit {
-                    break 'walk;
+                if !room.take(&node) {
+                    found.next = mark;
+                    return Ok(found);
                 }
+                found.nodes.push(node);
             }
             mark = Some(key);
         }
         visited += rows.len();
         if visited >= limits::QUERY_VISITED {
-            end = mark;
-            break;
+            found.next = mark;
+            return Ok(found);
         }
     }
-    let mut whole = None;
-    if !query.is_open() {
-        let ids: Vec<NodeId> = matching.iter().map(|(_, node)| node.id).collect();
-        whole = Some(node::find_many(sql, &ids)?);
-    }
-    let mut room = Room::new(query.limit);
-    let mut found = Found { nodes: Vec::new(), next: end };
-    for (before, node) in matching {
-        let node = match &mut whole {
-            None => node,
-            Some(whole) => match whole.remove(&node.id) {
-                Some(node) => node,
-                None => continue,
-            },
-        };
-        if !room.take(&node) {
-            found.next = before;
-            break;
-        }
-        found.nodes.push(node);
-    }
-    Ok(found)
 }
 
 /// The next rows of the order, within the bounds that its key has; and whether they are simply all nodes by falling id, among
 /// which those that were never read are wanted.
 fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(Vec<Row>, bool)> {
-    // Without a filter the next rows are the page, and one more tells whether there are others.
-    let step =
-        if query.is_open() { (query.limit + 1).min(limits::PAGE_STEP) } else { limits::PAGE_STEP } as i64;
+    // Where nothing is passed over the next rows are the page, and one more tells whether there are others.
+    let newest_of = query.newest_of();
+    let step = match query.is_open() || newest_of.is_some() {
+        true => (query.limit + 1).min(limits::PAGE_STEP),
+        false => limits::PAGE_STEP,
+    } as i64;
     let tenant = sql.tenant().clone();
-    let columns = if query.is_open() { node::COLUMNS } else { node::COLUMNS_BARE };
+    let columns = node::COLUMNS;
     let rows = match (query.order, mark) {
         (Order::MostRecent, mark) => {
             let (at, id) = match mark {
                 Some(Mark::Recent(at, id)) => (*at, *id),
                 _ => (query.created_before, i64::MAX),
             };
+            let of_type = newest_of
+                .map(|event_type| format!(" AND event_type = {}", event_type.number()))
+                .unwrap_or_default();
             sql.query(
                 &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (created_at, id) < ($2, $3) \
+                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1{of_type} AND (created_at, id) < ($2, $3) \
                      AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5"
                 ),
                 params![tenant.as_str(), at, id, query.created_after, step],
