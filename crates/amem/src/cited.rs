@@ -4,6 +4,7 @@
 use quad_core::{Basis, Content, Object, Principal, Reading, Result};
 use quad_store::Sql as _;
 
+use crate::held::Graph;
 use crate::node::NodeId;
 use crate::walk::Neighbourhood;
 use crate::{Amem, micros};
@@ -24,8 +25,9 @@ pub(crate) async fn around(
     depth: usize,
     offset: usize,
 ) -> Result<(Object, Basis)> {
+    let held = amem.held.clone();
     let read = move |sql: &mut quad_store::Snapshot<'_>| {
-        let found = Neighbourhood::around(sql, id, depth, offset)?;
+        let found = Neighbourhood::around(&mut Graph::new(sql, &held)?, id, depth, offset)?;
         Ok((found.document(micros::now()), found.rests_on(Basis::at(sql.version()))))
     };
     let (mut document, basis) = amem.store.glance(&caller.tenant, read).await?;

@@ -36,6 +36,7 @@ mod export;
 pub mod files;
 mod finding;
 mod forgetting;
+mod held;
 mod import;
 pub mod limits;
 mod linking;
@@ -80,6 +81,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use corpus::Background;
+use held::Held;
 use search::Engine;
 
 pub use checking::Checked;
@@ -102,6 +104,7 @@ const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume f
 pub struct Amem {
     store: Store,
     engine: Arc<Engine>,
+    held: Arc<Held>,
     citations: Option<Arc<dyn Citations>>,
 }
 
@@ -110,7 +113,8 @@ impl Amem {
     /// Must be called on a tokio runtime.
     pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
         let source = Background { store: store.clone(), runtime: Handle::current() };
-        Amem { store, engine: Arc::new(Engine::new(folder, Arc::new(source))), citations: None }
+        let engine = Arc::new(Engine::new(folder, Arc::new(source)));
+        Amem { store, engine, held: Arc::default(), citations: None }
     }
 
     /// The same, whose neighborhoods show what cites their node and what it cites.
@@ -149,9 +153,9 @@ impl Scheme for Amem {
                     cited::read(self, caller, id, depth).await
                 }
                 question => {
-                    let engine = self.engine.clone();
+                    let (engine, held) = (self.engine.clone(), self.held.clone());
                     let is_search = matches!(question, reading::Question::Search { .. });
-                    let read = move |sql: &mut Snapshot<'_>| reading::read(sql, &engine, &question);
+                    let read = move |sql: &mut Snapshot<'_>| reading::read(sql, &engine, &held, &question);
                     match is_search {
                         true => self.store.read(&caller.tenant, read).await,
                         false => self.store.glance(&caller.tenant, read).await,
@@ -170,9 +174,11 @@ impl Scheme for Amem {
     ) -> BoxFuture<'a, Result<Basis>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
-            let engine = self.engine.clone();
-            let probed =
-                self.store.read(&caller.tenant, move |sql| reading::probe(sql, &engine, &question)).await;
+            let (engine, held) = (self.engine.clone(), self.held.clone());
+            let probed = self
+                .store
+                .read(&caller.tenant, move |sql| reading::probe(sql, &engine, &held, &question))
+                .await;
             probed.map_err(|error| absent(error, address))
         })
     }

@@ -74,6 +74,9 @@ pub const CONTEXT_NODES: usize = 200;
 /// Edges that a walk follows from one node, in one direction.
 pub const FANOUT: usize = 4_096;
 
+/// What walks hold of the graphs in memory: the surroundings of some fifty thousand nodes, and a tenth of what a process may weigh.
+pub const HELD_BYTES: usize = 32 << 20;
+
 /// Nodes whose edges are fetched together.
 pub const FANOUT_NODES: usize = 64;
 

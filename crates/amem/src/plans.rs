@@ -7,6 +7,7 @@ use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
 use crate::corpus::Nodes;
 use crate::edge::{EdgeTypes, Side};
 use crate::event_type::EventType;
+use crate::held::{Graph, Held};
 use crate::list::Page;
 use crate::node::NodeId;
 use crate::query::{Order, Query};
@@ -122,8 +123,10 @@ fn ask(sql: &mut dyn Sql) -> quad_core::Result<()> {
         query::run(sql, &Query { event_types: of_two, ..asked.clone() }, None, now)?;
         query::run(sql, &Query { sessions: vec![SessionId(1)], ..asked }, None, now)?;
     }
-    walk::Neighbourhood::around(sql, NodeId(0), 2, 0)?;
-    walk::path(sql, NodeId(3), NodeId(2), Ways::ALL, 5)?;
+    let held = Held::default();
+    let mut graph = Graph::new(sql, &held)?;
+    walk::Neighbourhood::around(&mut graph, NodeId(0), 2, 0)?;
+    walk::path(&mut graph, NodeId(3), NodeId(2), Ways::ALL, 5)?;
     correcting::resolve(sql, NodeId(0))?;
     let window = Range::Window { start: 0, end: i64::MAX };
     temporal::compare(sql, &window, &Range::Sessions(vec![SessionId(1)]), None, now)?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::edge::{self, EdgeTypes, Side};
 use crate::event_type::EventType;
 use crate::finding::Search;
+use crate::held::{Graph, Held};
 use crate::list::{self, Page};
 use crate::node::{self, Field, NodeId};
 use crate::routes::Noun;
@@ -113,7 +114,7 @@ impl Question {
 const SESSIONS: &str = "amem sessions";
 
 /// Reads what an address names.
-pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> Result<Reading> {
+pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<Reading> {
     let now = micros::now();
     let basis = Basis::at(sql.version());
     let (written, basis): (Json, Basis) = match question {
@@ -126,7 +127,7 @@ pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> R
         }
         Question::Node(id) => return one(sql, *id, now, basis),
         Question::Neighbourhood { id, depth } => {
-            let found = Neighbourhood::around(sql, *id, *depth, 0)?;
+            let found = Neighbourhood::around(&mut Graph::new(sql, held)?, *id, *depth, 0)?;
             (found.document(now).into(), found.rests_on(basis))
         }
         Question::Session { id, page } => {
@@ -150,13 +151,13 @@ pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> R
 
 /// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
 /// edges nor its links are looked at; a link of it may lead to another neighborhood, and from there back.
-pub(crate) fn probe(sql: &mut dyn Sql, engine: &Engine, question: &Question) -> Result<Basis> {
+pub(crate) fn probe(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<Basis> {
     match question {
         Question::Node(id) | Question::Neighbourhood { id, .. } => {
             node::expect(sql, *id)?;
             Ok(Basis::at(sql.version()).on(tags::node(*id)).on(tags::bulk()))
         }
-        question => Ok(read(sql, engine, question)?.basis),
+        question => Ok(read(sql, engine, held, question)?.basis),
     }
 }
 

@@ -43,6 +43,11 @@ pub(crate) fn node(id: NodeId) -> Tag {
     Tag::new(format!("amem:node:{id}"))
 }
 
+/// The node that a tag stands for.
+pub(crate) fn node_of(tag: &Tag) -> Option<NodeId> {
+    tag.as_str().strip_prefix("amem:node:")?.parse().ok().map(NodeId)
+}
+
 /// Any node's edges, when many changed at once.
 pub(crate) fn bulk() -> Tag {
     Tag::new("amem:bulk")

@@ -4,14 +4,15 @@
 //! incoming ones, each by the other end's id. So a page can go on where the one before it ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use quad_core::{Basis, Object, Result, cursor};
-use quad_store::Sql;
 
-use crate::edge::{self, Edge, EdgeType, EdgeTypes, Side};
+use crate::edge::{Edge, EdgeType, EdgeTypes, Side};
 use crate::event_type::EventType;
+use crate::held::Graph;
 use crate::list::Room;
-use crate::node::{self, Field, Node, NodeId};
+use crate::node::{Field, Node, NodeId};
 use crate::{limits, refusal, tags};
 
 /// Levels of a neighbourhood unless the caller says otherwise.
@@ -44,7 +45,8 @@ impl Ways {
 /// A node that was reached.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reached {
-    pub node: Node,
+    /// Without its accesses.
+    pub node: Arc<Node>,
     pub depth: usize,
     /// The edge along which it was found; none for the start.
     pub by: Option<Edge>,
@@ -73,9 +75,9 @@ pub(crate) struct Walked {
 type Steps = Vec<(NodeId, Edge)>;
 
 /// The steps from each of these nodes.
-pub(crate) fn steps(sql: &mut dyn Sql, ids: &[NodeId], ways: Ways) -> Result<Vec<(NodeId, Steps)>> {
-    let mut outgoing = edge::of_nodes(sql, ids, Side::Outgoing, ways.outgoing)?;
-    let mut incoming = edge::of_nodes(sql, ids, Side::Incoming, ways.incoming)?;
+pub(crate) fn steps(graph: &mut Graph<'_>, ids: &[NodeId], ways: Ways) -> Result<Vec<(NodeId, Steps)>> {
+    let mut outgoing = graph.edges(ids, Side::Outgoing, ways.outgoing)?;
+    let mut incoming = graph.edges(ids, Side::Incoming, ways.incoming)?;
     let steps = ids.iter().map(|id| {
         let forward = outgoing.remove(id).unwrap_or_default().into_iter();
         let backward = incoming.remove(id).unwrap_or_default().into_iter();
@@ -87,8 +89,8 @@ pub(crate) fn steps(sql: &mut dyn Sql, ids: &[NodeId], ways: Ways) -> Result<Vec
 }
 
 /// Walks.
-pub(crate) fn walk(sql: &mut dyn Sql, plan: &Plan) -> Result<Walked> {
-    let start = node::expect(sql, plan.start)?;
+pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
+    let start = graph.expect(plan.start)?;
     let mut seen: HashSet<NodeId> = HashSet::from([start.id]);
     let mut level = vec![start.id];
     let mut reached = vec![Reached { node: start, depth: 0, by: None }];
@@ -96,7 +98,7 @@ pub(crate) fn walk(sql: &mut dyn Sql, plan: &Plan) -> Result<Walked> {
         let mut next = Vec::new();
         for expanded in level.chunks(limits::FANOUT_NODES) {
             let mut found: Vec<(NodeId, Edge)> = Vec::new();
-            for (_, steps) in steps(sql, expanded, plan.ways)? {
+            for (_, steps) in steps(graph, expanded, plan.ways)? {
                 found.extend(steps.into_iter().filter(|(id, _)| seen.insert(*id)));
             }
             let mut rest = found.as_slice();
@@ -106,7 +108,7 @@ pub(crate) fn walk(sql: &mut dyn Sql, plan: &Plan) -> Result<Walked> {
                 let (piece, behind) = rest.split_at(most.min(rest.len()));
                 rest = behind;
                 let ids: Vec<NodeId> = piece.iter().map(|(id, _)| *id).collect();
-                let mut nodes = node::find_many(sql, &ids)?;
+                let mut nodes = graph.nodes(&ids)?;
                 for (id, by) in piece {
                     let Some(node) = nodes.remove(id) else { continue };
                     if node.confidence < plan.min_confidence {
@@ -141,14 +143,14 @@ pub(crate) struct Window {
 
 /// Walks up to the end of a page.
 pub(crate) fn window(
-    sql: &mut dyn Sql,
+    graph: &mut Graph<'_>,
     mut plan: Plan,
     list: &str,
     offset: usize,
     limit: usize,
 ) -> Result<Window> {
     plan.wanted = (offset + limit).min(limits::WALK_VISITED);
-    let walked = walk(sql, &plan)?;
+    let walked = walk(graph, &plan)?;
     let mut room = Room::new(limit);
     let shown = walked.reached.iter().skip(offset).take_while(|one| room.take(&one.node)).count();
     let end = (offset + shown).min(walked.reached.len());
@@ -219,13 +221,13 @@ impl Neighbourhood {
 
     /// A page from `offset` on. An edge stands on the page of its later end.
     pub(crate) fn around(
-        sql: &mut dyn Sql,
+        graph: &mut Graph<'_>,
         center: NodeId,
         depth: usize,
         offset: usize,
     ) -> Result<Neighbourhood> {
         let plan = Plan { start: center, ways: Ways::ALL, max_depth: depth, min_confidence: 0.0, wanted: 0 };
-        let window = window(sql, plan, &Neighbourhood::list(center, depth), offset, limits::CONTEXT_NODES)?;
+        let window = window(graph, plan, &Neighbourhood::list(center, depth), offset, limits::CONTEXT_NODES)?;
         let places: BTreeMap<NodeId, usize> =
             window.walked.reached.iter().enumerate().map(|(place, one)| (one.node.id, place)).collect();
         let shown: Vec<NodeId> = window.shown().iter().map(|one| one.node.id).collect();
@@ -233,7 +235,7 @@ impl Neighbourhood {
         let mut of_shown = |side| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
             let mut listed = BTreeMap::new();
             for piece in shown.chunks(limits::FANOUT_NODES) {
-                listed.extend(edge::of_nodes(sql, piece, side, EdgeTypes::ALL)?);
+                listed.extend(graph.edges(piece, side, EdgeTypes::ALL)?);
             }
             Ok(listed)
         };
@@ -346,11 +348,11 @@ impl Front {
     }
 
     /// Grows by one level and returns the nodes where it met the other.
-    fn grow(&mut self, sql: &mut dyn Sql, other: &Front) -> Result<BTreeSet<NodeId>> {
+    fn grow(&mut self, graph: &mut Graph<'_>, other: &Front) -> Result<BTreeSet<NodeId>> {
         let mut next = Vec::new();
         let mut met = BTreeSet::new();
         for expanded in self.level.chunks(limits::FANOUT_NODES) {
-            for (from, steps) in steps(sql, expanded, self.ways)? {
+            for (from, steps) in steps(graph, expanded, self.ways)? {
                 for (to, edge) in steps {
                     if self.seen.contains_key(&to) {
                         continue;
@@ -384,14 +386,14 @@ impl Front {
 
 /// Looks for a shortest path, from both ends at once: where the two fronts first meet, no path is shorter.
 pub(crate) fn path(
-    sql: &mut dyn Sql,
+    graph: &mut Graph<'_>,
     from: NodeId,
     to: NodeId,
     ways: Ways,
     max_length: usize,
 ) -> Result<Path> {
-    node::expect(sql, from)?;
-    node::expect(sql, to)?;
+    graph.expect(from)?;
+    graph.expect(to)?;
     if from == to {
         return Ok(Path::Found { nodes: vec![from], edges: Vec::new() });
     }
@@ -401,8 +403,11 @@ pub(crate) fn path(
         if near.level.is_empty() || far.level.is_empty() {
             return Ok(Path::None);
         }
-        let met =
-            if near.level.len() <= far.level.len() { near.grow(sql, &far)? } else { far.grow(sql, &near)? };
+        let met = if near.level.len() <= far.level.len() {
+            near.grow(graph, &far)?
+        } else {
+            far.grow(graph, &near)?
+        };
         if let Some(middle) = met.first() {
             let (mut nodes, mut edges) = near.back(*middle);
             nodes.reverse();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quad_core::{Change, Result, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
-use crate::{DbError, limits, params};
+use crate::{DbError, Sql, limits, params};
 
 /// Adds one change.
 pub(crate) fn insert(
@@ -27,6 +27,26 @@ pub(crate) fn insert(
         )?;
     }
     Ok(())
+}
+
+/// The tags of all changes after that version that this snapshot shows, if all of them are still known and they are not too many.
+pub fn changes_since(sql: &mut dyn Sql, version: Version) -> Result<Option<Vec<Tag>>> {
+    let (tenant, missing) = (sql.tenant().clone(), sql.version().0 - version.0);
+    if missing > limits::CHANGES_REMEMBERED as i64 {
+        return Ok(None);
+    }
+    let rows = sql.query(
+        "SELECT tags FROM change WHERE tenant_id = $1 AND version > $2 AND version <= $3",
+        params![tenant.as_str(), version.0, sql.version().0],
+    )?;
+    if rows.len() as i64 != missing {
+        return Ok(None);
+    }
+    let mut tags = Vec::new();
+    for row in &rows {
+        tags.extend(row.text(0)?.split_whitespace().map(Tag::new));
+    }
+    Ok(Some(tags))
 }
 
 /// The changes after `after`, oldest first, at most as many as a process remembers; the newest when there are more.

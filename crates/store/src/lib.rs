@@ -41,6 +41,7 @@ mod writer;
 
 pub use audit_mode::AuditMode;
 pub use chain::{AuditEvent, hash_of};
+pub use change::changes_since;
 pub use errand::errand;
 pub use error::DbError;
 pub use migrate::Component;

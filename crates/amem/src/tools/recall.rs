@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::arguments::Arguments;
 use super::{answer, cursor, glance, input, node_id, share, unknown, whole};
 use crate::edge::Edge;
+use crate::held::{Graph, Held};
 use crate::node::{self, Field, NodeId};
 use crate::quality::{self, Thresholds};
 use crate::query::{self, Order, Query};
@@ -159,7 +160,7 @@ pub(super) fn tools() -> Vec<Tool> {
 pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
     let sent = call.arguments;
     let subject = call.caller.subject.clone();
-    let name = call.tool.name;
+    let (name, held) = (call.tool.name, amem.held.clone());
     if name == "memory_context" {
         return context(amem, call.caller, Arguments(&sent)).await;
     }
@@ -169,9 +170,9 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
         match name {
             "memory_query" => run_query(sql, arguments, now),
             "memory_resolve" => resolve(sql, arguments.node("node_id")?, now),
-            "memory_traverse" => traverse(sql, arguments, now),
-            "memory_causal" => causal(sql, arguments, now),
-            "memory_path" => path(sql, arguments, now),
+            "memory_traverse" => traverse(sql, &held, arguments, now),
+            "memory_causal" => causal(sql, &held, arguments, now),
+            "memory_path" => path(sql, &held, arguments, now),
             "memory_temporal" => {
                 let (first, second) = (range(arguments, "range_a")?, range(arguments, "range_b")?);
                 let found = temporal::compare(sql, &first, &second, arguments.text("cursor"), now)?;
@@ -239,7 +240,12 @@ fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis
     Ok((answer(result).link(latest.id.uri(), format!("Node {}", latest.id)), basis))
 }
 
-fn traverse(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn traverse(
+    sql: &mut dyn Sql,
+    held: &Held,
+    arguments: Arguments<'_>,
+    now: i64,
+) -> Result<(ToolOutput, Basis)> {
     let plan = Plan {
         start: arguments.node("start_id")?,
         ways: arguments.ways("forward")?,
@@ -250,7 +256,7 @@ fn traverse(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(To
     let list = format!("amem traverse {plan:?}");
     let offset = walk::offset(&list, arguments.text("cursor"))?;
     let limit = arguments.count("max_results", limits::RESULTS_DEFAULT);
-    let window = walk::window(sql, plan, &list, offset, limit)?;
+    let window = walk::window(&mut Graph::new(sql, held)?, plan, &list, offset, limit)?;
     let basis = window.rests_on(Basis::at(sql.version()));
     Ok((
         answer(walk::traversal(plan.start, &window, now))
@@ -268,7 +274,7 @@ async fn context(amem: &Amem, caller: &Principal, arguments: Arguments<'_>) -> R
     Ok(Called::read(answer(document).link(uri, format!("Neighborhood of node {center}")), basis))
 }
 
-fn causal(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn causal(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     let root = arguments.node("node_id")?;
     let plan = Plan {
         start: root,
@@ -280,15 +286,17 @@ fn causal(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(Tool
     let list = format!("amem causal {root} {}", plan.max_depth);
     // The walk counts the root, the answer does not.
     let offset = walk::offset(&list, arguments.text("cursor"))?.max(1);
-    let window = walk::window(sql, plan, &list, offset, arguments.count("max_results", 100))?;
+    let window =
+        walk::window(&mut Graph::new(sql, held)?, plan, &list, offset, arguments.count("max_results", 100))?;
     let basis = window.rests_on(Basis::at(sql.version()));
     Ok((answer(walk::causal(root, &window, now)).link(root.uri(), format!("Node {root}")), basis))
 }
 
-fn path(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
-    let found = walk::path(sql, from, to, arguments.ways("both")?, arguments.count("max_depth", 10))?;
+    let (ways, most) = (arguments.ways("both")?, arguments.count("max_depth", 10));
+    let found = walk::path(&mut Graph::new(sql, held)?, from, to, ways, most)?;
     let basis = Basis::at(sql.version()).on(tags::stats()).on(tags::nodes());
     let mut result = Object::default();
     result.put("from_id", from.0);
