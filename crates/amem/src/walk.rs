@@ -88,37 +88,29 @@ pub(crate) fn steps(graph: &mut Graph<'_>, ids: &[NodeId], ways: Ways) -> Result
     Ok(steps.collect())
 }
 
-/// Walks.
+/// Walks. The way is found along the edges, and then all nodes are fetched at once; only a walk that passes by what is not sure
+/// enough must look at each node first.
 pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
-    let start = graph.expect(plan.start)?;
-    let mut seen: HashSet<NodeId> = HashSet::from([start.id]);
-    let mut level = vec![start.id];
-    let mut reached = vec![Reached { node: start, depth: 0, by: None }];
-    for depth in 1..=plan.max_depth {
+    let mut seen: HashSet<NodeId> = HashSet::from([plan.start]);
+    let mut level = vec![plan.start];
+    let mut way: Vec<(NodeId, usize, Option<Edge>)> = vec![(plan.start, 0, None)];
+    let mut more = false;
+    'walk: for depth in 1..=plan.max_depth {
         let mut next = Vec::new();
         for expanded in level.chunks(limits::FANOUT_NODES) {
             let mut found: Vec<(NodeId, Edge)> = Vec::new();
             for (_, steps) in steps(graph, expanded, plan.ways)? {
                 found.extend(steps.into_iter().filter(|(id, _)| seen.insert(*id)));
             }
-            let mut rest = found.as_slice();
-            while !rest.is_empty() {
-                // No more than are still wanted, and one that tells whether there are more.
-                let most = (plan.wanted + 1).saturating_sub(reached.len()).clamp(1, limits::FANOUT_NODES);
-                let (piece, behind) = rest.split_at(most.min(rest.len()));
-                rest = behind;
-                let ids: Vec<NodeId> = piece.iter().map(|(id, _)| *id).collect();
-                let mut nodes = graph.nodes(&ids)?;
-                for (id, by) in piece {
-                    let Some(node) = nodes.remove(id) else { continue };
-                    if node.confidence < plan.min_confidence {
-                        continue;
-                    }
-                    if reached.len() >= plan.wanted {
-                        return Ok(Walked { reached, more: true });
+            for piece in found.chunks(limits::FANOUT_NODES) {
+                let passed_by = passed_by(graph, piece, plan.min_confidence)?;
+                for (id, by) in piece.iter().filter(|(id, _)| !passed_by.contains(id)) {
+                    if way.len() >= plan.wanted {
+                        more = true;
+                        break 'walk;
                     }
                     next.push(*id);
-                    reached.push(Reached { node, depth, by: Some(*by) });
+                    way.push((*id, depth, Some(*by)));
                 }
             }
         }
@@ -127,7 +119,34 @@ pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
         }
         level = next;
     }
-    Ok(Walked { reached, more: false })
+    let mut reached = Vec::with_capacity(way.len());
+    for piece in way.chunks(limits::FANOUT_NODES) {
+        let ids: Vec<NodeId> = piece.iter().map(|(id, ..)| *id).collect();
+        let mut nodes = graph.nodes(&ids)?;
+        for (id, depth, by) in piece {
+            match nodes.remove(id) {
+                Some(node) => reached.push(Reached { node, depth: *depth, by: *by }),
+                None if by.is_none() => return Err(refusal::no_node(*id)),
+                None => {}
+            }
+        }
+    }
+    Ok(Walked { reached, more })
+}
+
+/// Those of these nodes that are not sure enough to be reached.
+fn passed_by(
+    graph: &mut Graph<'_>,
+    found: &[(NodeId, Edge)],
+    min_confidence: f64,
+) -> Result<BTreeSet<NodeId>> {
+    if min_confidence <= 0.0 {
+        return Ok(BTreeSet::new());
+    }
+    let ids: Vec<NodeId> = found.iter().map(|(id, _)| *id).collect();
+    let nodes = graph.nodes(&ids)?;
+    let is_sure = |id: &NodeId| nodes.get(id).is_some_and(|node| node.confidence >= min_confidence);
+    Ok(ids.into_iter().filter(|id| !is_sure(id)).collect())
 }
 
 /// A page of a walk: which of its nodes are shown.

@@ -115,6 +115,8 @@ impl Connection {
 
     /// Gives up the transaction. A failure here means that the connection is gone, and so is the transaction.
     pub(crate) fn rollback(&mut self) {
+        // It is not work that may take too long: interrupted, it would leave the transaction open.
+        self.allow(None);
         if let Err(error) = self.control("ROLLBACK") {
             tracing::debug!(%error, "a rollback failed");
         }
@@ -132,7 +134,8 @@ impl Connection {
     /// Whether it can still be used.
     pub(crate) fn is_alive(&self) -> bool {
         match self {
-            Connection::Sqlite(_) => true,
+            // One that could not end its transaction has to be closed.
+            Connection::Sqlite(conn) => conn.inner.is_autocommit(),
             Connection::Postgres(conn) => conn.is_alive(),
         }
     }

@@ -53,3 +53,23 @@ async fn a_panic_or_an_error_in_a_glance_fails_that_glance_alone() {
         }
     }
 }
+
+/// Whatever is cut short, the connection has no transaction left open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_glance_that_is_cut_short_leaves_nothing_open() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let version = add_note(store, tenant, 1, "one").await.unwrap();
+        assert_eq!(notes(store, tenant).await.len(), 1);
+        // SQLite looks at the time every so many steps of a statement, and counts those of all its runs.
+        for _ in 0..1_000 {
+            let mut is_first = true;
+            let slow = move |snapshot: &mut quad_store::Snapshot<'_>| {
+                if std::mem::take(&mut is_first) {
+                    std::thread::sleep(quad_store::limits::GLANCE_TIME + Duration::from_micros(100));
+                }
+                Ok((snapshot.query("SELECT id FROM note", params![])?.len(), snapshot.version()))
+            };
+            assert_eq!(store.glance(tenant, slow).await.unwrap(), (1, version));
+        }
+    }
+}
