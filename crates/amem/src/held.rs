@@ -175,9 +175,11 @@ impl<'s> Graph<'s> {
             self.add(|part| {
                 let mut bytes = 0;
                 for id in missing {
-                    // A node without edges is known to have none. Of one with too many only the first are told: it is not held.
                     let edges: Arc<[Edge]> = read.get(&id).map(Vec::as_slice).unwrap_or_default().into();
-                    if edges.len() < limits::FANOUT {
+                    // Of a node with too many only the first are told. One without edges may be one that is yet to come, and what
+                    // comes anew is not told of.
+                    let is_there = !edges.is_empty() || part.nodes.contains_key(&id);
+                    if is_there && edges.len() < limits::FANOUT {
                         bytes += NODE_BYTES / 2 + EDGE_BYTES * edges.len();
                         part.edges[side as usize].insert(id, edges);
                     }
@@ -303,6 +305,19 @@ mod tests {
             let is_held =
                 |process: &World| process.amem.held.parts().of.values().any(|part| !part.is_empty());
             assert!(processes.iter().all(is_held), "otherwise nothing was tried");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_node_that_was_asked_for_before_it_was_there_has_its_edges() {
+        for world in fixtures().await {
+            let walk = || world.call("memory_traverse", json!({"start_id": 4, "direction": "both"}));
+            assert_eq!(walk().await.unwrap_err().code(), "NOT_FOUND");
+            let added = json!({"event_type": "fact", "content": "late",
+                "edges": [{"target_id": 2, "edge_type": "supports"}]});
+            assert_eq!(world.call("memory_add", added).await.unwrap()["node_id"], 4);
+            let walked = walk().await.unwrap();
+            assert!(walked["visited_count"].as_i64().unwrap() > 1, "{walked}");
         }
     }
 
