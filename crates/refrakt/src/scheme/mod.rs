@@ -55,7 +55,7 @@ pub struct Refrakt {
     told_pages: tokio::sync::Mutex<page_telling::Told>,
     /// Whether somebody waits for changes, and whether the first look was taken.
     watching: AtomicBool,
-    begun: AtomicBool,
+    begun: tokio::sync::SetOnce<()>,
     /// One write of this process at a time.
     turn: tokio::sync::Mutex<()>,
 }
@@ -69,7 +69,7 @@ impl Refrakt {
             told: tokio::sync::Mutex::default(),
             told_pages: tokio::sync::Mutex::default(),
             watching: AtomicBool::new(false),
-            begun: AtomicBool::new(false),
+            begun: tokio::sync::SetOnce::new(),
             turn: tokio::sync::Mutex::default(),
         }
     }
@@ -100,8 +100,8 @@ impl Refrakt {
     /// Makes sure that whoever reads now hears of every change after that: the first look, from which changes count, comes before
     /// the first answer.
     async fn begin(&self) -> Result<()> {
-        if self.watching.load(Ordering::Acquire) && !self.begun.load(Ordering::Acquire) {
-            telling::look_and_tell(self).await?;
+        if self.watching.load(Ordering::Acquire) && !self.begun.initialized() {
+            telling::begin(self).await?;
         }
         Ok(())
     }

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use quad_core::canonical::sha256_hex;
@@ -149,10 +148,25 @@ impl Step {
     }
 }
 
+/// Takes the first look, unless somebody has: whoever waited for theirs goes on with it.
+pub(super) async fn begin(refrakt: &super::Refrakt) -> Result<()> {
+    // The next look of somebody else need not be waited for.
+    let mut told = tokio::select! {
+        biased;
+        _ = refrakt.begun.wait() => return Ok(()),
+        told = refrakt.told.lock() => told,
+    };
+    look(refrakt, &mut told).await.map(drop)
+}
+
 /// Looks at the folder once and tells what is different. Says how long the look took.
 pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> {
-    let Some((tenant, live)) = refrakt.owned() else { return Ok(LOOK_INTERVAL_MAX) };
     let mut told = refrakt.told.lock().await;
+    look(refrakt, &mut told).await
+}
+
+async fn look(refrakt: &super::Refrakt, told: &mut Option<Look>) -> Result<Duration> {
+    let Some((tenant, live)) = refrakt.owned() else { return Ok(LOOK_INTERVAL_MAX) };
     let started = Instant::now();
     let now = super::blocking(move || Ok(Look::take(&live))).await?;
     let took = started.elapsed();
@@ -166,7 +180,8 @@ pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> 
         tell(refrakt, &tenant, step).await?;
     }
     *told = Some(now);
-    refrakt.begun.store(true, Ordering::Release);
+    // Once is enough.
+    let _ = refrakt.begun.set(());
     Ok(took)
 }
 
