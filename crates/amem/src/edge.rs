@@ -149,24 +149,15 @@ impl Edge {
         edge
     }
 
-    /// As its source lists it.
-    pub(crate) fn show_outgoing(&self) -> Value {
-        json!({"target_id": self.target.0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    /// As a node lists it among its edges of that side, as a tree that goes into another.
+    pub(crate) fn show_from(&self, side: Side) -> Value {
+        json!({(side.columns().1): side.other(self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
     }
 
-    /// As its target lists it.
-    pub(crate) fn show_incoming(&self) -> Value {
-        json!({"source_id": self.source.0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
-    }
-
-    /// As the node on that side of it lists it.
+    /// The same, written.
     pub(crate) fn write_from(&self, side: Side) -> Object {
-        let (name, other) = match side {
-            Side::Outgoing => ("target_id", self.target),
-            Side::Incoming => ("source_id", self.source),
-        };
         let mut edge = Object::with_capacity(96);
-        edge.put(name, other.0);
+        edge.put(side.columns().1, side.other(self).0);
         edge.put("edge_type", self.edge_type.as_str());
         edge.put("weight", self.weight);
         edge

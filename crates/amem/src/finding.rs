@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::corpus::Nodes;
 use crate::correcting;
-use crate::edge::{self, Edge, EdgeTypes, Side};
+use crate::edge::{self, EdgeTypes, Side};
 use crate::limits;
 use crate::node::{self, Field, Node, NodeId};
 use crate::search::{Engine, Evidence, Filter, Grounding, Page, Probe, Query};
@@ -125,8 +125,14 @@ impl Search {
                 edge::of_node(sql, node.id, Side::Outgoing, EdgeTypes::ALL, limits::EVIDENCE_EDGES)?;
             let incoming =
                 edge::of_node(sql, node.id, Side::Incoming, EdgeTypes::ALL, limits::EVIDENCE_EDGES)?;
-            one.insert("outgoing_edges".into(), outgoing.iter().map(Edge::show_outgoing).collect());
-            one.insert("incoming_edges".into(), incoming.iter().map(Edge::show_incoming).collect());
+            one.insert(
+                "outgoing_edges".into(),
+                outgoing.iter().map(|edge| edge.show_from(Side::Outgoing)).collect(),
+            );
+            one.insert(
+                "incoming_edges".into(),
+                incoming.iter().map(|edge| edge.show_from(Side::Incoming)).collect(),
+            );
             one.insert("score".into(), json!(short(found.score)));
             one.insert("matched_terms".into(), json!(found.matched));
             one.insert("source".into(), format!("session:{}", node.session_id).into());

@@ -4,18 +4,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Error, Result};
-
 /// One JSON value, written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Json(Box<str>);
+pub struct Json(String);
 
 impl Json {
-    /// Writes a value.
-    pub fn of(value: &impl Serialize) -> Result<Json> {
-        serde_json::to_string(value).map(|text| Json(text.into())).map_err(Error::internal)
-    }
-
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -23,7 +16,7 @@ impl Json {
 
     /// The text itself.
     pub fn into_text(self) -> String {
-        self.0.into()
+        self.0
     }
 
     /// The value as a tree, for those who look into it.
@@ -35,7 +28,7 @@ impl Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Json {
-        Json(value.to_string().into())
+        Json(value.to_string())
     }
 }
 
@@ -44,7 +37,7 @@ impl From<Object> for Json {
         let Object(mut text) = object;
         text.push(b'}');
         // Names, and what serde_json has written.
-        Json(String::from_utf8(text).unwrap_or_default().into())
+        Json(String::from_utf8(text).unwrap_or_default())
     }
 }
 
@@ -127,7 +120,6 @@ mod tests {
         assert_eq!(written.as_str(), expect.to_string());
         assert_eq!(written, Json::from(expect.clone()));
         assert_eq!(written.value(), expect);
-        assert_eq!(Json::of(&expect).unwrap(), written);
         assert_eq!(Json::from(Object::default()).as_str(), "{}");
     }
 }

@@ -41,8 +41,8 @@ impl Pool {
         task.await.map_err(|error| Error::internal(format!("a database task failed: {error}")))?
     }
 
-    /// Runs short work on the thread that asks for it, with a connection that happens to be idle. `None` where there is none, or
-    /// where the statements would take longer than `time`: then nothing has come of it.
+    /// Runs short work on the thread that asks for it, with a connection that happens to be idle. `None` where there is none, where
+    /// the statements would take longer than `time`, or where somebody was in their way: then nothing has come of it.
     pub(crate) fn run_here<T>(
         &self,
         time: Duration,
@@ -54,13 +54,14 @@ impl Pool {
             self.give_back(connection);
             return None;
         }
+        connection.take_was_busy();
         // A connection is not given back after a panic: who knows what is still open on it.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut connection)));
         let Ok(outcome) = outcome else { return Some(Err(Error::internal("a database task panicked"))) };
         connection.allow(None);
-        let was_cut_short = connection.take_was_cut_short();
+        let has_failed = connection.take_was_cut_short() | connection.take_was_busy();
         self.give_back(connection);
-        (!was_cut_short).then_some(outcome)
+        (!has_failed).then_some(outcome)
     }
 
     fn take(&self) -> Result<Connection> {

@@ -131,17 +131,10 @@ impl Store {
         tenant: &TenantId,
         mut work: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let readers = &self.inner.readers;
-        let glanced = readers.run_here(limits::GLANCE_TIME, |connection| {
-            connection.take_was_busy();
-            let outcome = snapshot(connection, tenant, &mut work);
-            Ok((outcome, connection.take_was_busy()))
-        });
-        match glanced {
-            Some(Ok((outcome, false))) => outcome,
-            Some(Err(error)) => Err(error),
-            // Too long, or somebody was in the way.
-            Some(Ok((_, true))) | None => self.read(tenant, work).await,
+        let glance = |connection: &mut Connection| snapshot(connection, tenant, &mut work);
+        match self.inner.readers.run_here(limits::GLANCE_TIME, glance) {
+            Some(outcome) => outcome,
+            None => self.read(tenant, work).await,
         }
     }
 
@@ -214,15 +207,11 @@ impl Store {
     /// Whether all of `bases` holds now, and at which version.
     async fn check(&self, tenant: &TenantId, bases: &[Arc<Basis>]) -> Result<Result<Version, usize>> {
         let mirror = &self.inner.mirror;
-        let checked = self.inner.readers.run_here(limits::GLANCE_TIME, |connection| {
-            connection.take_was_busy();
-            let outcome = commit::check(connection, mirror, tenant, bases, Timestamp::now());
-            Ok((outcome, connection.take_was_busy()))
-        });
-        match checked {
-            Some(Ok((outcome, false))) => outcome,
-            Some(Err(error)) => Err(error),
-            Some(Ok((_, true))) | None => {
+        let check =
+            |connection: &mut Connection| commit::check(connection, mirror, tenant, bases, Timestamp::now());
+        match self.inner.readers.run_here(limits::GLANCE_TIME, check) {
+            Some(outcome) => outcome,
+            None => {
                 let (mirror, tenant, bases) = (mirror.clone(), tenant.clone(), bases.to_vec());
                 let work = move |connection: &mut Connection| {
                     commit::check(connection, &mirror, &tenant, &bases, Timestamp::now())

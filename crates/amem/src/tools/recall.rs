@@ -9,7 +9,7 @@ use super::arguments::Arguments;
 use super::{answer, cursor, glance, input, node_id, share, unknown, whole};
 use crate::edge::Edge;
 use crate::held::{Graph, Held};
-use crate::node::{self, Field, NodeId};
+use crate::node::{Field, NodeId};
 use crate::quality::{self, Thresholds};
 use crate::query::{self, Order, Query};
 use crate::refusal::invalid;
@@ -296,15 +296,16 @@ fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> R
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
     let (ways, most) = (arguments.ways("both")?, arguments.count("max_depth", 10));
-    let found = walk::path(&mut Graph::new(sql, held)?, from, to, ways, most)?;
     let basis = Basis::at(sql.version()).on(tags::stats()).on(tags::nodes());
+    let mut graph = Graph::new(sql, held)?;
+    let found = walk::path(&mut graph, from, to, ways, most)?;
     let mut result = Object::default();
     result.put("from_id", from.0);
     result.put("to_id", to.0);
     result.put("found", matches!(found, Path::Found { .. }));
     match found {
         Path::Found { nodes, edges } => {
-            let known = node::find_many(sql, &nodes)?;
+            let known = graph.nodes(&nodes)?;
             let shown = nodes.iter().filter_map(|id| known.get(id)).map(|node| node.write(&FIELDS, now));
             result.put("length", edges.len());
             result.put_all("nodes", shown);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::combination::Revision;
-use crate::place::{Place, QUAD};
+use crate::place::{Place, QUAD, Server};
 use crate::trail;
 
 /// `quad` somewhere else: no data folder, no database, no home, nothing but the files that are named.
@@ -135,12 +135,19 @@ fn a_receipt_is_held_against_the_event() {
 #[test]
 fn an_answer_ahead_of_its_event_has_a_receipt_that_holds() {
     for place in Place::on_each_backend() {
-        for revision in [Revision::MODERN, Revision::LEGACY] {
+        for (revision, over_http) in
+            [Revision::MODERN, Revision::LEGACY].into_iter().flat_map(|era| [(era, false), (era, true)])
+        {
             let away = tempfile::tempdir().unwrap();
             let receipt = path(away.path(), "receipt.json");
             place.run(&["read", "bkend://orgs"]);
             let before = trail::verify(&place, "local").len();
-            let mut client = Client::over_stdio(revision, place.quad(&["stdio", "--audit", "async"]));
+            let server = over_http.then(|| place.serve(&["--audit", "async", "--no-auth"]));
+            let client = match &server {
+                Some(server) => Client::over_http(revision, &server.authority, &server.path, None),
+                None => Client::over_stdio(revision, place.quad(&["stdio", "--audit", "async"])),
+            };
+            let mut client = client.answered_ahead();
             let mut read = |uri: &str| {
                 let reply = client.request("resources/read", Some(json!({"uri": uri})));
                 let mut result = reply.outcome.unwrap();
@@ -158,6 +165,7 @@ fn an_answer_ahead_of_its_event_has_a_receipt_that_holds() {
                 read("bkend://orgs");
             }
             drop(client);
+            server.into_iter().for_each(Server::stop);
             let events = trail::verify(&place, "local");
             let reads = events[before..].iter().filter(|event| event["inputs"]["uri"] == "bkend://orgs");
             assert_eq!(reads.count(), 301, "all are written when the process ends");

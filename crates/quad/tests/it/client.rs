@@ -86,8 +86,7 @@ impl Client {
             }
         });
         let input = process.0.stdin.take();
-        let answers_ahead = command.get_args().any(|argument| argument == "async");
-        Client::opened(revision, answers_ahead, Wire::Pipe(Pipe { process, input, output }))
+        Client::opened(revision, Wire::Pipe(Pipe { process, input, output }))
     }
 
     /// Speaks to an endpoint.
@@ -97,13 +96,18 @@ impl Client {
         let token = token.map(str::to_owned);
         let path = path.to_owned();
         let http = Http { client, path, token, session: None, events, sender, stream: None };
-        Client::opened(revision, false, Wire::Http(http))
+        Client::opened(revision, Wire::Http(http))
     }
 
-    fn opened(revision: Revision, answers_ahead: bool, wire: Wire) -> Client {
+    /// The same of a server with `--audit async`, whose receipts have no place.
+    pub fn answered_ahead(self) -> Client {
+        Client { answers_ahead: true, ..self }
+    }
+
+    fn opened(revision: Revision, wire: Wire) -> Client {
         let mut client = Client {
             revision,
-            answers_ahead,
+            answers_ahead: false,
             wire,
             next_id: 1,
             inbox: VecDeque::new(),

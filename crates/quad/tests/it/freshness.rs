@@ -33,7 +33,7 @@ fn create_and_read(place: &Place) {
     let open = |revision, audit| {
         Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "fresh", "--audit", audit]))
     };
-    let mut processes = [open(Revision::MODERN, "durable"), open(Revision::LEGACY, "async")];
+    let mut processes = [open(Revision::MODERN, "durable"), open(Revision::LEGACY, "async").answered_ahead()];
     let mut tables: VecDeque<String> = VecDeque::new();
     for round in 0..ROUNDS {
         let [writer, reader] = &mut processes;
