@@ -4,13 +4,16 @@
 //! tenant's version anyway, refuses an entry that a newer change has touched. So nothing here can serve a stale answer,
 //! and a hit costs one look-up.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{Equivalent, HashMap};
 
 use crate::{Change, Sealed, TenantId, Timestamp, limits};
 
 /// What an answer is kept under. Two callers share an entry only when all three are equal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Whose data.
     pub tenant: TenantId,
@@ -19,6 +22,43 @@ pub struct Key {
     /// The authorization facts that the answer depended on, as the scheme spells them; empty when the address's
     /// scope was all that mattered.
     pub facts: Box<str>,
+}
+
+impl Key {
+    /// The same, borrowed.
+    fn sought(&self) -> Sought<'_> {
+        Sought { tenant: &self.tenant, canonical: &self.canonical, facts: &self.facts }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.sought().hash(state);
+    }
+}
+
+/// A key to look something up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sought<'a> {
+    /// Whose data.
+    pub tenant: &'a TenantId,
+    /// Which noun.
+    pub canonical: &'a str,
+    /// The authorization facts.
+    pub facts: &'a str,
+}
+
+impl Sought<'_> {
+    /// A key to keep something under.
+    pub fn to_key(self) -> Key {
+        Key { tenant: self.tenant.clone(), canonical: self.canonical.into(), facts: self.facts.into() }
+    }
+}
+
+impl Equivalent<Key> for Sought<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        *self == key.sought()
+    }
 }
 
 /// A bounded map from [`Key`] to [`Sealed`], least recently used out first.
@@ -41,7 +81,7 @@ struct Shelf {
 
 #[derive(Debug)]
 struct Entry {
-    sealed: Sealed,
+    sealed: Arc<Sealed>,
     kept_since: Timestamp,
     last_use: u64,
     weight: usize,
@@ -67,9 +107,9 @@ impl Cache {
     }
 
     /// What is kept under `key`, unless its time has run out.
-    pub fn get(&self, key: &Key, now: Timestamp) -> Option<Sealed> {
+    pub fn get(&self, key: Sought<'_>, now: Timestamp) -> Option<Arc<Sealed>> {
         let mut shelf = self.shelf();
-        let stale = match shelf.entries.get(key) {
+        let stale = match shelf.entries.get(&key) {
             None => {
                 shelf.misses += 1;
                 return None;
@@ -90,16 +130,16 @@ impl Cache {
     }
 
     /// Keeps an answer, if it may be kept.
-    pub fn put(&self, key: Key, sealed: &Sealed, now: Timestamp) {
+    pub fn put(&self, key: Key, sealed: &Arc<Sealed>, now: Timestamp) {
         let weight = sealed.weight() + key.canonical.len() + key.facts.len();
         if !sealed.cacheable || weight > limits::CACHE_ENTRY_BYTES.min(self.bytes_max) {
             return;
         }
         let mut shelf = self.shelf();
-        shelf.remove(&key);
+        shelf.remove(key.sought());
         while shelf.bytes + weight > self.bytes_max {
             let Some((_, oldest)) = shelf.order.pop_first() else { break };
-            shelf.remove(&oldest);
+            shelf.remove(oldest.sought());
         }
         let last_use = shelf.next_use;
         shelf.next_use += 1;
@@ -109,7 +149,7 @@ impl Cache {
     }
 
     /// Drops one entry.
-    pub fn remove(&self, key: &Key) {
+    pub fn remove(&self, key: Sought<'_>) {
         self.shelf().remove(key);
     }
 
@@ -123,7 +163,7 @@ impl Cache {
             .map(|(key, _)| key.clone())
             .collect();
         for key in touched {
-            shelf.remove(&key);
+            shelf.remove(key.sought());
         }
     }
 
@@ -142,10 +182,10 @@ impl Cache {
 impl Shelf {
     /// What is kept under a key, which is the most recently used from now on. Among the newest eighth the order is left as it
     /// is: what everybody reads is there anyway, and none of it would leave first.
-    fn touch(&mut self, key: &Key) -> Option<Sealed> {
+    fn touch(&mut self, key: Sought<'_>) -> Option<Arc<Sealed>> {
         let newest = (self.entries.len() / 8).max(1) as u64;
         let this_use = self.next_use;
-        let entry = self.entries.get_mut(key)?;
+        let entry = self.entries.get_mut(&key)?;
         if this_use - entry.last_use <= newest {
             return Some(entry.sealed.clone());
         }
@@ -156,8 +196,8 @@ impl Shelf {
         Some(entry.sealed.clone())
     }
 
-    fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.remove(key) {
+    fn remove(&mut self, key: Sought<'_>) {
+        if let Some(entry) = self.entries.remove(&key) {
             self.order.remove(&entry.last_use);
             self.bytes -= entry.weight;
         }
@@ -173,7 +213,7 @@ mod tests {
         Key { tenant: TenantId::new("t"), canonical: name.into(), facts: "".into() }
     }
 
-    fn sealed(text: &str, tag: &str) -> Sealed {
+    fn sealed(text: &str, tag: &str) -> Arc<Sealed> {
         let basis = Basis::at(Version(1)).on(Tag::new(tag));
         Reading::new(Content::text("text/plain", text), basis).seal().unwrap()
     }
@@ -186,10 +226,10 @@ mod tests {
         let now = Timestamp(0);
         cache.put(key("a"), &sealed(&big, "a"), now);
         cache.put(key("b"), &sealed(&big, "b"), now);
-        assert!(cache.get(&key("a"), now).is_some());
+        assert!(cache.get(key("a").sought(), now).is_some());
         cache.put(key("c"), &sealed(&big, "c"), now);
-        assert!(cache.get(&key("b"), now).is_none());
-        assert!(cache.get(&key("a"), now).is_some());
+        assert!(cache.get(key("b").sought(), now).is_none());
+        assert!(cache.get(key("a").sought(), now).is_some());
         assert_eq!(cache.figures().entries, 2);
         assert!(cache.figures().bytes <= weight * 2);
     }
@@ -202,17 +242,17 @@ mod tests {
         cache.put(key("b"), &sealed("2", "b"), now);
         let change = Change { version: Version(2), tags: vec![Tag::new("a")] };
         cache.forget(&TenantId::new("other"), &change);
-        assert!(cache.get(&key("a"), now).is_some());
+        assert!(cache.get(key("a").sought(), now).is_some());
         cache.forget(&TenantId::new("t"), &change);
-        assert!(cache.get(&key("a"), now).is_none());
-        assert!(cache.get(&key("b"), now).is_some());
+        assert!(cache.get(key("a").sought(), now).is_none());
+        assert!(cache.get(key("b").sought(), now).is_some());
     }
 
     #[test]
     fn an_entry_ends_with_its_time() {
         let cache = Cache::new(1 << 20);
         cache.put(key("a"), &sealed("1", "a"), Timestamp(0));
-        assert!(cache.get(&key("a"), Timestamp(limits::CACHE_ENTRY_AGE_MS - 1)).is_some());
-        assert!(cache.get(&key("a"), Timestamp(limits::CACHE_ENTRY_AGE_MS)).is_none());
+        assert!(cache.get(key("a").sought(), Timestamp(limits::CACHE_ENTRY_AGE_MS - 1)).is_some());
+        assert!(cache.get(key("a").sought(), Timestamp(limits::CACHE_ENTRY_AGE_MS)).is_none());
     }
 }

@@ -75,7 +75,7 @@ impl Reading {
     }
 
     /// Serialises, hashes and freezes.
-    pub fn seal(self) -> Result<Sealed> {
+    pub fn seal(self) -> Result<Arc<Sealed>> {
         let bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
         if bytes > limits::CONTENTS_BYTES {
             return Err(Error::new(
@@ -91,7 +91,7 @@ impl Reading {
             digest.update(content.bytes());
         }
         let tails = self.contents.iter().map(tail).collect::<Result<Vec<Bytes>>>()?;
-        Ok(Sealed {
+        Ok(Arc::new(Sealed {
             tails: tails.into(),
             contents: self.contents.into(),
             content_hash: canonical::hex(digest.finish().as_ref()).into(),
@@ -99,18 +99,18 @@ impl Reading {
             cacheable: self.cacheable,
             immutable: self.immutable,
             errand: self.errand,
-        })
+        }))
     }
 }
 
 /// A reading, serialised once. A reply is `{"uri":` + the requested string + one of the tails: the address is echoed as
 /// the caller spelt it, and everything after it is shared between callers.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sealed {
     /// For each content, the JSON that follows its `uri` value: `,"mimeType":…,"text":…}`.
-    pub tails: Arc<[Bytes]>,
+    pub tails: Box<[Bytes]>,
     /// The contents, for callers that want them raw.
-    pub contents: Arc<[Content]>,
+    pub contents: Box<[Content]>,
     /// SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
     pub content_hash: Arc<str>,
     /// What it rests on.

@@ -96,6 +96,9 @@ impl EventDraft {
 /// What a caller sent, cut to what belongs into an audit event.
 pub fn shorten(text: &str) -> Arc<str> {
     const LONGEST: usize = 512;
+    if text.len() <= LONGEST {
+        return text.into();
+    }
     match text.char_indices().nth(LONGEST) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),

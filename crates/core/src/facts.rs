@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
+use smallvec::SmallVec;
 
 use crate::canonical::Sorted;
 
@@ -22,8 +23,8 @@ pub enum Fact {
     Number(i64),
     /// Yes or no.
     Truth(bool),
-    /// Anything else.
-    Json(Value),
+    /// Anything else, which is seldom.
+    Json(Box<Value>),
 }
 
 impl Serialize for Fact {
@@ -70,13 +71,13 @@ impl From<u32> for Fact {
 
 impl From<usize> for Fact {
     fn from(number: usize) -> Fact {
-        Fact::Json(number.into())
+        i64::try_from(number).map_or_else(|_| Value::from(number).into(), Fact::Number)
     }
 }
 
 impl From<u64> for Fact {
     fn from(number: u64) -> Fact {
-        Fact::Json(number.into())
+        i64::try_from(number).map_or_else(|_| Value::from(number).into(), Fact::Number)
     }
 }
 
@@ -88,13 +89,13 @@ impl From<bool> for Fact {
 
 impl From<Value> for Fact {
     fn from(value: Value) -> Fact {
-        Fact::Json(value)
+        Fact::Json(Box::new(value))
     }
 }
 
-/// Facts by name. As JSON an object whose keys are sorted, at every depth.
+/// Facts by name, as many as a read has without an allocation. As JSON an object whose keys are sorted, at every depth.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts(Vec<(Cow<'static, str>, Fact)>);
+pub struct Facts(SmallVec<[(Cow<'static, str>, Fact); 4]>);
 
 impl Facts {
     /// Sets a fact, in place of an earlier one of that name.
@@ -102,19 +103,21 @@ impl Facts {
         let (name, fact) = (name.into(), fact.into());
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = fact,
-            None => {
-                if self.0.is_empty() {
-                    // As many as a read has.
-                    self.0.reserve(4);
-                }
-                self.0.push((name, fact));
-            }
+            None => self.0.push((name, fact)),
         }
     }
 
     /// The fact of that name.
     pub fn get(&self, name: &str) -> Option<&Fact> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, fact)| fact)
+    }
+
+    /// The facts in the order of their names.
+    pub fn sorted(&self) -> impl Iterator<Item = (&str, &Fact)> {
+        let mut sorted: SmallVec<[(&str, &Fact); 8]> =
+            self.0.iter().map(|(name, fact)| (&**name, fact)).collect();
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+        sorted.into_iter()
     }
 
     /// Takes over all of another's facts.
@@ -128,13 +131,8 @@ impl Facts {
 impl Serialize for Facts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        // There are few, so looking for the next one each time is the cheapest way to sort them.
-        let mut written: Option<&str> = None;
-        for _ in 0..self.0.len() {
-            let after = self.0.iter().filter(|(name, _)| written.is_none_or(|written| &**name > written));
-            let Some((name, fact)) = after.min_by_key(|(name, _)| &**name) else { break };
-            map.serialize_entry(&**name, fact)?;
-            written = Some(name);
+        for (name, fact) in self.sorted() {
+            map.serialize_entry(name, fact)?;
         }
         map.end()
     }

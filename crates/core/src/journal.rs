@@ -1,6 +1,11 @@
 //! Where calls are written down before they are answered, or soon after.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
 
 use crate::{Basis, BoxFuture, Errand, Error, EventDraft, TenantId, Version};
 
@@ -24,6 +29,30 @@ pub enum NotRecorded {
     Failed(Error),
 }
 
+/// What an answer rests on, and what the credential of its caller does.
+pub type Bases = SmallVec<[Arc<Basis>; 2]>;
+
+/// An event on its way into the trail.
+pub enum Recording<'a> {
+    /// Somebody else writes it, and will tell.
+    Told(oneshot::Receiver<Result<Receipt, NotRecorded>>),
+    /// There is more to be done for it.
+    Working(BoxFuture<'a, Result<Receipt, NotRecorded>>),
+}
+
+impl Future for Recording<'_> {
+    type Output = Result<Receipt, NotRecorded>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Recording::Told(receipt) => Pin::new(receipt).poll(context).map(|told| {
+                told.unwrap_or_else(|_| Err(NotRecorded::Failed(Error::internal("an event was dropped"))))
+            }),
+            Recording::Working(work) => work.as_mut().poll(context),
+        }
+    }
+}
+
 /// The audit trail, as the path of a read sees it.
 pub trait Journal: Send + Sync {
     /// Makes one event durable, provided that every basis still holds in the same commit. A journal that may write later
@@ -41,10 +70,10 @@ pub trait Journal: Send + Sync {
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
+        bases: Bases,
         errand: Option<Errand>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+    ) -> Recording<'a> {
         let _ = errand;
-        self.record(tenant, event, bases)
+        Recording::Working(self.record(tenant, event, bases.into_vec()))
     }
 }

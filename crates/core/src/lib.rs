@@ -8,6 +8,7 @@
 //! This crate knows no protocol message, no socket and no SQL.
 #![forbid(unsafe_code)]
 
+mod addresses;
 pub mod basis;
 pub mod cache;
 pub mod canonical;
@@ -39,7 +40,7 @@ pub use errand::Errand;
 pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
 pub use feed::{Change, Feed};
-pub use journal::{Journal, NotRecorded, Receipt};
+pub use journal::{Bases, Journal, NotRecorded, Receipt, Recording};
 pub use json::{Json, Object};
 pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, nearest};

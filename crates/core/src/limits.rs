@@ -18,6 +18,13 @@ pub const CACHE_BYTES: usize = 32 << 20;
 /// One entry's share of the cache at most, so that one huge document cannot evict everything else.
 pub const CACHE_ENTRY_BYTES: usize = CACHE_BYTES / 8;
 
+/// Addresses that are remembered as they were read; then all are forgotten. As many as a busy server has in use, in some hundred
+/// kilobytes.
+pub const ADDRESSES_REMEMBERED: usize = 1_024;
+
+/// The longest address that is remembered. What is longer carries a query that hardly anybody repeats.
+pub const ADDRESS_REMEMBERED_BYTES: usize = 256;
+
 /// The greatest age of a cache entry, whatever its tags say (the backend contract's sixty seconds).
 pub const CACHE_ENTRY_AGE_MS: i64 = 60_000;
 

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use quad_address::Router;
 use serde_json::{Map, Value};
 
-use crate::cache::{Cache, Key};
+use crate::addresses::{Addresses, Located};
+use crate::cache::{Cache, Sought};
 use crate::event::shorten;
+use crate::journal::Bases;
 use crate::prompt::{Message, Prompt};
 use crate::scheme::{Asked, CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
@@ -30,6 +32,7 @@ fn resources_of(caller: &Principal) -> String {
 pub struct Resolver {
     schemes: Vec<Mounted>,
     router: Router<Target>,
+    addresses: Addresses,
     tools: HashMap<&'static str, Place>,
     own_tools: Vec<Checked>,
     cache: Cache,
@@ -76,9 +79,7 @@ pub enum View {
 #[derive(Debug)]
 pub struct Answer {
     /// The contents.
-    pub sealed: Sealed,
-    /// The address, parsed.
-    pub address: Address,
+    pub sealed: Arc<Sealed>,
     /// The proof that the read was written down.
     pub receipt: Receipt,
 }
@@ -135,6 +136,7 @@ impl Resolver {
         Ok(Resolver {
             schemes: mounted,
             router,
+            addresses: Addresses::default(),
             tools,
             own_tools,
             cache: Cache::new(limits::CACHE_BYTES),
@@ -222,22 +224,25 @@ impl Resolver {
 
     /// Reads an address.
     pub async fn read(&self, caller: &Principal, view: View, uri: &str) -> Result<Answer> {
-        self.read_as(caller, view, uri, EventDraft::call(caller, "resources/read").input("uri", shorten(uri)))
-            .await
+        self.read_as(caller, view, uri, &|asked| {
+            EventDraft::call(caller, "resources/read").input("uri", asked)
+        })
+        .await
     }
 
-    /// Reads an address on behalf of `event`: a `resources/read`, or a tool that does the same.
+    /// Reads an address on behalf of an event that names it: a `resources/read`, or a tool that does the same. The event is made
+    /// when it is written, since nearly every read is computed and written once.
     pub(crate) async fn read_as(
         &self,
         caller: &Principal,
         view: View,
         uri: &str,
-        event: EventDraft,
+        event: &(dyn Fn(Arc<str>) -> EventDraft + Sync),
     ) -> Result<Answer> {
-        match self.try_read(caller, view, uri, &event).await {
+        match self.try_read(caller, view, uri, event).await {
             Err(error) => {
                 let error = self.spelt(caller, view, Asked::Address(uri), error);
-                Err(Box::pin(self.refuse(caller, event, error)).await)
+                Err(Box::pin(self.refuse(caller, event(shorten(uri)), error)).await)
             }
             answer => answer,
         }
@@ -248,43 +253,42 @@ impl Resolver {
         caller: &Principal,
         view: View,
         uri: &str,
-        event: &EventDraft,
+        event: &(dyn Fn(Arc<str>) -> EventDraft + Sync),
     ) -> Result<Answer> {
-        let (address, target) = self.locate(caller, view, uri)?;
-        let scheme = &self.schemes[target.scheme].scheme;
-        let key = Key {
-            tenant: caller.tenant.clone(),
-            canonical: address.canonical().into(),
-            facts: scheme.facts(caller, &address).into(),
-        };
+        let located = self.locate(caller, view, uri)?;
+        let scheme = &self.schemes[located.scheme].scheme;
+        let facts = scheme.facts(caller, &located.address);
+        let key = Sought { tenant: &caller.tenant, canonical: located.address.canonical(), facts: &facts };
         for _ in 0..limits::READ_ATTEMPTS {
-            let sealed = match self.cache.get(&key, Timestamp::now()) {
+            let sealed = match self.cache.get(key, Timestamp::now()) {
                 Some(sealed) => sealed,
                 None => {
-                    let sealed =
-                        scheme.read(caller, target.route, &address).await.map_err(|e| at(e, uri))?.seal()?;
-                    self.cache.put(key.clone(), &sealed, Timestamp::now());
+                    let reading = scheme.read(caller, located.route, &located.address).await;
+                    let sealed = reading.map_err(|error| at(error, uri))?.seal()?;
+                    self.cache.put(key.to_key(), &sealed, Timestamp::now());
                     sealed
                 }
             };
-            let mut event = event.clone().succeeded().output("content_hash", sealed.content_hash.clone());
+            let mut event =
+                event(located.asked.clone()).succeeded().output("content_hash", sealed.content_hash.clone());
             if let Some(version) = sealed.basis.version {
                 event = event.output("version", version.0);
             }
-            let committed =
-                self.commit_with(caller, event, vec![sealed.basis.clone()], sealed.errand.clone());
+            let bases = Bases::from_iter([sealed.basis.clone()]);
+            let committed = self.commit_with(caller, event, bases, sealed.errand.clone());
             if let Some(receipt) = committed.await? {
-                return Ok(Answer { sealed, address, receipt });
+                return Ok(Answer { sealed, receipt });
             }
-            self.cache.remove(&key);
+            self.cache.remove(key);
         }
         Err(busy().at(uri))
     }
 
     /// What an address rests on now, for a subscription. Discloses nothing, so it is not a read and leaves no event.
     pub async fn basis_of(&self, caller: &Principal, view: View, uri: &str) -> Result<Arc<Basis>> {
-        let (address, target) = self.locate(caller, view, uri)?;
-        let reading = self.schemes[target.scheme].scheme.read(caller, target.route, &address).await?;
+        let located = self.locate(caller, view, uri)?;
+        let scheme = &self.schemes[located.scheme].scheme;
+        let reading = scheme.read(caller, located.route, &located.address).await?;
         Ok(Arc::new(reading.basis))
     }
 
@@ -298,16 +302,20 @@ impl Resolver {
     /// the same order. For schemes that are about other addresses. It discloses nothing by itself and leaves no event; the call
     /// that asks leaves its own.
     pub async fn probe(&self, caller: &Principal, uri: &str) -> Result<(Address, Basis)> {
-        let (address, target) = self.locate(caller, View::All, uri)?;
-        let scheme = &self.schemes[target.scheme].scheme;
-        let basis = scheme.probe(caller, target.route, &address).await.map_err(|error| at(error, uri))?;
-        Ok((address, basis))
+        let located = self.locate(caller, View::All, uri)?;
+        let scheme = &self.schemes[located.scheme].scheme;
+        let probed = scheme.probe(caller, located.route, &located.address).await;
+        Ok((located.address.clone(), probed.map_err(|error| at(error, uri))?))
     }
 
     /// Finds the address and checks the scope that its shape needs.
-    fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<(Address, Target)> {
-        let (address, target) = self.router.route(uri).map_err(|error| Error::from(error).at(uri))?;
-        if !self.is_served(view, target.scheme) {
+    fn locate(&self, caller: &Principal, view: View, uri: &str) -> Result<Arc<Located>> {
+        let read = || {
+            let routed = self.router.route(uri);
+            routed.map(|(address, target)| Located::new(uri, address, target.scheme, target.route))
+        };
+        let located = self.addresses.get_or(uri, read).map_err(|error| Error::from(error).at(uri))?;
+        if !self.is_served(view, located.scheme) {
             return Err(Error::new(
                 Kind::BadInput,
                 "INVALID_URI",
@@ -316,9 +324,9 @@ impl Resolver {
             .hint("Use the endpoint of all schemes, /mcp")
             .at(uri));
         }
-        let need = self.schemes[target.scheme].routes[target.route].need;
+        let need = self.schemes[located.scheme].routes[located.route].need;
         require(need, caller).map_err(|error| error.at(uri))?;
-        Ok((address, *target))
+        Ok(located)
     }
 
     /// Whether an endpoint answers for a scheme.
@@ -649,7 +657,7 @@ impl Resolver {
         event: EventDraft,
         bases: Vec<Arc<Basis>>,
     ) -> Result<Option<Receipt>> {
-        self.commit_with(caller, event, bases, None).await
+        self.commit_with(caller, event, bases.into(), None).await
     }
 
     /// The same, with an errand.
@@ -657,10 +665,9 @@ impl Resolver {
         &self,
         caller: &Principal,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
+        mut bases: Bases,
         errand: Option<Errand>,
     ) -> Result<Option<Receipt>> {
-        let mut bases = bases;
         let answers = bases.len();
         bases.extend(caller.proof.clone());
         match self.journal.record_with(&caller.tenant, event, bases, errand).await {

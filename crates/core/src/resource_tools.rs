@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::event::shorten;
 use crate::resolver::{Resolver, View};
 use crate::scheme::{CompletionQuery, Subject};
 use crate::tool::Effect;
@@ -83,7 +82,8 @@ pub(crate) async fn call(
         }
         "resource_read" => {
             let uri = text("uri").unwrap_or_default();
-            let answer = resolver.read_as(caller, view, uri, event.input("uri", shorten(uri))).await?;
+            let reading = |asked| event.clone().input("uri", asked);
+            let answer = resolver.read_as(caller, view, uri, &reading).await?;
             let contents: Value =
                 serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
             Ok(ToolOutput::structured(json!({"contents": contents})))

@@ -20,7 +20,8 @@ impl ScopeSet {
 
     /// Whether some grant covers `needed`.
     pub fn allows(&self, needed: &str) -> bool {
-        self.0.iter().any(|grant| covers(grant, needed))
+        let is_named = self.0.binary_search_by(|grant| (**grant).cmp(needed)).is_ok();
+        is_named || self.0.iter().any(|grant| covers(grant, needed))
     }
 
     /// The grants, sorted.

@@ -1,5 +1,7 @@
 //! Points in time: UTC with milliseconds, one spelling everywhere.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::{Serialize, Serializer};
 
 /// Milliseconds since the Unix epoch. Stored as a `BIGINT`, printed as `2026-02-12T00:00:00.000Z`.
@@ -9,7 +11,8 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// The present.
     pub fn now() -> Timestamp {
-        Timestamp(jiff::Timestamp::now().as_millisecond())
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
     /// This time, later by so many milliseconds.

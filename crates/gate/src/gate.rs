@@ -257,6 +257,7 @@ fn bearer(authorization: &str) -> Option<&str> {
 #[cfg(test)]
 pub(crate) mod tests {
     use quad_core::{Journal, NotRecorded};
+    use quad_store::audit::block;
     use quad_store::testing::{self, TestStore};
 
     use super::*;
@@ -297,15 +298,10 @@ pub(crate) mod tests {
 
         /// Everything that the audit says about a tenant, one event a line.
         pub(crate) async fn audit(&self, tenant: &TenantId) -> String {
-            let bodies = self.place.store.read(tenant, |snapshot| {
-                let tenant = snapshot.tenant().as_str().to_owned();
-                let rows = snapshot.query(
-                    "SELECT body FROM audit_block WHERE tenant_id = $1 ORDER BY first_sequence",
-                    params![tenant],
-                )?;
-                rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<Vec<_>>>()
-            });
-            bodies.await.unwrap().join("\n")
+            let blocks = self.place.store.read(tenant, |snapshot| block::after(snapshot, 0, i64::MAX));
+            let blocks = blocks.await.unwrap();
+            let records = blocks.iter().flat_map(|block| block.records().map(|(_, record)| record));
+            records.collect::<Vec<_>>().join("\n")
         }
 
         /// Changes rows behind the gate's back, as somebody with the database would; nobody hears of it.

@@ -1,14 +1,16 @@
 //! Accepts connections, and lets go of them when the server stops.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep};
 
 use crate::clock::{self, Idleness};
 use crate::entry::Entry;
@@ -83,27 +85,42 @@ async fn serve_through(
     }
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), entry);
     let mut connection = pin!(connection);
-    let mut asked_to_close = false;
-    let mut tick = interval(clock::tick(&times));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            ended = connection.as_mut() => {
+    let every = clock::tick(&times);
+    let mut tick = pin!(sleep(every));
+    let is_closing = closing.clone();
+    let mut closed = pin!(closing.changed());
+    let (mut waits_for_tick, mut waits_for_close, mut asked_to_close) = (false, false, false);
+    // By hand, since `select!` asks everything whenever anything has come, and nearly always that is a request. What was asked
+    // once wakes this task when there is something.
+    let serving = poll_fn(move |context| {
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(context) {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection broke");
                 }
-                return;
+                return Poll::Ready(());
             }
-            _ = closing.changed(), if !asked_to_close => {
-                asked_to_close = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            // By this the connection is polled once more, and with it whatever it waits for and may be late.
-            _ = tick.tick() => {
-                if idleness.lasts() >= times.headers {
-                    return;
+            if !asked_to_close && (!waits_for_close || is_closing.has_changed().unwrap_or(true)) {
+                waits_for_close = true;
+                if closed.as_mut().poll(context).is_ready() {
+                    asked_to_close = true;
+                    connection.as_mut().graceful_shutdown();
+                    continue;
                 }
             }
+            if waits_for_tick && !tick.is_elapsed() {
+                return Poll::Pending;
+            }
+            waits_for_tick = tick.as_mut().poll(context).is_pending();
+            if waits_for_tick {
+                return Poll::Pending;
+            }
+            tick.as_mut().reset(Instant::now() + every);
+            if idleness.lasts() >= times.headers {
+                return Poll::Ready(());
+            }
+            // The connection is polled once more, and with it whatever it waits for and may be late.
         }
-    }
+    });
+    serving.await;
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub enum Door {
     /// Everybody is this principal. For a loopback port that only its owner can reach.
-    Open(Principal),
+    Open(Arc<Principal>),
     /// Everybody shows a credential.
     Guarded(Arc<dyn Keeper>),
 }
@@ -68,10 +68,10 @@ pub enum Denial {
 
 impl Door {
     /// Who sent this header.
-    pub(crate) async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, Denial> {
+    pub(crate) async fn authenticate(&self, authorization: Option<&str>) -> Result<Arc<Principal>, Denial> {
         match self {
             Door::Open(principal) => Ok(principal.clone()),
-            Door::Guarded(keeper) => keeper.authenticate(authorization).await,
+            Door::Guarded(keeper) => keeper.authenticate(authorization).await.map(Arc::new),
         }
     }
 

@@ -17,31 +17,35 @@ use hyper::body::Incoming;
 use quad_core::BoxFuture;
 use tower_service::Service as _;
 
+use crate::acquaintance::Acquaintance;
 use crate::clock::{Idleness, Work};
 use crate::http::{self as door, Server};
 use crate::mcp;
 
 /// The way in, as one connection has it.
-#[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct Entry(Arc<Connection>);
+
+/// What belongs to a connection. It has its own share of everything: a count that all connections keep together would go from
+/// processor to processor with every request.
+struct Connection {
     server: Arc<Server>,
     router: Router,
     idleness: Idleness,
+    acquaintance: Acquaintance,
 }
 
 impl Entry {
-    /// A way in to these routes.
+    /// A way in to these routes, for a connection that is opened now.
     pub(crate) fn new(server: Arc<Server>, router: Router) -> Entry {
-        Entry { server, router, idleness: Idleness::new() }
+        let (idleness, acquaintance) = (Idleness::new(), Acquaintance::default());
+        Entry(Arc::new(Connection { server, router, idleness, acquaintance }))
     }
 
-    /// The same for a connection that is opened now, with a look at its clock.
+    /// The same for another connection, with a look at its clock.
     pub(crate) fn for_connection(&self) -> (Entry, Idleness) {
-        let idleness = Idleness::new();
-        (
-            Entry { server: self.server.clone(), router: self.router.clone(), idleness: idleness.clone() },
-            idleness,
-        )
+        let entry = Entry::new(self.0.server.clone(), self.0.router.clone());
+        let idleness = entry.0.idleness.clone();
+        (entry, idleness)
     }
 }
 
@@ -51,23 +55,26 @@ impl hyper::service::Service<Request<Incoming>> for Entry {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let work = self.idleness.work();
-        let server = self.server.clone();
+        let connection = self.0.clone();
         if request.uri().path() == mcp::PATH {
             return Box::pin(async move {
-                let answer = door::enter(&server, request, |request| mcp::all(&server, request)).await;
+                let work = connection.idleness.work();
+                let server = &connection.server;
+                let all = |request| mcp::all(server, &connection.acquaintance, request);
+                let answer = door::enter(server, request, all).await;
                 Ok(answer.map(|body| Reply { body, _work: work }))
             });
         }
-        let mut router = self.router.clone();
         Box::pin(async move {
+            let work = connection.idleness.work();
+            let mut router = connection.router.clone();
             let route = |request: Request<Incoming>| async move {
                 match router.call(request.map(Body::new)).await {
                     Ok(response) => response,
                     Err(never) => match never {},
                 }
             };
-            let answer = door::enter(&server, request, route).await;
+            let answer = door::enter(&connection.server, request, route).await;
             Ok(answer.map(|body| Reply { body, _work: work }))
         })
     }

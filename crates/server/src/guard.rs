@@ -11,14 +11,16 @@ use http::header::{HOST, ORIGIN};
 /// The names that are allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    allowed: Vec<Name>,
+    /// The bound address as most requests spell it.
+    bound: String,
+    allowed: Vec<(String, Option<u16>)>,
     anything: bool,
 }
 
 /// A host name, with the port where that matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
-    host: String,
+#[derive(Clone, Copy, Debug)]
+struct Name<'a> {
+    host: &'a str,
     port: Option<u16>,
 }
 
@@ -34,18 +36,16 @@ pub(crate) enum Stranger {
 impl Guard {
     /// Allows the loopback names, the bound address, and what is configured: `name`, `name:port`, or `*` for all.
     pub(crate) fn new(bound: SocketAddr, configured: &[String]) -> Guard {
-        let mut allowed: Vec<Name> = ["localhost", "127.0.0.1", "::1"]
-            .iter()
-            .map(|host| Name { host: (*host).to_owned(), port: None })
-            .collect();
+        let mut allowed: Vec<(String, Option<u16>)> =
+            ["localhost", "127.0.0.1", "::1"].iter().map(|host| ((*host).to_owned(), None)).collect();
         if !bound.ip().is_unspecified() {
-            allowed.push(Name { host: bound.ip().to_string(), port: None });
+            allowed.push((bound.ip().to_string(), None));
         }
         // An origin may be configured with its scheme; only its host matters.
         let names =
             configured.iter().map(|name| name.split_once("://").map_or(name.as_str(), |(_, rest)| rest));
-        allowed.extend(names.filter_map(Name::parse));
-        Guard { allowed, anything: configured.iter().any(|name| name == "*") }
+        allowed.extend(names.filter_map(Name::parse).map(|name| (name.host.to_owned(), name.port)));
+        Guard { bound: bound.to_string(), allowed, anything: configured.iter().any(|name| name == "*") }
     }
 
     /// Checks the name that the request is for. `authority` is the one in the request line, if there is one.
@@ -54,7 +54,8 @@ impl Guard {
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let doubled = hosts.next().is_some();
         let named = authority.or(host);
-        let is_ours = |name: &str| Name::parse(name).is_some_and(|name| self.allows(&name));
+        let is_ours =
+            |name: &str| name == self.bound || Name::parse(name).is_some_and(|name| self.allows(name));
         if !doubled && named.is_some_and(is_ours) && host.is_none_or(is_ours) {
             Ok(())
         } else {
@@ -68,24 +69,23 @@ impl Guard {
             let origin = origin.to_str().ok()?;
             let (scheme, rest) = origin.split_once("://")?;
             let name = Name::parse(rest)?;
-            Some(matches!(scheme, "http" | "https") && self.allows(&name))
+            Some(matches!(scheme, "http" | "https") && self.allows(name))
         };
         let ours = headers.get_all(ORIGIN).iter().all(|origin| is_ours(origin) == Some(true));
         if ours { Ok(()) } else { Err(Stranger::Origin) }
     }
 
-    fn allows(&self, name: &Name) -> bool {
-        self.anything
-            || self
-                .allowed
-                .iter()
-                .any(|ours| ours.host == name.host && (ours.port.is_none() || ours.port == name.port))
+    fn allows(&self, name: Name<'_>) -> bool {
+        let is_ours = |(host, port): &(String, Option<u16>)| {
+            host.eq_ignore_ascii_case(name.host) && (port.is_none() || *port == name.port)
+        };
+        self.anything || self.allowed.iter().any(is_ours)
     }
 }
 
-impl Name {
+impl Name<'_> {
     /// Reads `host`, `host:port`, `[v6]` or `[v6]:port`.
-    fn parse(text: &str) -> Option<Name> {
+    fn parse(text: &str) -> Option<Name<'_>> {
         let text = text.strip_suffix('/').unwrap_or(text);
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -104,7 +104,7 @@ impl Name {
         };
         let valid =
             !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:".contains(&b));
-        valid.then(|| Name { host: host.to_ascii_lowercase(), port })
+        valid.then_some(Name { host, port })
     }
 }
 

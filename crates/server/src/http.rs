@@ -1,7 +1,10 @@
 //! The HTTP door: its routes, and what is checked before any of them.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Instant;
 
 use axum::Router;
@@ -13,9 +16,10 @@ use http::header::{
 };
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use quad_core::resolver::View;
 use quad_core::{BoxFuture, Resolver, Result};
 use quad_gate::{RateLimit, Rates};
-use quad_wire::{Hub, HubOptions, Sessions};
+use quad_wire::{Endpoint, Hub, HubOptions, Sessions};
 use tokio::net::TcpListener;
 
 use crate::clock;
@@ -63,6 +67,8 @@ pub struct HttpOptions {
 /// What every request of the door can reach.
 pub(crate) struct Server {
     pub(crate) hub: Arc<Hub>,
+    /// Every scheme, with the tools that are listed unless somebody asks for others.
+    pub(crate) endpoint: Endpoint,
     pub(crate) door: Door,
     pub(crate) metrics: Metrics,
     pub(crate) ready: Ready,
@@ -103,6 +109,7 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         first_scopes: first_scopes.join(" "),
         guard: Guard::new(bound, &options.allowed_hosts),
         request_ids: RequestIds::new(process),
+        endpoint: Endpoint::new(hub.clone(), View::All, options.all_tools),
         hub: hub.clone(),
     });
     let entry = Entry::new(server.clone(), router(server));
@@ -144,37 +151,31 @@ async fn not_this_method() -> Response {
     )
 }
 
-/// Names the request, turns strangers away, lets `answer` answer it, and our own pages read the reply.
+/// Names the request, turns strangers away, lets `answer` answer it in time, and our own pages read the reply.
 pub(crate) async fn enter<F: Future<Output = Response>>(
     server: &Server,
     request: Request<Incoming>,
     answer: impl FnOnce(Request<Incoming>) -> F,
 ) -> Response {
-    let id = server.request_ids.of(request.headers().get(request_id::HEADER));
-    let mut response = request_id::on_behalf(id.clone(), answer_in_time(server, request, answer)).await;
-    response.headers_mut().insert(request_id::HEADER, id);
-    response
-}
-
-async fn answer_in_time<F: Future<Output = Response>>(
-    server: &Server,
-    request: Request<Incoming>,
-    answer: impl FnOnce(Request<Incoming>) -> F,
-) -> Response {
     let started = Instant::now();
+    let id = server.request_ids.of(request.headers().get(&request_id::HEADER));
     let asked = tracing::enabled!(tracing::Level::DEBUG)
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let answering = check_and_answer(server, request, answer);
-    let response = match clock::until(started + server.times.request, answering).await {
-        Some(response) => response,
-        None => {
-            tracing::warn!("a request took too long");
-            took_too_long()
-        }
+    // Pinned where it is made: it is large, and to hand it on would be to copy it.
+    let answered = {
+        let mut answering = pin!(check_and_answer(server, request, answer));
+        let poll = |context: &mut Context<'_>| id.on_behalf(|| answering.as_mut().poll(context));
+        clock::until(started + server.times.request, poll_fn(poll)).await
     };
+    let mut response = answered.unwrap_or_else(|| {
+        id.on_behalf(|| tracing::warn!("a request took too long"));
+        took_too_long()
+    });
     if let Some((method, path)) = asked {
-        tracing::debug!(%method, path, status = response.status().as_u16(), took = ?started.elapsed(), "answered");
+        let (status, took) = (response.status().as_u16(), started.elapsed());
+        id.on_behalf(|| tracing::debug!(%method, path, status, ?took, "answered"));
     }
+    response.headers_mut().insert(&request_id::HEADER, id.value());
     response
 }
 
@@ -278,7 +279,7 @@ fn turn_away(server: &Server, stranger: Stranger) -> Response {
 }
 
 /// The view of one scheme, or the reply that there is none.
-pub(crate) fn view_of(server: &Server, scheme: &str) -> Result<quad_core::resolver::View, Box<Response>> {
+pub(crate) fn view_of(server: &Server, scheme: &str) -> Result<View, Box<Response>> {
     let found = server.hub.resolver().view_of(scheme);
     found.map_err(|error| Box::new(problem::refusal(StatusCode::NOT_FOUND, &error)))
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod acquaintance;
 mod clock;
 mod door;
 mod entry;

@@ -47,6 +47,10 @@ impl Default for TimeLimits {
     }
 }
 
+/// How long a connection relies on having met a caller before it asks the door again: a moment beside the second for which the keys
+/// of an external issuer are taken as known, and still thousands of requests.
+pub(crate) const ACQUAINTANCE_AGE: Duration = Duration::from_millis(250);
+
 /// How often a connection looks whether something is late. A limit is kept to within this.
 pub(crate) const TICK_LONGEST: Duration = Duration::from_secs(1);
 

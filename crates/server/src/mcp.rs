@@ -21,6 +21,7 @@ use quad_wire::limits::BODY_BYTES;
 use quad_wire::post::{self, Outcome, PostBody, PostReply};
 use quad_wire::{Endpoint, Fault, session_stream};
 
+use crate::acquaintance::Acquaintance;
 use crate::door::Denial;
 use crate::http::{Server, view_of};
 use crate::{clock, limits, metadata, problem, sse};
@@ -39,8 +40,12 @@ impl<B: http_body::Body<Data = Bytes> + Unpin + Send> Sent for B {}
 pub(crate) const PATH: &str = "/mcp";
 
 /// Every scheme.
-pub(crate) async fn all(server: &Server, request: http::Request<Incoming>) -> Response {
-    answer(server, View::All, request).await
+pub(crate) async fn all(
+    server: &Server,
+    acquaintance: &Acquaintance,
+    request: http::Request<Incoming>,
+) -> Response {
+    answer(server, acquaintance, View::All, request).await
 }
 
 /// One scheme.
@@ -50,7 +55,7 @@ pub(crate) async fn one(
     request: Request,
 ) -> Response {
     match view_of(&server, &scheme) {
-        Ok(view) => answer(&server, view, request).await,
+        Ok(view) => answer(&server, &Acquaintance::default(), view, request).await,
         Err(response) => *response,
     }
 }
@@ -60,16 +65,27 @@ pub(crate) async fn agents(state: State<Arc<Server>>, request: Request) -> Respo
     one(state, Path("brain".to_owned()), request).await
 }
 
-async fn answer<B: Sent>(server: &Server, view: View, request: http::Request<B>) -> Response {
+async fn answer<B: Sent>(
+    server: &Server,
+    acquaintance: &Acquaintance,
+    view: View,
+    request: http::Request<B>,
+) -> Response {
     let all_tools = server.all_tools
         || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
-    let endpoint = Endpoint::new(server.hub.clone(), view, all_tools);
+    let other;
+    let endpoint = if view == View::All && all_tools == server.all_tools {
+        &server.endpoint
+    } else {
+        other = Endpoint::new(server.hub.clone(), view, all_tools);
+        &other
+    };
     let (parts, body) = request.into_parts();
-    let has_sessions = session_stream::are_served(&endpoint, &parts.headers);
+    let has_sessions = session_stream::are_served(endpoint, &parts.headers);
     match parts.method {
-        Method::POST => answer_post(server, &endpoint, &parts, body).await,
-        Method::GET if has_sessions => Box::pin(open_stream(server, &endpoint, &parts.headers)).await,
-        Method::DELETE if has_sessions => Box::pin(end_session(server, &endpoint, &parts.headers)).await,
+        Method::POST => answer_post(server, acquaintance, endpoint, &parts, body).await,
+        Method::GET if has_sessions => Box::pin(open_stream(server, endpoint, &parts.headers)).await,
+        Method::DELETE if has_sessions => Box::pin(end_session(server, endpoint, &parts.headers)).await,
         _ => {
             let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
             let mut response = problem::refuse(
@@ -84,14 +100,20 @@ async fn answer<B: Sent>(server: &Server, view: View, request: http::Request<B>)
     }
 }
 
-async fn answer_post<B: Sent>(server: &Server, endpoint: &Endpoint, parts: &Parts, body: B) -> Response {
+async fn answer_post<B: Sent>(
+    server: &Server,
+    acquaintance: &Acquaintance,
+    endpoint: &Endpoint,
+    parts: &Parts,
+    body: B,
+) -> Response {
     let started = Instant::now();
     let headers = &parts.headers;
-    let mut caller = match admit(server, headers).await {
+    let mut caller = match admit(server, acquaintance, headers, started).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    let body = match read_body(server, headers, body).await {
+    let body = match read_body(server, headers, body, started).await {
         Ok(body) => body,
         Err((status, error)) => {
             return Box::pin(refuse_caller(server, headers, &caller, UNREAD, status, error)).await;
@@ -99,6 +121,7 @@ async fn answer_post<B: Sent>(server: &Server, endpoint: &Endpoint, parts: &Part
     };
     let mut reply = post::answer(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::Reauthenticate) {
+        acquaintance.part();
         caller = match Box::pin(authenticate_again(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
@@ -133,7 +156,7 @@ fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
 
 /// The stream of a legacy session.
 async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match admit(server, headers).await {
+    let mut caller = match admit(server, &Acquaintance::default(), headers, Instant::now()).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -153,7 +176,7 @@ async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 
 /// The end of a legacy session.
 async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match admit(server, headers).await {
+    let mut caller = match admit(server, &Acquaintance::default(), headers, Instant::now()).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
@@ -186,10 +209,25 @@ fn empty(status: StatusCode) -> Response {
 }
 
 /// Who is asking, or the reply that says how to prove it; or, if its tenant asks too much, when to come again.
-pub(crate) async fn admit(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
-    let caller = authenticate(server, headers).await?;
+pub(crate) async fn admit(
+    server: &Server,
+    acquaintance: &Acquaintance,
+    headers: &HeaderMap,
+    now: Instant,
+) -> Result<Arc<Principal>, Box<Response>> {
+    let caller = match recall(acquaintance, headers, now) {
+        Some(caller) => caller,
+        // Seldom, and large: in a box.
+        None => {
+            let caller = Box::pin(authenticate(server, headers)).await?;
+            if let Some(authorization) = headers.get(AUTHORIZATION) {
+                acquaintance.meet(authorization.as_bytes(), &caller, now);
+            }
+            caller
+        }
+    };
     let Some(rates) = &server.rates else { return Ok(caller) };
-    let Err(wait) = rates.admit(&caller.tenant, Instant::now()) else { return Ok(caller) };
+    let Err(wait) = rates.admit(&caller.tenant, now) else { return Ok(caller) };
     server.metrics.rate_limited();
     server.door.note_refusal(&caller, RATE_LIMITED);
     // Whole seconds, so that whoever waits as told is let in.
@@ -204,8 +242,18 @@ pub(crate) async fn admit(server: &Server, headers: &HeaderMap) -> Result<Princi
     Err(Box::new(response))
 }
 
+/// Who is asking, if the connection knows the one credential that is shown.
+fn recall(acquaintance: &Acquaintance, headers: &HeaderMap, now: Instant) -> Option<Arc<Principal>> {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let authorization = shown.next()?;
+    if shown.next().is_some() { None } else { acquaintance.recall(authorization.as_bytes(), now) }
+}
+
 /// Who is asking, or the reply that says how to prove it.
-pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
+pub(crate) async fn authenticate(
+    server: &Server,
+    headers: &HeaderMap,
+) -> Result<Arc<Principal>, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
         server.door.note_stranger("several_credentials", "INVALID_REQUEST");
         return Err(Box::new(problem::refuse(
@@ -236,7 +284,7 @@ pub(crate) async fn authenticate(server: &Server, headers: &HeaderMap) -> Result
 }
 
 /// The same once more, when what was known about the token is no longer true. Nothing has been done for it yet.
-async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Principal, Box<Response>> {
+async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Arc<Principal>, Box<Response>> {
     server.door.forget(authorization(headers));
     authenticate(server, headers).await
 }
@@ -302,6 +350,7 @@ async fn read_body<B: Sent>(
     server: &Server,
     headers: &HeaderMap,
     body: B,
+    started: Instant,
 ) -> Result<Bytes, (StatusCode, Error)> {
     let refuse = |status, code, message: &str, hint: &str| {
         (status, Error::new(Kind::BadInput, code, message).hint(hint))
@@ -357,7 +406,7 @@ async fn read_body<B: Sent>(
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match clock::until(Instant::now() + server.times.body, read).await {
+    match clock::until(started + server.times.body, read).await {
         Some(read) => read,
         None => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,

@@ -17,6 +17,7 @@ use quad_core::{Body as ContentBody, Error, Kind, canonical};
 use quad_wire::Method;
 use quad_wire::post::Outcome;
 
+use crate::acquaintance::Acquaintance;
 use crate::http::Server;
 use crate::mcp::{
     admit, authenticate, authorization, no_longer_valid, outcome_of, refuse_caller, unauthorized,
@@ -36,7 +37,7 @@ pub(crate) async fn read(
     headers: HeaderMap,
 ) -> Response {
     let started = Instant::now();
-    let mut caller = match admit(&server, &headers).await {
+    let mut caller = match admit(&server, &Acquaintance::default(), &headers, started).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };

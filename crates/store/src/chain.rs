@@ -2,15 +2,18 @@
 //!
 //! A record is the canonical JSON of twenty fields, keys sorted, absent ones null. Its SHA-256 is the event's hash, and
 //! the next record carries it as `prev_event_hash`. The records of one commit and tenant are stored as one block, one
-//! record a line, exactly as they were hashed: whoever has the lines can check the chain with nothing but SHA-256.
+//! record a line, exactly as they were hashed (a long block packed as a whole): whoever has the lines can check the chain with nothing but SHA-256.
 
-use quad_core::canonical;
-use quad_core::{Error, EventDraft, Result, TenantId, Timestamp};
+use std::fmt::Write as _;
+
+use quad_core::facts::{Fact, Facts};
+use quad_core::{Error, EventDraft, Receipt, Result, TenantId, Timestamp, canonical};
 use serde::Serialize;
 
+use crate::audit::packing;
 use crate::connection::Connection;
 use crate::head::Head;
-use crate::{DbError, params};
+use crate::params;
 
 /// The version of the record's form.
 pub(crate) const HASH_SCHEMA_VERSION: i64 = 4;
@@ -41,90 +44,122 @@ pub(crate) fn event_id(ulid: &str) -> String {
     format!("evt_{ulid}")
 }
 
-/// Links an event to the head, which moves on.
-pub(crate) fn link(
-    head: &mut Head,
-    ulid: String,
-    tenant: &TenantId,
-    draft: &EventDraft,
-    now: Timestamp,
-) -> Result<AuditEvent> {
-    let id = event_id(&ulid);
-    let record = record(tenant, &id, draft, now, head.hash.as_deref())?;
-    let hash = hash_of(&record);
-    head.sequence += 1;
-    head.hash = Some(hash.clone());
-    Ok(AuditEvent { id, sequence: head.sequence, record, hash })
+/// The events of one commit and tenant, which are consecutive: the block, while it is written.
+pub(crate) struct Links {
+    pen: Pen,
+    events: i64,
+    /// The last time that was written. The events of a commit have one time, but for those of answers that were given before.
+    time: (Timestamp, String),
 }
 
-/// Stores the events of one commit, which are consecutive.
-pub(crate) fn insert_block(
-    connection: &mut Connection,
-    tenant: &TenantId,
-    events: &[AuditEvent],
-    now: Timestamp,
-) -> Result<(), DbError> {
-    let Some(first) = events.first() else { return Ok(()) };
-    let body = events.iter().map(|event| event.record.as_str()).collect::<Vec<_>>().join("\n");
-    connection.execute(
-        "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body) \
-         VALUES ($1, $2, $3, $4, $5, $6)",
-        params![tenant.as_str(), first.sequence, events.len() as i64, HASH_SCHEMA_VERSION, now, body],
-    )?;
-    Ok(())
-}
+impl Links {
+    /// No event yet, with room for so many.
+    pub(crate) fn with_room_for(events: usize) -> Links {
+        let pen = Pen(Vec::with_capacity(events * RECORD_BYTES));
+        Links { pen, events: 0, time: (Timestamp(i64::MIN), String::new()) }
+    }
 
-/// The twenty hashed fields, in the order of their names: that order is the canonical one.
-fn record(
-    tenant: &TenantId,
-    id: &str,
-    draft: &EventDraft,
-    now: Timestamp,
-    previous: Option<&str>,
-) -> Result<String> {
-    let mut record = Pen(Vec::with_capacity(RECORD_BYTES));
-    record.put("{\"action\":");
-    record.text(draft.action)?;
-    record.put(",\"actor\":");
-    record.text(&draft.actor)?;
-    record.put(
-        ",\"actor_display_name\":null,\"actor_email\":null,\"after_state\":null,\"before_state\":null,\"created_at\":",
-    );
-    record.value(&now)?;
-    record.put(",\"event_type\":");
-    record.text(draft.event_type)?;
-    record.put(",\"id\":");
-    record.text(id)?;
-    record.put(",\"inputs\":");
-    record.value(&draft.inputs)?;
-    record.put(",\"key_id\":null,\"layer\":");
-    record.text(draft.layer)?;
-    record.put(",\"outcome\":");
-    record.optional(draft.outcome)?;
-    record.put(",\"outputs\":");
-    record.value(&draft.outputs)?;
-    record.put(
-        ",\"policy_check_id\":null,\"policy_decision_id\":null,\"policy_version\":null,\"prev_event_hash\":",
-    );
-    record.optional(previous)?;
-    record.put(",\"severity\":");
-    record.text(draft.severity)?;
-    record.put(",\"tenant_id\":");
-    record.text(tenant.as_str())?;
-    record.put("}");
-    String::from_utf8(record.0).map_err(Error::internal)
+    /// Links an event to the head, which moves on.
+    pub(crate) fn add(
+        &mut self,
+        head: &mut Head,
+        ulid: &str,
+        tenant: &TenantId,
+        draft: &EventDraft,
+        at: Timestamp,
+    ) -> Result<Receipt> {
+        let id = event_id(ulid);
+        if self.time.0 != at {
+            self.time.0 = at;
+            self.time.1.clear();
+            write!(self.time.1, "{at}").map_err(Error::internal)?;
+        }
+        if self.events > 0 {
+            self.pen.0.push(b'\n');
+        }
+        let start = self.pen.0.len();
+        self.pen.record(tenant, &id, draft, &self.time.1, head.hash.as_deref())?;
+        head.hash = Some(canonical::sha256_hex(&self.pen.0[start..]));
+        head.sequence += 1;
+        self.events += 1;
+        Ok(Receipt { version: head.version, sequence: Some(head.sequence), event_id: id.into() })
+    }
+
+    /// Stores the block, whose last event is where `head` stands.
+    pub(crate) fn store(
+        self,
+        connection: &mut Connection,
+        tenant: &TenantId,
+        head: &Head,
+        now: Timestamp,
+    ) -> Result<()> {
+        if self.events == 0 {
+            return Ok(());
+        }
+        let first_sequence = head.sequence - self.events + 1;
+        let (body, packed) = packing::pack(String::from_utf8(self.pen.0).map_err(Error::internal)?);
+        connection.execute(
+            "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body, packed) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            params![tenant.as_str(), first_sequence, self.events, HASH_SCHEMA_VERSION, now, body, packed],
+        )?;
+        Ok(())
+    }
 }
 
 /// Writes JSON whose shape is known: what never differs is not put together anew for each record.
 struct Pen(Vec<u8>);
 
 impl Pen {
+    /// The twenty hashed fields, in the order of their names: that order is the canonical one.
+    fn record(
+        &mut self,
+        tenant: &TenantId,
+        id: &str,
+        draft: &EventDraft,
+        at: &str,
+        previous: Option<&str>,
+    ) -> Result<()> {
+        self.put("{\"action\":");
+        self.text(draft.action)?;
+        self.put(",\"actor\":");
+        self.text(&draft.actor)?;
+        self.put(
+            ",\"actor_display_name\":null,\"actor_email\":null,\"after_state\":null,\"before_state\":null,\"created_at\":",
+        );
+        self.text(at)?;
+        self.put(",\"event_type\":");
+        self.text(draft.event_type)?;
+        self.put(",\"id\":");
+        self.text(id)?;
+        self.put(",\"inputs\":");
+        self.facts(&draft.inputs)?;
+        self.put(",\"key_id\":null,\"layer\":");
+        self.text(draft.layer)?;
+        self.put(",\"outcome\":");
+        self.optional(draft.outcome)?;
+        self.put(",\"outputs\":");
+        self.facts(&draft.outputs)?;
+        self.put(
+            ",\"policy_check_id\":null,\"policy_decision_id\":null,\"policy_version\":null,\"prev_event_hash\":",
+        );
+        self.optional(previous)?;
+        self.put(",\"severity\":");
+        self.text(draft.severity)?;
+        self.put(",\"tenant_id\":");
+        self.text(tenant.as_str())?;
+        self.put("}");
+        Ok(())
+    }
+
     fn put(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }
 
     fn text(&mut self, text: &str) -> Result<()> {
-        if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        // All of it, whatever is found: that is done for many bytes at a time.
+        let needs_escapes = |odd: bool, byte: u8| odd | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+        if text.bytes().fold(false, needs_escapes) {
             return self.value(&text);
         }
         self.0.push(b'"');
@@ -143,6 +178,23 @@ impl Pen {
         }
     }
 
+    fn facts(&mut self, facts: &Facts) -> Result<()> {
+        let mut before = b'{';
+        for (name, fact) in facts.sorted() {
+            self.0.push(before);
+            before = b',';
+            self.text(name)?;
+            self.0.push(b':');
+            match fact {
+                Fact::Word(word) => self.text(word)?,
+                Fact::Text(text) => self.text(text)?,
+                other => self.value(other)?,
+            }
+        }
+        self.put(if before == b'{' { "{}" } else { "}" });
+        Ok(())
+    }
+
     fn value(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut self.0, value).map_err(Error::internal)
     }
@@ -150,6 +202,8 @@ impl Pen {
 
 #[cfg(test)]
 mod tests {
+    use quad_core::Version;
+
     use super::*;
 
     /// The published vectors of the record's fourth form.
@@ -163,13 +217,19 @@ mod tests {
             .output("ok", true)
             .output("result_kind", "tool_result");
         let start = Timestamp::parse("2025-09-01").unwrap();
-        let first = record(&tenant, "evt_01HQ7K3AAAAAAAAAAAAAAAAAAA", &draft, start, None).unwrap();
-        let first = hash_of(&first);
-        assert_eq!(first, "d1781541c67f7b6de9b34c69f6a432306381cfe547d14aaba6983ba54dccfd52");
-        let second =
-            record(&tenant, "evt_01HQ7K3DDDDDDDDDDDDDDDDDDD", &draft, start.plus_ms(1), Some(&first))
-                .unwrap();
-        assert_eq!(hash_of(&second), "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be");
+        let mut head = Head { version: Version(3), sequence: 0, hash: None };
+        let mut links = Links::with_room_for(2);
+        let mut hash_after = |ulid: &str, at: Timestamp| {
+            let receipt = links.add(&mut head, ulid, &tenant, &draft, at).unwrap();
+            assert_eq!((receipt.version, &*receipt.event_id), (Version(3), format!("evt_{ulid}").as_str()));
+            (receipt.sequence, head.hash.clone().unwrap())
+        };
+        let first = "d1781541c67f7b6de9b34c69f6a432306381cfe547d14aaba6983ba54dccfd52";
+        assert_eq!(hash_after("01HQ7K3AAAAAAAAAAAAAAAAAAA", start), (Some(1), first.to_owned()));
+        let second = "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be";
+        assert_eq!(hash_after("01HQ7K3DDDDDDDDDDDDDDDDDDD", start.plus_ms(1)), (Some(2), second.to_owned()));
+        let body = String::from_utf8(links.pen.0).unwrap();
+        assert_eq!(body.lines().map(hash_of).collect::<Vec<_>>(), [first, second], "one record a line");
     }
 
     #[test]
@@ -179,7 +239,9 @@ mod tests {
         let mut draft = EventDraft::system("agent", "x.y", odd).input("uri", odd).output("ok", true);
         for (outcome, previous) in [(None, None), (Some("refused"), Some(odd))] {
             draft.outcome = outcome;
-            let text = record(&tenant, odd, &draft, Timestamp(1_756_684_800_123), previous).unwrap();
+            let mut pen = Pen(Vec::new());
+            pen.record(&tenant, odd, &draft, "2025-09-01T00:00:00.123Z", previous).unwrap();
+            let text = String::from_utf8(pen.0).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(canonical::to_string(&value), text);
             assert_eq!(value.as_object().unwrap().len(), 20);

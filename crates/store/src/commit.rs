@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 use quad_core::facts::Facts;
 use quad_core::id::Ulids;
 use quad_core::{
-    Basis, Change, Errand, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId, Timestamp,
-    Version,
+    Bases, Basis, Change, Errand, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId,
+    Timestamp, Version,
 };
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
 use crate::feed::Mirror;
-use crate::head::Head;
 use crate::sql::Tx;
 use crate::{AuditMode, Backend, chain, change, head, limits};
 
@@ -60,7 +59,7 @@ pub(crate) struct Record {
 /// How far the answer is that an event is about.
 pub(crate) enum Answer {
     /// It waits for the event, and for the word that what it rests on still holds.
-    Waits { bases: Vec<Arc<Basis>>, reply: oneshot::Sender<Result<Receipt, NotRecorded>> },
+    Waits { bases: Bases, reply: oneshot::Sender<Result<Receipt, NotRecorded>> },
     /// It was given at that time, with this id for its event: nothing can make it stale any more.
     Given { ulid: String, at: Timestamp },
 }
@@ -131,13 +130,19 @@ enum Verdict {
     Stale(usize),
 }
 
-/// What a job's work left for the head.
-struct Ran {
+/// What a job left for the head.
+enum Ran {
+    /// A record, and whether its errand was run.
+    Record { errand: bool },
+    /// Work.
+    Work(Box<Done>),
+}
+
+/// What work has done.
+struct Done {
     tags: Vec<Tag>,
     outputs: Facts,
     told: Vec<EventDraft>,
-    /// Whether a record's errand was run.
-    errand: bool,
 }
 
 /// Runs a group to its end and answers every job in it, except those that it leaves behind.
@@ -240,7 +245,7 @@ fn work(
                         run_errand(connection, mirror, record, earlier, now)?
                     }
                 };
-                ran.push(Ok(Ran { tags: Vec::new(), outputs: Facts::default(), told: Vec::new(), errand }));
+                ran.push(Ok(Ran::Record { errand }));
                 continue;
             }
         };
@@ -293,7 +298,7 @@ fn work(
                 }
                 let change = Change { version: Version(i64::MAX), tags: tags.clone() };
                 touched.entry(tenant).or_default().push(Arc::new(change));
-                ran.push(Ok(Ran { tags, outputs, told, errand: false }));
+                ran.push(Ok(Ran::Work(Box::new(Done { tags, outputs, told }))));
             }
             // The statement that failed may succeed when all of it is done again.
             Err(error) if !savepoints && connection_was_busy(connection) => return Err(error),
@@ -405,12 +410,12 @@ fn settle(
             continue;
         };
         let mut head = locked.clone();
-        let mut events = Vec::new();
+        let theirs = || jobs.iter().enumerate().filter(|(_, job)| job.tenant() == tenant);
+        let mut links = chain::Links::with_room_for(theirs().count());
         let mut changes: Vec<Arc<Change>> = Vec::new();
-        for (index, job) in jobs.iter().enumerate().filter(|(_, job)| job.tenant() == tenant) {
-            let Some(ran) = left[index].take() else { continue };
-            let verdict = match job {
-                Job::Record(record) => {
+        for (index, job) in theirs() {
+            let verdict = match (job, left[index].take()) {
+                (Job::Record(record), Some(Ran::Record { errand })) => {
                     let mut stale = None;
                     for (number, basis) in record.answer.bases().iter().enumerate() {
                         if !still_holds(connection, mirror, tenant, basis, locked.version, &changes, now)? {
@@ -420,24 +425,25 @@ fn settle(
                     }
                     match stale {
                         // Touched between the errand and the head, by another process. All of it again, without the errand.
-                        Some(_) if ran.errand => {
+                        Some(_) if errand => {
                             set_busy(connection, true);
                             return Err(Error::internal("an answer became stale behind its errand"));
                         }
                         Some(number) => Verdict::Stale(number),
                         None => {
-                            let (ulid, at) = match &record.answer {
-                                Answer::Waits { .. } => (ids.another(), now),
-                                Answer::Given { ulid, at } => (ulid.clone(), *at),
+                            let receipt = match &record.answer {
+                                Answer::Waits { .. } => {
+                                    links.add(&mut head, &ids.another(), tenant, &record.event, now)?
+                                }
+                                Answer::Given { ulid, at } => {
+                                    links.add(&mut head, ulid, tenant, &record.event, *at)?
+                                }
                             };
-                            let event = chain::link(&mut head, ulid, tenant, &record.event, at)?;
-                            let receipt = receipt(&head, &event);
-                            events.push(event);
                             Verdict::Done(Some(receipt))
                         }
                     }
                 }
-                Job::Work(work) => {
+                (Job::Work(work), Some(Ran::Work(done))) => {
                     let told = match work.telling() {
                         Telling::Nothing => {
                             verdicts[index] = Some(Verdict::Done(None));
@@ -445,10 +451,10 @@ fn settle(
                         }
                         Telling::One(event) => {
                             let mut event = event.clone();
-                            event.outputs.extend(ran.outputs);
+                            event.outputs.extend(done.outputs);
                             vec![event]
                         }
-                        Telling::Itself => ran.told,
+                        Telling::Itself => done.told,
                     };
                     if connection.backend() == Backend::Postgres
                         && let Some(proof) = work.proof()
@@ -457,26 +463,26 @@ fn settle(
                         // Withdrawn while the work ran. On PostgreSQL a job is alone in its transaction.
                         return Err(credential_changed());
                     }
-                    if !ran.tags.is_empty() {
+                    if !done.tags.is_empty() {
                         head.version = Version(head.version.0 + 1);
-                        let made = Change { version: head.version, tags: ran.tags };
+                        let made = Change { version: head.version, tags: done.tags };
                         change::insert(connection, tenant, &made, now)?;
                         changes.push(Arc::new(made));
                     }
                     let mut last = None;
                     for event in told {
                         let event = event.succeeded().output("version", head.version.0);
-                        let event = chain::link(&mut head, ids.another(), tenant, &event, now)?;
-                        last = Some(receipt(&head, &event));
-                        events.push(event);
+                        last = Some(links.add(&mut head, &ids.another(), tenant, &event, now)?);
                     }
                     Verdict::Done(last)
                 }
+                // Refused already.
+                _ => continue,
             };
             verdicts[index] = Some(verdict);
         }
         if head != locked {
-            chain::insert_block(connection, tenant, &events, now)?;
+            links.store(connection, tenant, &head, now)?;
             head::advance(connection, tenant, &head)?;
         }
         if !changes.is_empty() {
@@ -493,10 +499,6 @@ fn has_event(job: &Job) -> bool {
         Job::Record(_) => true,
         Job::Work(work) => !matches!(work.telling(), Telling::Nothing),
     }
-}
-
-fn receipt(head: &Head, event: &chain::AuditEvent) -> Receipt {
-    Receipt { version: head.version, sequence: Some(event.sequence), event_id: event.id.as_str().into() }
 }
 
 /// Whether all that an answer rests on holds now: the version at which it does, or the number of the basis that does not.
@@ -615,7 +617,7 @@ mod tests {
                 ] {
                     let (reply, recorded) = oneshot::channel();
                     let (done, written) = oneshot::channel();
-                    let answer = Answer::Waits { bases: vec![], reply };
+                    let answer = Answer::Waits { bases: Bases::new(), reply };
                     let record = Record { tenant: tenant.clone(), event: event(), errand: None, answer };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {

@@ -14,6 +14,14 @@ pub const GATHER_WAIT_MAX: Duration = Duration::from_millis(2);
 /// Looks that the writer takes during that rest: after one that finds nobody new it begins.
 pub const GATHER_STEPS: u32 = 4;
 
+/// The longest text of a block that is stored as it is: what fits a page of SQLite beside the other columns, since less than a page
+/// cannot be saved, and whoever looks at the table can read it.
+pub const BLOCK_BYTES_PLAIN: usize = 3_072;
+
+/// The longest text that a packed block may claim to have: a full group of the largest events is far below, and a damaged length
+/// does not take all memory.
+pub const BLOCK_BYTES_MAX: usize = 64 << 20;
+
 /// How long one commit may collect work. Every read waits for its audit event behind it.
 pub const GROUP_TIME: Duration = Duration::from_millis(50);
 

@@ -87,6 +87,10 @@ CREATE TABLE audit_archive (
     archived_at BIGINT NOT NULL
 );
 ",
+        "
+-- The body of a long block, packed; its text is then empty.
+ALTER TABLE audit_block ADD COLUMN packed BLOB;
+",
     ],
 };
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Journal, NotRecorded, Principal, Receipt,
-    Result, TenantId, Timestamp, Version, id,
+    Bases, Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Journal, NotRecorded, Principal,
+    Receipt, Recording, Result, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, oneshot};
@@ -245,39 +245,67 @@ impl Journal for Store {
         event: EventDraft,
         bases: Vec<Arc<Basis>>,
     ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
-        self.record_with(tenant, event, bases, None)
+        Box::pin(self.record_with(tenant, event, bases.into(), None))
     }
 
     fn record_with<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
+        bases: Bases,
         errand: Option<Errand>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
-        Box::pin(async move {
-            let (mut event, mut errand) = (event, errand);
-            if self.inner.audit.get() == AuditMode::Async {
-                let version = match self.check(tenant, &bases).await.map_err(NotRecorded::Failed)? {
-                    Ok(version) => version,
-                    Err(number) => return Err(NotRecorded::Stale(number)),
-                };
-                let ulid = id::ulid().map_err(NotRecorded::Failed)?;
-                let event_id = chain::event_id(&ulid).into();
-                let answer = Answer::Given { ulid, at: Timestamp::now() };
-                let record = Record { tenant: tenant.clone(), event, errand, answer };
-                match self.inner.queue.push_later(Box::new(record)) {
-                    Ok(()) => return Ok(Receipt { version, sequence: None, event_id }),
-                    Err(record) => (event, errand) = (record.event, record.errand),
-                }
+    ) -> Recording<'a> {
+        match self.inner.audit.get() {
+            AuditMode::Durable => self.record_first(tenant.clone(), event, bases, errand),
+            AuditMode::Async => Recording::Working(Box::pin(self.record_later(tenant, event, bases, errand))),
+        }
+    }
+}
+
+impl Store {
+    /// Hands an event to the writer, who tells when it is written.
+    fn record_first(
+        &self,
+        tenant: TenantId,
+        event: EventDraft,
+        bases: Bases,
+        errand: Option<Errand>,
+    ) -> Recording<'_> {
+        let (reply, receipt) = oneshot::channel();
+        let record = Box::new(Record { tenant, event, errand, answer: Answer::Waits { bases, reply } });
+        let queue = &self.inner.queue;
+        match queue.try_push(Job::Record(record)) {
+            Ok(()) => Recording::Told(receipt),
+            Err(job) => Recording::Working(Box::pin(async move {
+                queue.push(job).await.map_err(NotRecorded::Failed)?;
+                Recording::Told(receipt).await
+            })),
+        }
+    }
+
+    /// Takes an event whose call is answered first, if all of `bases` holds.
+    async fn record_later(
+        &self,
+        tenant: &TenantId,
+        event: EventDraft,
+        bases: Bases,
+        errand: Option<Errand>,
+    ) -> Result<Receipt, NotRecorded> {
+        let version = match self.check(tenant, &bases).await.map_err(NotRecorded::Failed)? {
+            Ok(version) => version,
+            Err(number) => return Err(NotRecorded::Stale(number)),
+        };
+        let ulid = id::ulid().map_err(NotRecorded::Failed)?;
+        let event_id = chain::event_id(&ulid).into();
+        let answer = Answer::Given { ulid, at: Timestamp::now() };
+        let record = Record { tenant: tenant.clone(), event, errand, answer };
+        match self.inner.queue.push_later(Box::new(record)) {
+            Ok(()) => Ok(Receipt { version, sequence: None, event_id }),
+            Err(record) => {
+                let Record { tenant, event, errand, .. } = *record;
+                self.record_first(tenant, event, bases, errand).await
             }
-            let (reply, receipt) = oneshot::channel();
-            let answer = Answer::Waits { bases, reply };
-            let record = Record { tenant: tenant.clone(), event, errand, answer };
-            self.inner.queue.push(Job::Record(Box::new(record))).await.map_err(NotRecorded::Failed)?;
-            let dropped = |_| NotRecorded::Failed(Error::internal("the database writer dropped an event"));
-            receipt.await.map_err(dropped)?
-        })
+        }
     }
 }
 

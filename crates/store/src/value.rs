@@ -136,8 +136,14 @@ impl Row {
 
     /// Bytes.
     pub fn blob(&self, index: usize) -> Result<&[u8], DbError> {
+        self.opt_blob(index)?.ok_or(DbError::Column { index, expected: "bytes" })
+    }
+
+    /// Bytes or nothing.
+    pub fn opt_blob(&self, index: usize) -> Result<Option<&[u8]>, DbError> {
         match self.value(index) {
-            Value::Blob(bytes) => Ok(bytes),
+            Value::Null => Ok(None),
+            Value::Blob(bytes) => Ok(Some(bytes)),
             _ => Err(DbError::Column { index, expected: "bytes" }),
         }
     }

@@ -38,6 +38,17 @@ enum Order {
 }
 
 impl Queue {
+    /// Hands a job to the writer, or gives it back if there is no room in the queue or no writer any more.
+    pub(crate) fn try_push(&self, job: Job) -> Result<(), Job> {
+        match self.sender.try_reserve() {
+            Ok(place) => {
+                place.send(Order::Do(job));
+                Ok(())
+            }
+            Err(_) => Err(job),
+        }
+    }
+
     /// Hands a job to the writer, waiting while the queue is full.
     pub(crate) async fn push(&self, job: Job) -> Result<()> {
         self.sender.send(Order::Do(job)).await.map_err(|_| stopped())

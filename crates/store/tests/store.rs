@@ -12,7 +12,8 @@ mod log;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quad_core::{Basis, EventDraft, Feed, Journal, Kind, NotRecorded, Tag, TenantId, Version};
+use quad_core::{Bases, Basis, EventDraft, Feed, Journal, Kind, NotRecorded, Tag, TenantId, Version};
+use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Component, Sql, Store, Value, Writer, hash_of, params};
 
@@ -59,11 +60,9 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     let (blocks, head) = store
         .read(tenant, |snapshot| {
             let tenant = snapshot.tenant().as_str().to_owned();
-            let blocks = snapshot.query(
-                "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = $1 ORDER BY first_sequence",
-                params![tenant.as_str()],
-            )?;
-            let head = snapshot.query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
+            let blocks = block::after(snapshot, 0, i64::MAX)?;
+            let head = snapshot
+                .query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
             Ok((blocks, head.unwrap()))
         })
         .await
@@ -71,10 +70,9 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     let mut previous: Option<String> = None;
     let mut events = Vec::new();
     for block in &blocks {
-        assert_eq!(block.int(0).unwrap(), events.len() as i64 + 1, "blocks follow each other without a gap");
-        let lines: Vec<&str> = block.text(2).unwrap().lines().collect();
-        assert_eq!(lines.len() as i64, block.int(1).unwrap());
-        for line in lines {
+        assert_eq!(block.first_sequence, events.len() as i64 + 1, "blocks follow each other without a gap");
+        assert_eq!(block.records().count() as i64, block.events);
+        for (_, line) in block.records() {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(record["prev_event_hash"].as_str(), previous.as_deref());
             assert_eq!(record.as_object().unwrap().len(), 20);
@@ -205,7 +203,7 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "0").await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| vec![Arc::new(Basis::at(version).on(Tag::new(tag)))];
+        let basis = |tag: &str| Bases::from_iter([Arc::new(Basis::at(version).on(Tag::new(tag)))]);
         let record = |errand, bases| store.record_with(tenant, event("note.read"), bases, Some(errand));
         let before = checked_chain(store, tenant).await.len();
         // Two processes, many at once: each counts exactly once.
@@ -213,7 +211,7 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
             let (store, tenant) =
                 (if number % 2 == 0 { store.clone() } else { other.clone() }, tenant.clone());
             tokio::spawn(async move {
-                store.record_with(&tenant, event("note.read"), Vec::new(), Some(counting(1))).await.unwrap()
+                store.record_with(&tenant, event("note.read"), Bases::new(), Some(counting(1))).await.unwrap()
             })
         });
         for counted in at_once.collect::<Vec<_>>() {
@@ -221,8 +219,8 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
         }
         assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
         // One that fails or panics leaves nothing behind but its event.
-        record(counting(9), Vec::new()).await.unwrap();
-        record(quad_store::errand(0, |_| panic!("on purpose")), Vec::new()).await.unwrap();
+        record(counting(9), Bases::new()).await.unwrap();
+        record(quad_store::errand(0, |_| panic!("on purpose")), Bases::new()).await.unwrap();
         assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
         // An answer that is stale is computed again, and its errand is not run for it.
         add_note(&other, tenant, 2, "0").await.unwrap();
@@ -239,9 +237,9 @@ async fn a_new_process_vouches_for_what_it_did_not_see() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| vec![Arc::new(Basis::at(version).on(Tag::new(tag)))];
-        other.record(tenant, event("note.read"), basis("note:1")).await.unwrap();
-        let stale = other.record(tenant, event("note.read"), basis("note:2")).await;
+        let basis = |tag: &str| Bases::from_iter([Arc::new(Basis::at(version).on(Tag::new(tag)))]);
+        other.record(tenant, event("note.read"), basis("note:1").into_vec()).await.unwrap();
+        let stale = other.record(tenant, event("note.read"), basis("note:2").into_vec()).await;
         assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
     }
 }

@@ -111,7 +111,7 @@ impl World {
         assert!(record.contains(old), "{record}");
         *record = record.replace(old, new);
         self.tamper(
-            "UPDATE audit_block SET body = $3 WHERE tenant_id = $1 AND first_sequence = $2",
+            "UPDATE audit_block SET body = $3, packed = NULL WHERE tenant_id = $1 AND first_sequence = $2",
             vec![Value::Int(blocks[0].first_sequence), records.join("\n").into()],
         )
         .await;

@@ -4,21 +4,22 @@
 //! reach the other, so it is refused.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::envelope::text_of;
 use crate::params::Params;
 use crate::{Fault, Method, revision};
 
 /// The revision that a request speaks.
-pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+pub(crate) static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// The session that a legacy request belongs to.
-pub(crate) const SESSION_ID: &str = "mcp-session-id";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+pub(crate) static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Whether a version header names the modern form.
 pub(crate) fn names_modern(header: &HeaderValue) -> bool {
@@ -26,7 +27,7 @@ pub(crate) fn names_modern(header: &HeaderValue) -> bool {
 }
 
 /// The decoded value of a header that must stand at most once.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<Cow<'a, str>>, Fault> {
+pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, Fault> {
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -38,24 +39,29 @@ pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<Co
 
 /// Checks the version header against the version in `_meta`.
 pub(crate) fn agree_on_version(headers: &HeaderMap, version: &str) -> Result<(), Fault> {
-    agree(headers, PROTOCOL_VERSION, version, "the protocol version in params._meta")
+    agree(headers, &PROTOCOL_VERSION, version, format_args!("the protocol version in params._meta"))
 }
 
 /// Checks the method's header, and the name's where the method has one.
 pub(crate) fn agree_on_method(headers: &HeaderMap, method: &str) -> Result<(), Fault> {
-    agree(headers, METHOD, method, "method")
+    agree(headers, &METHOD, method, format_args!("method"))
 }
 
 /// Checks the name's header, where the method has a name. A body without one is refused later, for that reason.
 pub(crate) fn agree_on_name(headers: &HeaderMap, method: Method, params: &Params<'_>) -> Result<(), Fault> {
     let Some(parameter) = method.named_parameter() else { return Ok(()) };
     match params.named(parameter).and_then(text_of) {
-        Some(value) => agree(headers, NAME, &value, &format!("params.{parameter}")),
+        Some(value) => agree(headers, &NAME, &value, format_args!("params.{parameter}")),
         None => Ok(()),
     }
 }
 
-fn agree(headers: &HeaderMap, header: &str, value: &str, place: &str) -> Result<(), Fault> {
+fn agree(
+    headers: &HeaderMap,
+    header: &HeaderName,
+    value: &str,
+    place: fmt::Arguments<'_>,
+) -> Result<(), Fault> {
     match single(headers, header)? {
         None => {
             Err(Fault::header_mismatch(format!("The header {header} is missing; it must repeat {place}")))

@@ -94,7 +94,7 @@ pub async fn answer(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap
         Ok(Incoming::One(Message::Notification { method, .. })) => {
             // No notification of a client means anything to us here, but an ended session is worth telling.
             match Box::pin(session_stream::named(endpoint, caller, headers)).await {
-                Err(fault) if !headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) => {
+                Err(fault) if !headers.get(&PROTOCOL_VERSION).is_some_and(headers::names_modern) => {
                     refused(None, None, endpoint.refuse(caller, &method, fault).await)
                 }
                 _ => accepted(),
@@ -155,7 +155,7 @@ async fn request(
     params: Option<&RawValue>,
     known: &mut Option<Method>,
 ) -> Result<Answered, Fault> {
-    let modern_header = headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern);
+    let modern_header = headers.get(&PROTOCOL_VERSION).is_some_and(headers::names_modern);
     let params = Params::read(params).map_err(|error| {
         if modern_header { Fault::incomplete_meta(error.message()) } else { Fault::of(error, Era::Legacy) }
     })?;
@@ -206,7 +206,7 @@ async fn legacy(exchange: &Exchange<'_>, method: Method, session: Option<&str>) 
 /// `initialize`: opens a session, if sessions are kept.
 fn open(exchange: &Exchange<'_>, headers: &HeaderMap) -> Result<Answered, Fault> {
     let proposed = exchange.params.protocol_version.and_then(text_of);
-    if let (Some(header), Some(proposed)) = (headers::single(headers, PROTOCOL_VERSION)?, proposed)
+    if let (Some(header), Some(proposed)) = (headers::single(headers, &PROTOCOL_VERSION)?, proposed)
         && header != proposed
     {
         return Err(Fault::invalid_request(
@@ -230,7 +230,7 @@ async fn legacy_revision(
     caller: &Principal,
     headers: &HeaderMap,
 ) -> Result<(Revision, Option<String>), Fault> {
-    let stated = match headers::single(headers, PROTOCOL_VERSION)? {
+    let stated = match headers::single(headers, &PROTOCOL_VERSION)? {
         None => None,
         Some(version) => Some(Revision::parse(&version).ok_or_else(|| Fault::unsupported_version(&version))?),
     };
@@ -320,7 +320,7 @@ async fn batch(
     headers: &HeaderMap,
     messages: &[&RawValue],
 ) -> PostReply {
-    let found = if headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern) {
+    let found = if headers.get(&PROTOCOL_VERSION).is_some_and(headers::names_modern) {
         Err(no_batches())
     } else {
         legacy_revision(endpoint, caller, headers).await

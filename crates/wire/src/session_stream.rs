@@ -25,7 +25,7 @@ pub(crate) async fn named(
     caller: &Principal,
     headers: &HeaderMap,
 ) -> Result<Option<(String, String)>, Fault> {
-    let Some(id) = headers::single(headers, SESSION_ID)? else { return Ok(None) };
+    let Some(id) = headers::single(headers, &SESSION_ID)? else { return Ok(None) };
     let Some(sessions) = &endpoint.hub.sessions else { return Err(Fault::session_unknown()) };
     match sessions.check(caller, &id).await {
         Ok(revision) => Ok(Some((id.into_owned(), revision))),
@@ -36,7 +36,7 @@ pub(crate) async fn named(
 
 /// Whether there are sessions here for a request with these headers: the modern era has none.
 pub fn are_served(endpoint: &Endpoint, headers: &HeaderMap) -> bool {
-    endpoint.hub.sessions.is_some() && !headers.get(PROTOCOL_VERSION).is_some_and(headers::names_modern)
+    endpoint.hub.sessions.is_some() && !headers.get(&PROTOCOL_VERSION).is_some_and(headers::names_modern)
 }
 
 /// Ends the session that a request names.

@@ -64,7 +64,7 @@ async fn run(listen: SocketAddr) -> Result<()> {
     let resolver = Arc::new(Resolver::new(schemes, journal.clone(), journal)?);
     let options = HttpOptions {
         listener: TcpListener::bind(listen).await.map_err(Error::internal)?,
-        door: Door::Open(Principal::local_agent(local.id, resolver.every_scope())),
+        door: Door::Open(Principal::local_agent(local.id, resolver.every_scope()).into()),
         resolver,
         sessions: Some(Arc::new(gate)),
         allowed_hosts: Vec::new(),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result};
 use quad_store::Sql as _;
+use quad_store::audit::block;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -75,15 +76,11 @@ async fn chain(app: &App) -> Finding {
                 quad_store::params![tenant.as_str()],
             )?
             .ok_or_else(|| Error::internal("the tenant has no head"))?;
-        let last = snapshot.query_opt(
-            "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = $1 \
-             ORDER BY first_sequence DESC LIMIT 1",
-            quad_store::params![tenant.as_str()],
-        )?;
-        let Some(last) = last else { return Ok((head.int(0)?, head.int(0)? == 0)) };
-        let ends_at = last.int(0)? + last.int(1)? - 1;
-        let hash = last.text(2)?.lines().last().map(quad_store::hash_of);
-        Ok((head.int(0)?, ends_at == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
+        let Some(last) = block::until(snapshot, i64::MAX, 1)?.pop() else {
+            return Ok((head.int(0)?, head.int(0)? == 0));
+        };
+        let hash = last.records().next_back().map(|(_, record)| quad_store::hash_of(record));
+        Ok((head.int(0)?, last.last_sequence() == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
     });
     let verdict = match checked.await {
         Ok((events, true)) => Ok(format!("{events} events, the newest as the head says")),

@@ -31,7 +31,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     let (door, token) = if settings.no_auth {
         refuse_open_door_to_the_world(bound)?;
-        (Door::Open(app.local_agent()), None)
+        (Door::Open(app.local_agent().into()), None)
     } else {
         (Door::Guarded(Arc::new(gate.clone())), local_token::ensure(&app).await?)
     };

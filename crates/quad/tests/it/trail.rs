@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::combination::Backend;
 use crate::place::Place;
 
 /// Checks that the chain of a tenant is whole up to its head and that its versions have no gap, and returns the events.
@@ -10,15 +11,12 @@ pub fn verify(place: &Place, tenant: &str) -> Vec<Value> {
     let head = place.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
     let [head] = head.as_slice() else { panic!("{tenant} has {} heads", head.len()) };
     let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
-    let blocks = format!(
-        "SELECT first_sequence, events, body FROM audit_block WHERE tenant_id = '{id}' ORDER BY first_sequence"
-    );
     let mut events = Vec::new();
     let mut previous = Value::Null;
-    for block in place.query(&blocks) {
-        assert_eq!(number(&block[0]), events.len() + 1, "{tenant}: a block begins at the wrong place");
-        let lines: Vec<&str> = block[2].as_deref().unwrap_or_default().lines().collect();
-        assert_eq!(number(&block[1]), lines.len(), "{tenant}: a block has not the events that it counts");
+    for block in blocks(place, &id) {
+        assert_eq!(block.first, events.len() + 1, "{tenant}: a block begins at the wrong place");
+        let lines: Vec<&str> = block.text.lines().collect();
+        assert_eq!(block.events, lines.len(), "{tenant}: a block has not the events that it counts");
         for line in lines {
             let event: Value = serde_json::from_str(line).unwrap();
             assert_eq!(
@@ -50,10 +48,40 @@ pub fn verify(place: &Place, tenant: &str) -> Vec<Value> {
 
 /// The events of the chain with that id, as they stand.
 pub fn events(place: &Place, id: &str) -> Vec<Value> {
-    let blocks = format!("SELECT body FROM audit_block WHERE tenant_id = '{id}' ORDER BY first_sequence");
-    let bodies = place.query(&blocks);
-    let lines = bodies.iter().flat_map(|row| row[0].as_deref().unwrap_or_default().lines());
+    let blocks = blocks(place, id);
+    let lines = blocks.iter().flat_map(|block| block.text.lines());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The events of one commit.
+struct Block {
+    first: usize,
+    events: usize,
+    text: String,
+}
+
+/// The blocks of a chain in their order, a packed one as the text that it is.
+fn blocks(place: &Place, id: &str) -> Vec<Block> {
+    let packed = match place.backend {
+        Backend::Sqlite => "hex(packed)",
+        Backend::Postgres => "encode(packed, 'hex')",
+    };
+    let select = format!(
+        "SELECT first_sequence, events, body, {packed} FROM audit_block WHERE tenant_id = '{id}' ORDER BY first_sequence"
+    );
+    let block = |row: &Vec<Option<String>>| {
+        let cell = |index: usize| row[index].as_deref().unwrap_or_default();
+        let text = match cell(3) {
+            "" => cell(2).to_owned(),
+            digits => {
+                let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+                let packed: Vec<u8> = (0..digits.len()).step_by(2).map(pair).collect();
+                String::from_utf8(lz4_flex::decompress_size_prepended(&packed).unwrap()).unwrap()
+            }
+        };
+        Block { first: cell(0).parse().unwrap(), events: cell(1).parse().unwrap(), text }
+    };
+    place.query(&select).iter().map(block).collect()
 }
 
 fn sha256(text: &str) -> String {

@@ -55,7 +55,7 @@ async fn start_within(
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let door = if guarded { Door::Guarded(keeper.clone()) } else { Door::Open(local()) };
+    let door = if guarded { Door::Guarded(keeper.clone()) } else { Door::Open(local().into()) };
     let options = HttpOptions {
         listener,
         resolver: world.resolver(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use quad_core::{Error, Result, Timestamp};
 
-use crate::audit::archive;
+use crate::audit::{archive, packing};
 use crate::{Row, Sql, params};
 
 /// The events of one commit.
@@ -43,14 +43,14 @@ impl Block {
     }
 }
 
-const COLUMNS: &str = "first_sequence, events, created_at, body";
+const COLUMNS: &str = "first_sequence, events, created_at, body, packed";
 
 fn block(row: &Row) -> Result<Block> {
     Ok(Block {
         first_sequence: row.int(0)?,
         events: row.int(1)?,
         created_at: Timestamp(row.int(2)?),
-        body: row.text(3)?.to_owned(),
+        body: packing::unpack(row.text(3)?, row.opt_blob(4)?),
     })
 }
 

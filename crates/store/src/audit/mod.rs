@@ -11,6 +11,7 @@ pub mod archive;
 pub mod block;
 pub mod checkpoint;
 pub mod find;
+pub(crate) mod packing;
 pub mod time;
 pub mod walk;
 

@@ -75,7 +75,7 @@ async fn an_errand_is_run_once_with_its_event() {
         store.set_audit_mode(AuditMode::Async);
         add_note(store, tenant, 1, "0").await.unwrap();
         for _ in 0..50 {
-            store.record_with(tenant, event("note.read"), Vec::new(), Some(counting(1))).await.unwrap();
+            store.record_with(tenant, event("note.read"), Bases::new(), Some(counting(1))).await.unwrap();
         }
         store.settle().await.unwrap();
         assert_eq!(notes(store, tenant).await, [(1, "50".to_owned())]);

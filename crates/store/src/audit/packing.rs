@@ -1,0 +1,52 @@
+//! How the text of a block lies in the database: as it is while it is short, packed once it would not fit a page.
+//!
+//! The records of one commit are alike but for their hashes, so a sixth of the space is enough for a long block. That is less to
+//! write twice, into the log and into the file, than it costs to pack.
+
+use crate::limits;
+
+/// The text as it is stored: itself, or nothing and its packed form.
+pub(crate) fn pack(text: String) -> (String, Option<Vec<u8>>) {
+    if text.len() <= limits::BLOCK_BYTES_PLAIN {
+        return (text, None);
+    }
+    (String::new(), Some(lz4_flex::compress_prepend_size(text.as_bytes())))
+}
+
+/// The text of what is stored. Of a damaged block it is empty, and so no record that any check would take.
+pub(crate) fn unpack(text: &str, packed: Option<&[u8]>) -> String {
+    let Some(packed) = packed else { return text.to_owned() };
+    let unpacked = lz4_flex::block::uncompressed_size(packed)
+        .ok()
+        .filter(|(bytes, _)| *bytes <= limits::BLOCK_BYTES_MAX)
+        .and_then(|(bytes, rest)| lz4_flex::decompress(rest, bytes).ok());
+    unpacked.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_comes_back_as_it_was_and_a_long_one_is_small() {
+        let record = |number: usize| format!(r#"{{"action":"é","id":"evt_{number}","outcome":null}}"#);
+        let short = record(1);
+        assert_eq!(pack(short.clone()), (short.clone(), None));
+        assert_eq!(unpack(&short, None), short);
+        let long = (0..1_000).map(record).collect::<Vec<_>>().join("\n");
+        let (text, packed) = pack(long.clone());
+        let packed = packed.unwrap();
+        assert!(text.is_empty() && packed.len() < long.len() / 3, "{} of {}", packed.len(), long.len());
+        assert_eq!(unpack(&text, Some(&packed)), long);
+    }
+
+    #[test]
+    fn what_is_damaged_is_no_text() {
+        let (_, packed) = pack("{}\n".repeat(10_000));
+        let packed = packed.unwrap();
+        let huge = [&u32::MAX.to_le_bytes(), &packed[4..]].concat();
+        for damaged in [&[], &packed[..3], &packed[..packed.len() - 1], &huge[..]] {
+            assert_eq!(unpack("", Some(damaged)), "");
+        }
+    }
+}
