@@ -10,11 +10,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
+use super::gathered::Layers;
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
     pub(crate) was_busy: bool,
+    pub(crate) gathered: Layers,
     waits_for_disk: bool,
     allowance: Arc<Allowance>,
 }
@@ -79,7 +81,8 @@ impl Conn {
         inner
             .progress_handler(limits::STEPS_BETWEEN_LOOKS, Some(move || asked.is_used_up()))
             .map_err(|error| classify(&error))?;
-        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true, allowance };
+        let mut conn =
+            Conn { inner, was_busy: false, gathered: Layers::default(), waits_for_disk: true, allowance };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
