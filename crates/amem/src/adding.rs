@@ -1,16 +1,17 @@
 //! Adding: new nodes with their edges, their vectors and their place in the caller's chain, in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use quad_core::Result;
 use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
-use crate::edge::{self, Edge, EdgeType};
+use crate::ahead::{Ahead, Piece};
+use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeId};
-use crate::session::{self, SessionId};
-use crate::stats::{self, Stats};
-use crate::{limits, place, refusal, tags};
+use crate::session::SessionId;
+use crate::{limits, refusal, tags};
 
 /// A node on its way in.
 #[derive(Clone, Debug)]
@@ -89,27 +90,28 @@ pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
 
 /// Adds nodes for a caller. In its chain, each follows the one before; outside it, they only belong to its session.
 pub(crate) fn add(tx: &mut Tx<'_>, subject: &str, new: &[NewNode], chained: bool) -> Result<Added> {
-    let mut stats = stats::lock(tx)?;
-    let first = stats.next_id;
+    let mut ahead = Ahead::take(tx, subject)?;
+    let first = ahead.stats.next_id;
     let ids: Vec<NodeId> = (first..first + new.len() as i64).map(NodeId).collect();
     let Some(last) = ids.last().copied() else { return Err(refusal::invalid("nodes", "must not be empty")) };
-    stats.next_id += new.len() as i64;
-    let at = stats.moment();
-    let (session, previous) = if chained {
-        place::advance(tx, &mut stats, subject, last)?
-    } else {
-        (place::ensure_session(tx, &mut stats, subject)?, None)
-    };
-    let chain = if chained { chain_of(previous, &ids) } else { Vec::new() };
+    ahead.stats.next_id += new.len() as i64;
+    let at = ahead.stats.moment();
+    let session = ahead.place.ensure_session(tx, &mut ahead.stats, subject)?;
+    let followed = ahead.place.last.filter(|_| chained);
+    let chain = if chained { chain_of(followed, &ids) } else { Vec::new() };
     let edges = edges_of(new, &ids, chain)?;
     let nodes: Vec<Node> = new.iter().zip(&ids).map(|(new, id)| new.stored(*id, session, at)).collect();
     let vectors: Vec<(NodeId, &[f32])> =
         ids.iter().zip(new).filter_map(|(id, new)| Some((*id, new.vector.as_deref()?))).collect();
-    write(tx, &mut stats, subject, nodes, &edges, &vectors, at)?;
-    session::count_nodes(tx, &mut stats, session, new.len() as i64)?;
+    let edges_made = edges.len();
+    write(tx, &mut ahead, nodes, edges, &vectors, followed, at)?;
+    if chained {
+        ahead.place.last = Some(last);
+    }
+    ahead.place.count_nodes(&mut ahead.stats, new.len());
     tx.touch(tags::session(session));
-    stats.save(tx)?;
-    Ok(Added { ids, session, edges: edges.len() })
+    ahead.gather(tx)?;
+    Ok(Added { ids, session, edges: edges_made })
 }
 
 /// The temporal edges: from the caller's last node to the first new one, and from each to the next.
@@ -151,14 +153,15 @@ pub(crate) fn itself() -> quad_core::Error {
     refusal::invalid("edges", "a node cannot have an edge to itself")
 }
 
-/// Writes nodes and edges and counts them. The sources of all edges but the chain's first are new.
+/// Adds nodes and edges and counts them. Each edge has a new node at one end at least, so that none of them is there yet;
+/// `followed` is known to exist.
 fn write(
     tx: &mut Tx<'_>,
-    stats: &mut Stats,
-    subject: &str,
+    ahead: &mut Ahead,
     mut nodes: Vec<Node>,
-    edges: &[Edge],
+    edges: Vec<Edge>,
     vectors: &[(NodeId, &[f32])],
+    followed: Option<NodeId>,
     at: i64,
 ) -> Result<()> {
     let rows = nodes.len() + edges.len() + vectors.len();
@@ -176,25 +179,30 @@ fn write(
     let given: BTreeSet<NodeId> =
         edges.iter().flat_map(|edge| [edge.source, edge.target]).filter(|id| *id < first).collect();
     let beyond = nodes.last().map_or(first, |node| node.id);
-    let stray = edges.iter().map(|edge| edge.target).find(|target| *target > beyond);
-    let wanted: Vec<NodeId> = given.iter().copied().collect();
-    if let Some(missing) = stray.map_or_else(|| node::first_missing(tx, &wanted), |stray| Ok(Some(stray)))? {
+    if let Some(stray) = edges.iter().map(|edge| edge.target).find(|target| *target > beyond) {
+        return Err(refusal::no_node(stray));
+    }
+    let wanted: Vec<NodeId> = given.iter().copied().filter(|id| Some(*id) != followed).collect();
+    if !wanted.is_empty() || edges.iter().any(|edge| edge.edge_type == EdgeType::Supersedes) {
+        // Old nodes are looked for, and changed, where they are stored.
+        ahead.write_pieces(tx)?;
+    }
+    if let Some(missing) = node::first_missing(tx, &wanted)? {
         return Err(refusal::no_node(missing));
     }
-    let superseded = supersessions(edges, first)?;
+    let superseded = supersessions(&edges, first)?;
     for (target, by) in &superseded {
         match usize::try_from(target.0 - first.0).ok().and_then(|position| nodes.get_mut(position)) {
             Some(node) => node.superseded_by = Some(*by),
             None => supersede(tx, *target, Some(*by))?,
         }
     }
-    node::insert(tx, subject, &nodes)?;
-    edge::upsert(tx, edges, at)?;
     insert_vectors(tx, vectors)?;
+    let stats = &mut ahead.stats;
     for node in &nodes {
         stats.count_nodes(node.event_type, 1);
     }
-    for edge in edges {
+    for edge in &edges {
         stats.count_edges(edge.edge_type, 1);
     }
     tx.touch(tags::stats());
@@ -205,6 +213,7 @@ fn write(
         }
     }
     tags::touch_nodes(tx, &given);
+    ahead.pieces.push(Arc::new(Piece { nodes, edges, at }));
     Ok(())
 }
 

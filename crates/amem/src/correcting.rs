@@ -9,8 +9,8 @@ use crate::adding::{self, NewNode};
 use crate::edge::{self, Edge, EdgeType, EdgeTypes, Side};
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeId};
-use crate::session::{self, SessionId};
-use crate::{limits, place, refusal, stats, tags};
+use crate::session::SessionId;
+use crate::{limits, place, refusal, tags};
 
 /// Corrects a node. The correction belongs to the caller's session but not to its chain.
 pub(crate) fn correct(
@@ -20,22 +20,23 @@ pub(crate) fn correct(
     content: &str,
     confidence: f64,
 ) -> Result<(NodeId, SessionId)> {
-    let mut stats = stats::lock(tx)?;
+    let (mut stats, mut place) = place::lock(tx, subject)?;
     if node::first_missing(tx, &[old])?.is_some() {
         return Err(refusal::no_node(old));
     }
     let id = NodeId(stats.next_id);
     stats.next_id += 1;
     let at = stats.moment();
-    let session = place::ensure_session(tx, &mut stats, subject)?;
+    let session = place.ensure_session(tx, &mut stats, subject)?;
     let new = NewNode::new(EventType::Correction, content, confidence).stored(id, session, at);
     node::insert(tx, subject, &[new])?;
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
-    edge::upsert(tx, &[supersedes], at)?;
+    edge::insert(tx, &[(supersedes, at)])?;
     adding::supersede(tx, old, Some(id))?;
     stats.count_nodes(EventType::Correction, 1);
     stats.count_edges(EdgeType::Supersedes, 1);
-    session::count_nodes(tx, &mut stats, session, 1)?;
+    place.count_nodes(&mut stats, 1);
+    place.save(tx, subject)?;
     stats.save(tx)?;
     for tag in [
         tags::stats(),

@@ -261,41 +261,37 @@ pub(crate) fn of_nodes(
     Ok(found)
 }
 
-/// Adds edges, which must be distinct; one that is there already takes the new weight.
-pub(crate) fn upsert(tx: &mut Tx<'_>, edges: &[Edge], created_at: i64) -> Result<()> {
-    const WIDTH: usize = 4;
+/// Adds an edge; one that is there already takes the new weight.
+pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
-    for piece in batch::pieces(edges) {
-        let places = batch::rows(piece.len(), 3, WIDTH, "$1, $2");
-        let mut cells = Vec::with_capacity(2 + piece.len() * WIDTH);
-        cells.extend([Cell::from(tenant.as_str()), Cell::Int(created_at)]);
-        for edge in piece {
-            cells.extend([
-                edge.source.0.into(),
-                edge.target.0.into(),
-                edge.edge_type.number().into(),
-                edge.weight.into(),
-            ]);
-        }
-        tx.execute(
-            &format!(
-                "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {places} \
-                 ON CONFLICT (tenant_id, source_id, target_id, edge_type) DO UPDATE SET weight = excluded.weight"
-            ),
-            &cells,
-        )?;
-    }
+    tx.execute(
+        "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) \
+         VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (tenant_id, source_id, target_id, edge_type) DO UPDATE SET weight = excluded.weight",
+        params![
+            tenant.as_str(),
+            created_at,
+            edge.source.0,
+            edge.target.0,
+            edge.edge_type.number(),
+            edge.weight
+        ],
+    )?;
     Ok(())
 }
 
 /// Adds edges that are not there yet, each made at a time of its own.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     const WIDTH: usize = 5;
-    let tenant = tx.tenant().clone();
+    static INSERT: batch::Texts = batch::Texts::new(|rows| {
+        format!(
+            "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {}",
+            batch::rows(rows, 2, WIDTH, "$1")
+        )
+    });
     for piece in batch::pieces(edges) {
-        let places = batch::rows(piece.len(), 2, WIDTH, "$1");
         let mut cells = Vec::with_capacity(1 + piece.len() * WIDTH);
-        cells.push(Cell::from(tenant.as_str()));
+        cells.push(Cell::from(tx.tenant().as_str()));
         for (edge, created_at) in piece {
             cells.extend([
                 (*created_at).into(),
@@ -305,12 +301,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
                 edge.weight.into(),
             ]);
         }
-        tx.execute(
-            &format!(
-                "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {places}"
-            ),
-            &cells,
-        )?;
+        tx.execute(&INSERT.of(piece.len()), &cells)?;
     }
     Ok(())
 }

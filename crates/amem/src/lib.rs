@@ -23,6 +23,7 @@
 #[cfg(test)]
 mod acceptance;
 mod adding;
+mod ahead;
 mod checking;
 mod cited;
 mod completion;

@@ -18,6 +18,9 @@ pub const MANY_NODES: usize = 1_000;
 /// Rows (nodes, edges, vectors) of one transaction: every read waits for its audit event behind it.
 pub const ROWS_PER_WRITE: usize = 2_000;
 
+/// Nodes that wait for those of the next job: as many as are inserted at once.
+pub const GATHERED_NODES: usize = 64;
+
 /// Nodes of a session that its episode is linked from; a longer session is still whole under its own address.
 pub const EPISODE_EDGES: usize = 1_900;
 

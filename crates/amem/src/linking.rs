@@ -46,7 +46,7 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
         tx.touch(tags::stats());
     }
     let at = stats.moment();
-    edge::upsert(tx, &[edge], at)?;
+    edge::upsert(tx, &edge, at)?;
     stats.save(tx)?;
     tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
     Ok(if is_new { Linked::Created } else { Linked::Updated })

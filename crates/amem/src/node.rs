@@ -1,5 +1,6 @@
 //! Nodes: one memory each.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{Object, Result};
@@ -230,14 +231,19 @@ fn for_ids(
 }
 
 /// Adds nodes as they are; counters, sessions and the chain are the caller's.
-pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[Node]) -> Result<()> {
+pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[impl Borrow<Node>]) -> Result<()> {
     const WIDTH: usize = 11;
-    let tenant = tx.tenant().clone();
+    static INSERT: batch::Texts = batch::Texts::new(|rows| {
+        format!(
+            "INSERT INTO amem_node (tenant_id, created_by, id, event_type, session_id, created_at, confidence, \
+             access_count, last_accessed, tier, effective_access, superseded_by, content) VALUES {}",
+            batch::rows(rows, 3, WIDTH, "$1, $2")
+        )
+    });
     for piece in batch::pieces(nodes) {
-        let places = batch::rows(piece.len(), 3, WIDTH, "$1, $2");
         let mut cells = Vec::with_capacity(2 + piece.len() * WIDTH);
-        cells.extend([Cell::from(tenant.as_str()), Cell::from(created_by)]);
-        for node in piece {
+        cells.extend([Cell::from(tx.tenant().as_str()), Cell::from(created_by)]);
+        for node in piece.iter().map(Borrow::borrow) {
             cells.extend([
                 node.id.0.into(),
                 node.event_type.number().into(),
@@ -252,13 +258,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[Node]) -> Resul
                 node.content.as_str().into(),
             ]);
         }
-        tx.execute(
-            &format!(
-                "INSERT INTO amem_node (tenant_id, created_by, id, event_type, session_id, created_at, confidence, \
-                 access_count, last_accessed, tier, effective_access, superseded_by, content) VALUES {places}"
-            ),
-            &cells,
-        )?;
+        tx.execute(&INSERT.of(piece.len()), &cells)?;
     }
     Ok(())
 }

@@ -96,10 +96,10 @@ pub(crate) fn end(
             edge_type: EdgeType::PartOf,
             weight: 1.0,
         };
-        let parts: Vec<Edge> = members.iter().map(part).collect();
-        edge::upsert(tx, &parts, at)?;
+        let parts: Vec<(Edge, i64)> = members.iter().map(|member| (part(member), at)).collect();
+        edge::insert(tx, &parts)?;
         stats.count_nodes(EventType::Episode, 1);
-        parts.iter().for_each(|part| stats.count_edges(part.edge_type, 1));
+        parts.iter().for_each(|(part, _)| stats.count_edges(part.edge_type, 1));
         session::count_nodes(tx, &mut stats, id, 1)?;
         tx.touch(tags::stats());
         tx.touch(tags::nodes());

@@ -1,7 +1,7 @@
 //! The counters of a graph: one row a tenant, exact, kept by every transaction that changes what they count.
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, params};
+use quad_store::{Row, Sql, Tx, params};
 use serde_json::{Value, json};
 
 use crate::edge::EdgeType;
@@ -31,42 +31,27 @@ pub(crate) struct Stats {
     pub types: [i64; 6],
 }
 
-const COLUMNS: &str = "next_id, next_session, newest_at, sessions, sessions_used, edges, edges_supersedes, \
+/// The columns of [`Stats`], in order.
+pub(crate) const COLUMNS: &str = "next_id, next_session, newest_at, sessions, sessions_used, edges, edges_supersedes, \
     edges_contradicts, erased, facts, decisions, inferences, corrections, skills, episodes";
 
-const SAVE: &str = "INSERT INTO amem_stats (tenant_id, next_id, next_session, newest_at, sessions, sessions_used, edges, \
+const BEGIN: &str = "INSERT INTO amem_stats (tenant_id, next_id, next_session, newest_at, sessions, sessions_used, edges, \
     edges_supersedes, edges_contradicts, erased, facts, decisions, inferences, corrections, skills, episodes) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-    ON CONFLICT (tenant_id) DO UPDATE SET next_id = $2, next_session = $3, newest_at = $4, sessions = $5, \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+
+const SAVE: &str = "UPDATE amem_stats SET next_id = $2, next_session = $3, newest_at = $4, sessions = $5, \
     sessions_used = $6, edges = $7, edges_supersedes = $8, edges_contradicts = $9, erased = $10, facts = $11, \
-    decisions = $12, inferences = $13, corrections = $14, skills = $15, episodes = $16";
+    decisions = $12, inferences = $13, corrections = $14, skills = $15, episodes = $16 WHERE tenant_id = $1";
 
 /// What every write to a graph waits for.
-const LOCK: &str = "amem";
+pub(crate) const LOCK: &str = "amem";
 
 /// The counters, for a reader.
 pub(crate) fn read(sql: &mut dyn Sql) -> Result<Stats> {
     let tenant = sql.tenant().clone();
     let query = format!("SELECT {COLUMNS} FROM amem_stats WHERE tenant_id = $1");
-    let Some(row) = sql.query_opt(&query, params![tenant.as_str()])? else {
-        return Ok(Stats { next_session: 1, ..Stats::default() });
-    };
-    let mut types = [0; 6];
-    for (offset, count) in types.iter_mut().enumerate() {
-        *count = row.int(9 + offset)?;
-    }
-    Ok(Stats {
-        next_id: row.int(0)?,
-        next_session: row.int(1)?,
-        newest_at: row.int(2)?,
-        sessions: row.int(3)?,
-        sessions_used: row.int(4)?,
-        edges: row.int(5)?,
-        edges_supersedes: row.int(6)?,
-        edges_contradicts: row.int(7)?,
-        erased: row.int(8)?,
-        types,
-    })
+    let row = sql.query_opt(&query, params![tenant.as_str()])?;
+    row.as_ref().map_or_else(|| Ok(Stats::of_nothing()), Stats::from_row)
 }
 
 /// The counters, for the one transaction that may change the graph now. Take them first, [save](Stats::save) them last.
@@ -76,31 +61,57 @@ pub(crate) fn lock(tx: &mut Tx<'_>) -> Result<Stats> {
 }
 
 impl Stats {
+    /// The counters of a graph that nobody has written to.
+    pub(crate) fn of_nothing() -> Stats {
+        Stats { next_session: 1, ..Stats::default() }
+    }
+
+    /// Out of a row that begins with [`COLUMNS`].
+    pub(crate) fn from_row(row: &Row) -> Result<Stats> {
+        let mut types = [0; 6];
+        for (offset, count) in types.iter_mut().enumerate() {
+            *count = row.int(9 + offset)?;
+        }
+        Ok(Stats {
+            next_id: row.int(0)?,
+            next_session: row.int(1)?,
+            newest_at: row.int(2)?,
+            sessions: row.int(3)?,
+            sessions_used: row.int(4)?,
+            edges: row.int(5)?,
+            edges_supersedes: row.int(6)?,
+            edges_contradicts: row.int(7)?,
+            erased: row.int(8)?,
+            types,
+        })
+    }
+
     /// Writes them back.
     pub(crate) fn save(&self, tx: &mut Tx<'_>) -> Result<()> {
         let tenant = tx.tenant().clone();
         let [facts, decisions, inferences, corrections, skills, episodes] = self.types;
-        tx.execute(
-            SAVE,
-            params![
-                tenant.as_str(),
-                self.next_id,
-                self.next_session,
-                self.newest_at,
-                self.sessions,
-                self.sessions_used,
-                self.edges,
-                self.edges_supersedes,
-                self.edges_contradicts,
-                self.erased,
-                facts,
-                decisions,
-                inferences,
-                corrections,
-                skills,
-                episodes
-            ],
-        )?;
+        let cells = params![
+            tenant.as_str(),
+            self.next_id,
+            self.next_session,
+            self.newest_at,
+            self.sessions,
+            self.sessions_used,
+            self.edges,
+            self.edges_supersedes,
+            self.edges_contradicts,
+            self.erased,
+            facts,
+            decisions,
+            inferences,
+            corrections,
+            skills,
+            episodes
+        ];
+        // All but the first of a tenant find the row, and an update costs less than an insert that becomes one.
+        if tx.execute(SAVE, cells)? == 0 {
+            tx.execute(BEGIN, cells)?;
+        }
         Ok(())
     }
 

@@ -1,8 +1,32 @@
 //! Statements over many rows, in a few fixed sizes, so that connections keep them prepared.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 /// The sizes in which rows are inserted or looked up together: few, since each is a statement that every connection keeps
 /// prepared.
 const SIZES: [usize; 3] = [64, 8, 1];
+
+/// One statement over many rows: its text for each size, put together once.
+pub struct Texts {
+    make: fn(usize) -> String,
+    made: [OnceLock<String>; SIZES.len()],
+}
+
+impl Texts {
+    /// A statement whose text for a number of rows is made by `make`.
+    pub const fn new(make: fn(usize) -> String) -> Texts {
+        Texts { make, made: [const { OnceLock::new() }; SIZES.len()] }
+    }
+
+    /// Its text for so many rows, usually those of a [piece](pieces).
+    pub fn of(&self, rows: usize) -> Cow<'_, str> {
+        match SIZES.iter().position(|size| *size == rows) {
+            Some(place) => Cow::Borrowed(self.made[place].get_or_init(|| (self.make)(rows))),
+            None => Cow::Owned((self.make)(rows)),
+        }
+    }
+}
 
 /// Cuts `items` into pieces of those sizes, the largest first.
 pub fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
@@ -49,6 +73,14 @@ mod tests {
             let joined: Vec<usize> = pieces(&items).flatten().copied().collect();
             assert_eq!(joined, items);
             assert!(pieces(&items).all(|piece| SIZES.contains(&piece.len())));
+        }
+    }
+
+    #[test]
+    fn a_text_is_that_of_its_number_of_rows() {
+        static TEXTS: Texts = Texts::new(|count| rows(count, 1, 1, ""));
+        for count in [1, 2, 8, 1] {
+            assert_eq!(TEXTS.of(count), rows(count, 1, 1, ""));
         }
     }
 

@@ -45,7 +45,7 @@ pub use change::changes_since;
 pub use errand::errand;
 pub use error::DbError;
 pub use migrate::Component;
-pub use sql::{Snapshot, Sql, Tx};
+pub use sql::{Gathered, Snapshot, Sql, Tx};
 pub use store::{Location, Store, Writer};
 pub use value::{Row, Value};
 

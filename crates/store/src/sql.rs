@@ -1,11 +1,14 @@
 //! What a closure sees of the database: a snapshot to read, or a transaction to write.
 
+use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use quad_core::facts::{Fact, Facts};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
+use crate::connection::gathered::Entry;
 use crate::{Backend, DbError, Row, Value, limits, params};
 
 /// Reading, in a snapshot or in a transaction.
@@ -62,14 +65,48 @@ pub struct Tx<'c> {
     pub(crate) told: Vec<EventDraft>,
 }
 
+/// Rows that the jobs of one transaction gather, so that they are written together and not job by job.
+///
+/// Nobody can tell the difference: they are written before the commit and before any statement of a [`Tx`], and of a job that
+/// fails nothing stays gathered. Whoever [takes](Tx::take_gathered) them knows what they say, and may go on with that instead of
+/// asking the database.
+pub trait Gathered: Any + Send + Sync {
+    /// Writes all of them.
+    fn write(&self, tx: &mut Tx<'_>) -> quad_core::Result<()>;
+}
+
 impl Tx<'_> {
+    /// What earlier jobs of this transaction have gathered for this tenant, if it is of that kind and nothing has made it be
+    /// written. It is for the caller to gather it again, or to write it.
+    pub fn take_gathered<T: Gathered>(&mut self) -> Option<Arc<T>> {
+        match self.connection {
+            Connection::Sqlite(conn) => conn.gathered.take_of(self.tenant),
+            Connection::Postgres(_) => None,
+        }
+    }
+
+    /// Lets these rows wait for those of the next job. What was gathered before and has not been taken is written.
+    pub fn gather(&mut self, rows: Arc<impl Gathered>) -> quad_core::Result<()> {
+        self.connection.write_gathered()?;
+        match self.connection {
+            Connection::Sqlite(conn) => {
+                conn.gathered.put(Entry { tenant: self.tenant.clone(), rows });
+                Ok(())
+            }
+            // Here a job is alone in its transaction.
+            Connection::Postgres(_) => rows.write(self),
+        }
+    }
+
     /// Runs a statement and says how many rows it changed.
     pub fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        self.connection.write_gathered()?;
         self.connection.execute(sql, params)
     }
 
     /// Runs DDL. It waits only briefly for a table in use; the whole transaction is then tried again.
     pub fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+        self.connection.write_gathered()?;
         if self.backend() == Backend::Postgres {
             self.connection.batch(&format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_SECONDS))?;
         }
@@ -124,10 +161,12 @@ impl Sql for Tx<'_> {
     }
 
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        self.connection.write_gathered()?;
         self.connection.query(sql, params)
     }
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
+        self.connection.write_gathered()?;
         self.connection.query_opt(sql, params)
     }
 }

@@ -45,6 +45,55 @@ async fn sixty_four_writers_agree() {
     }
 }
 
+/// The calls of one caller share commits: what one adds the next follows, links to, corrects or forgets, and what is refused
+/// in between takes nothing with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_caller_with_many_calls_at_once_loses_nothing() {
+    const CALLS: usize = 400;
+    for world in worlds().await {
+        let world = Arc::new(world);
+        world.call("memory_add", json!({"event_type": "fact", "content": "the root"})).await.unwrap();
+        let calls = (0..CALLS).map(|number| {
+            let (world, content) = (world.clone(), format!("memory {number}"));
+            tokio::spawn(async move {
+                let other = caller(&world.test.tenant, "agent_2", "*:*");
+                let me = if number % 50 == 49 { &other } else { &world.caller };
+                let add = |edges: Value| json!({"event_type": "fact", "content": content, "edges": edges});
+                let (tool, arguments) = match number % 9 {
+                    0 => ("memory_add", add(json!([{"target_id": 0, "edge_type": "supports"}]))),
+                    1 => ("memory_add", add(json!([{"target_id": 1_000_000, "edge_type": "supports"}]))),
+                    2 => ("memory_correct", json!({"old_node_id": 0, "new_content": content})),
+                    3 => ("memory_forget", json!({"node_id": number / 9 + 1, "reason": "enough"})),
+                    _ => ("memory_add", add(json!([]))),
+                };
+                let called = world.call_as(me, tool, arguments).await.ok()?;
+                let id = called.get("new_node_id").or_else(|| called.get("node_id"))?.as_i64()?;
+                Some((tool, id, content))
+            })
+        });
+        let (mut made, mut forgotten, mut refused) = (Vec::new(), BTreeSet::new(), 0);
+        for call in calls.collect::<Vec<_>>() {
+            match call.await.unwrap() {
+                Some(("memory_forget", id, _)) => assert!(forgotten.insert(id)),
+                Some((_, id, content)) => made.push((id, content)),
+                None => refused += 1,
+            }
+        }
+        assert!(refused >= CALLS / 9, "{refused}");
+        let ids: BTreeSet<i64> = made.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, (1..=made.len() as i64).collect(), "ids are dense, and each was given out once");
+        for (id, content) in &made {
+            match world.read(&format!("amem://node/{id}")).await {
+                Ok(node) => assert_eq!(node["content"], *content),
+                Err(error) => assert!(forgotten.contains(id), "{id}: {error}"),
+            }
+        }
+        let stats = world.read("amem://graph/stats").await.unwrap();
+        assert_eq!(stats["node_count"], 1 + made.len() - forgotten.len());
+        assert_eq!(world.faults().await, Vec::<String>::new());
+    }
+}
+
 /// Two processes read one node at once: each read counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_count_together() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Result, Tool};
+use quad_core::{Object, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
@@ -155,8 +155,10 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, event_type) = first(&added, &new);
                 tx.output("node_id", id.0);
-                let result =
-                    json!({"node_id": id.0, "event_type": event_type.as_str(), "edges_created": added.edges});
+                let mut result = Object::with_capacity(80);
+                result.put("node_id", id.0);
+                result.put("event_type", event_type.as_str());
+                result.put("edges_created", added.edges);
                 Ok(answer(result).link(id.uri(), format!("Node {id}")))
             })
             .await

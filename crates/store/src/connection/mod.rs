@@ -1,10 +1,16 @@
 //! One synchronous connection, whichever database is behind it.
 
+pub(crate) mod gathered;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use quad_core::facts::Facts;
+use quad_core::{Error, Timestamp, Version};
+
+use crate::sql::Tx;
 use crate::{Backend, DbError, Row, Value};
 
 /// A connection to either backend. All code above it is written once.
@@ -51,7 +57,10 @@ impl Connection {
     /// PostgreSQL the simple protocol takes one round trip, and works where a transaction has failed.
     pub(crate) fn control(&mut self, sql: &str) -> Result<(), DbError> {
         match self {
-            Connection::Sqlite(conn) => conn.execute(sql, &[]).map(drop),
+            Connection::Sqlite(conn) => {
+                conn.gathered.follow(sql);
+                conn.execute(sql, &[]).map(drop)
+            }
             Connection::Postgres(conn) => conn.batch(sql),
         }
     }
@@ -110,7 +119,32 @@ impl Connection {
     }
 
     pub(crate) fn commit(&mut self) -> Result<(), DbError> {
+        self.write_gathered()?;
         self.control("COMMIT")
+    }
+
+    /// Writes what the jobs of this transaction have [gathered](crate::Gathered).
+    pub(crate) fn write_gathered(&mut self) -> Result<(), DbError> {
+        let Connection::Sqlite(conn) = self else { return Ok(()) };
+        let Some(entry) = conn.gathered.take() else { return Ok(()) };
+        let mut tx = Tx {
+            connection: &mut *self,
+            tenant: &entry.tenant,
+            version: Version(0),
+            now: Timestamp::now(),
+            tags: Vec::new(),
+            outputs: Facts::default(),
+            told: Vec::new(),
+        };
+        // As a job would: a panic must not end the thread that writes for all.
+        let written = catch_unwind(AssertUnwindSafe(|| entry.rows.write(&mut tx)))
+            .unwrap_or_else(|_| Err(Error::internal("gathered rows panicked when they were to be written")))
+            .map_err(|error| DbError::other(error.causes()));
+        if let (Err(_), Connection::Sqlite(conn)) = (&written, self) {
+            // Not lost where somebody goes on regardless: the commit fails as well.
+            conn.gathered.put(entry);
+        }
+        written
     }
 
     /// Gives up the transaction. A failure here means that the connection is gone, and so is the transaction.

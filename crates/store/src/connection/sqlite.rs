@@ -10,11 +10,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
+use super::gathered::Layers;
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
     pub(crate) was_busy: bool,
+    pub(crate) gathered: Layers,
     waits_for_disk: bool,
     allowance: Arc<Allowance>,
 }
@@ -79,7 +81,8 @@ impl Conn {
         inner
             .progress_handler(limits::STEPS_BETWEEN_LOOKS, Some(move || asked.is_used_up()))
             .map_err(|error| classify(&error))?;
-        let mut conn = Conn { inner, was_busy: false, waits_for_disk: true, allowance };
+        let mut conn =
+            Conn { inner, was_busy: false, gathered: Layers::default(), waits_for_disk: true, allowance };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
@@ -186,28 +189,26 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()>
 /// looks through all names, which in a statement of many rows costs more than the statement.
 fn numbered(sql: &str) -> Cow<'_, str> {
     let bytes = sql.as_bytes();
-    let mut dollars = memchr::memchr_iter(b'$', bytes).peekable();
-    if dollars.peek().is_none() {
+    if memchr::memchr(b'$', bytes).is_none() {
         return Cow::Borrowed(sql);
     }
     let mut text = bytes.to_vec();
-    let mut open: Option<u8> = None;
-    let mut looked_at = 0;
-    // Every statement of every commit comes by here, and few of them hold a quote.
-    let has_quotes = memchr::memchr2(b'\'', b'"', bytes).is_some();
-    for place in dollars {
-        if has_quotes {
-            for byte in &bytes[looked_at..place] {
-                open = match (open, byte) {
-                    (None, b'\'' | b'"') => Some(*byte),
-                    (Some(quote), byte) if quote == *byte => None,
-                    (open, _) => open,
-                };
-            }
-            looked_at = place;
+    if memchr::memchr2(b'\'', b'"', bytes).is_none() {
+        // Every statement of every commit comes by here, and few of them hold a quote: without branches this is many bytes at a time.
+        for (byte, next) in text.iter_mut().zip(bytes.iter().skip(1)) {
+            *byte = if (*byte == b'$') & next.is_ascii_digit() { b'?' } else { *byte };
         }
-        if open.is_none() && bytes.get(place + 1).is_some_and(u8::is_ascii_digit) {
-            text[place] = b'?';
+    } else {
+        let mut open: Option<u8> = None;
+        for (place, byte) in bytes.iter().enumerate() {
+            open = match (open, byte) {
+                (None, b'\'' | b'"') => Some(*byte),
+                (Some(quote), byte) if quote == *byte => None,
+                (open, _) => open,
+            };
+            if open.is_none() && *byte == b'$' && bytes.get(place + 1).is_some_and(u8::is_ascii_digit) {
+                text[place] = b'?';
+            }
         }
     }
     // One letter of ASCII in the place of another.
