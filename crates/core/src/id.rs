@@ -1,5 +1,6 @@
 //! Typed ids: a prefix that says what it names, and a ULID.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::rand::{SecureRandom, SystemRandom};
@@ -72,8 +73,15 @@ impl Ulids {
 }
 
 /// A ULID: 48 bits of milliseconds, 80 of chance, 26 upper-case characters of Crockford's base 32.
+///
+/// Those of one process rise, even within a millisecond and when the clock is set back, so that what it makes one after the other
+/// lies in that order.
 pub fn ulid() -> Result<String> {
-    draw().map(encode)
+    static LAST: Mutex<u128> = Mutex::new(0);
+    let drawn = draw()?;
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = drawn.max(last.wrapping_add(1));
+    Ok(encode(*last))
 }
 
 fn draw() -> Result<u128> {
@@ -108,6 +116,14 @@ mod tests {
         assert_eq!(encode(0), "0".repeat(26));
         assert_eq!(encode(u128::MAX), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
         assert_eq!(encode(31), format!("{}Z", "0".repeat(25)));
+    }
+
+    #[test]
+    fn ids_of_one_process_rise_even_within_a_millisecond() {
+        let drawn: Vec<String> = (0..10_000).map(|_| ulid().unwrap()).collect();
+        let milliseconds: std::collections::BTreeSet<&str> = drawn.iter().map(|id| &id[..10]).collect();
+        assert!(milliseconds.len() < 5_000, "several in a millisecond are what this is about");
+        assert!(drawn.is_sorted_by(|one, next| one < next));
     }
 
     #[test]
