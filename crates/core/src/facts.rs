@@ -93,7 +93,8 @@ impl From<Value> for Fact {
     }
 }
 
-/// Facts by name, as many as a read has without an allocation. As JSON an object whose keys are sorted, at every depth.
+/// Facts in the order of their names, as many as a read has without an allocation. As JSON an object whose keys are sorted, at every
+/// depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts(SmallVec<[(Cow<'static, str>, Fact); 4]>);
 
@@ -101,9 +102,9 @@ impl Facts {
     /// Sets a fact, in place of an earlier one of that name.
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, fact: impl Into<Fact>) {
         let (name, fact) = (name.into(), fact.into());
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = fact,
-            None => self.0.push((name, fact)),
+        match self.0.binary_search_by(|(known, _)| known.cmp(&name)) {
+            Ok(place) => self.0[place].1 = fact,
+            Err(place) => self.0.insert(place, (name, fact)),
         }
     }
 
@@ -113,11 +114,8 @@ impl Facts {
     }
 
     /// The facts in the order of their names.
-    pub fn sorted(&self) -> impl Iterator<Item = (&str, &Fact)> {
-        let mut sorted: SmallVec<[(&str, &Fact); 8]> =
-            self.0.iter().map(|(name, fact)| (&**name, fact)).collect();
-        sorted.sort_unstable_by_key(|(name, _)| *name);
-        sorted.into_iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
+        self.0.iter().map(|(name, fact)| (&**name, fact))
     }
 
     /// Takes over all of another's facts.
@@ -131,7 +129,7 @@ impl Facts {
 impl Serialize for Facts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, fact) in self.sorted() {
+        for (name, fact) in self.iter() {
             map.serialize_entry(name, fact)?;
         }
         map.end()

@@ -60,7 +60,7 @@ impl hyper::service::Service<Request<Incoming>> for Entry {
             return Box::pin(async move {
                 let work = connection.idleness.work();
                 let server = &connection.server;
-                let all = |request| mcp::all(server, &connection.acquaintance, request);
+                let all = |request, started| mcp::all(server, &connection.acquaintance, request, started);
                 let answer = door::enter(server, request, all).await;
                 Ok(answer.map(|body| Reply { body, _work: work }))
             });
@@ -68,7 +68,7 @@ impl hyper::service::Service<Request<Incoming>> for Entry {
         Box::pin(async move {
             let work = connection.idleness.work();
             let mut router = connection.router.clone();
-            let route = |request: Request<Incoming>| async move {
+            let route = |request: Request<Incoming>, _| async move {
                 match router.call(request.map(Body::new)).await {
                     Ok(response) => response,
                     Err(never) => match never {},

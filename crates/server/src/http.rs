@@ -155,7 +155,7 @@ async fn not_this_method() -> Response {
 pub(crate) async fn enter<F: Future<Output = Response>>(
     server: &Server,
     request: Request<Incoming>,
-    answer: impl FnOnce(Request<Incoming>) -> F,
+    answer: impl FnOnce(Request<Incoming>, Instant) -> F,
 ) -> Response {
     let started = Instant::now();
     let id = server.request_ids.of(request.headers().get(&request_id::HEADER));
@@ -163,7 +163,7 @@ pub(crate) async fn enter<F: Future<Output = Response>>(
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
     // Pinned where it is made: it is large, and to hand it on would be to copy it.
     let answered = {
-        let mut answering = pin!(check_and_answer(server, request, answer));
+        let mut answering = pin!(check_and_answer(server, request, |request| answer(request, started)));
         let poll = |context: &mut Context<'_>| id.on_behalf(|| answering.as_mut().poll(context));
         clock::until(started + server.times.request, poll_fn(poll)).await
     };

@@ -44,8 +44,9 @@ pub(crate) async fn all(
     server: &Server,
     acquaintance: &Acquaintance,
     request: http::Request<Incoming>,
+    started: Instant,
 ) -> Response {
-    answer(server, acquaintance, View::All, request).await
+    answer(server, acquaintance, View::All, request, started).await
 }
 
 /// One scheme.
@@ -55,7 +56,7 @@ pub(crate) async fn one(
     request: Request,
 ) -> Response {
     match view_of(&server, &scheme) {
-        Ok(view) => answer(&server, &Acquaintance::default(), view, request).await,
+        Ok(view) => answer(&server, &Acquaintance::default(), view, request, Instant::now()).await,
         Err(response) => *response,
     }
 }
@@ -70,6 +71,7 @@ async fn answer<B: Sent>(
     acquaintance: &Acquaintance,
     view: View,
     request: http::Request<B>,
+    started: Instant,
 ) -> Response {
     let all_tools = server.all_tools
         || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
@@ -83,7 +85,7 @@ async fn answer<B: Sent>(
     let (parts, body) = request.into_parts();
     let has_sessions = session_stream::are_served(endpoint, &parts.headers);
     match parts.method {
-        Method::POST => answer_post(server, acquaintance, endpoint, &parts, body).await,
+        Method::POST => answer_post(server, acquaintance, endpoint, &parts, body, started).await,
         Method::GET if has_sessions => Box::pin(open_stream(server, endpoint, &parts.headers)).await,
         Method::DELETE if has_sessions => Box::pin(end_session(server, endpoint, &parts.headers)).await,
         _ => {
@@ -106,8 +108,8 @@ async fn answer_post<B: Sent>(
     endpoint: &Endpoint,
     parts: &Parts,
     body: B,
+    started: Instant,
 ) -> Response {
-    let started = Instant::now();
     let headers = &parts.headers;
     let mut caller = match admit(server, acquaintance, headers, started).await {
         Ok(caller) => caller,

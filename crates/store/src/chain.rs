@@ -4,6 +4,7 @@
 //! the next record carries it as `prev_event_hash`. The records of one commit and tenant are stored as one block, one
 //! record a line, exactly as they were hashed (a long block packed as a whole): whoever has the lines can check the chain with nothing but SHA-256.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use quad_core::facts::{Fact, Facts};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::audit::packing;
 use crate::connection::Connection;
 use crate::head::Head;
-use crate::params;
+use crate::{limits, params};
 
 /// The version of the record's form.
 pub(crate) const HASH_SCHEMA_VERSION: i64 = 4;
@@ -44,6 +45,11 @@ pub(crate) fn event_id(ulid: &str) -> String {
     format!("evt_{ulid}")
 }
 
+thread_local! {
+    /// What the last block of this thread was written on: for the next, which is about as long.
+    static PAPER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// The events of one commit and tenant, which are consecutive: the block, while it is written.
 pub(crate) struct Links {
     pen: Pen,
@@ -55,8 +61,9 @@ pub(crate) struct Links {
 impl Links {
     /// No event yet, with room for so many.
     pub(crate) fn with_room_for(events: usize) -> Links {
-        let pen = Pen(Vec::with_capacity(events * RECORD_BYTES));
-        Links { pen, events: 0, time: (Timestamp(i64::MIN), String::new()) }
+        let mut paper = PAPER.take();
+        paper.reserve(events * RECORD_BYTES);
+        Links { pen: Pen(paper), events: 0, time: (Timestamp(i64::MIN), String::new()) }
     }
 
     /// Links an event to the head, which moves on.
@@ -97,12 +104,18 @@ impl Links {
             return Ok(());
         }
         let first_sequence = head.sequence - self.events + 1;
-        let (body, packed) = packing::pack(String::from_utf8(self.pen.0).map_err(Error::internal)?);
-        connection.execute(
+        let (body, packed) = packing::pack(str::from_utf8(&self.pen.0).map_err(Error::internal)?);
+        let stored = connection.execute(
             "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body, packed) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
             params![tenant.as_str(), first_sequence, self.events, HASH_SCHEMA_VERSION, now, body, packed],
-        )?;
+        );
+        let mut paper = self.pen.0;
+        if paper.capacity() <= limits::PAPER_BYTES {
+            paper.clear();
+            PAPER.set(paper);
+        }
+        stored?;
         Ok(())
     }
 }
@@ -180,7 +193,7 @@ impl Pen {
 
     fn facts(&mut self, facts: &Facts) -> Result<()> {
         let mut before = b'{';
-        for (name, fact) in facts.sorted() {
+        for (name, fact) in facts.iter() {
             self.0.push(before);
             before = b',';
             self.text(name)?;

@@ -18,6 +18,9 @@ pub const GATHER_STEPS: u32 = 4;
 /// cannot be saved, and whoever looks at the table can read it.
 pub const BLOCK_BYTES_PLAIN: usize = 3_072;
 
+/// What a thread keeps of the memory on which it wrote a block, for the next: a full group of usual events.
+pub const PAPER_BYTES: usize = 256 << 10;
+
 /// The longest text that a packed block may claim to have: a full group of the largest events is far below, and a damaged length
 /// does not take all memory.
 pub const BLOCK_BYTES_MAX: usize = 64 << 20;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use quad_core::{Bases, Basis, EventDraft, Feed, Journal, Kind, NotRecorded, Tag, TenantId, Version};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
-use quad_store::{Component, Sql, Store, Value, Writer, hash_of, params};
+use quad_store::{Component, Sql, Store, Value, Writer, hash_of, limits, params};
 
 const NOTES: Component = Component {
     name: "notes",
@@ -83,6 +83,33 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     assert_eq!(head.int(0).unwrap(), events.len() as i64);
     assert_eq!(head.opt_text(1).unwrap(), previous.as_deref());
     events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_a_crowd_are_stored_packed_and_come_back_whole() {
+    for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
+        let before = checked_chain(store, tenant).await.len();
+        let recording = (0..300).map(|_| {
+            let (store, tenant) = (store.clone(), tenant.clone());
+            tokio::spawn(async move { store.record(&tenant, event("note.read"), vec![]).await.unwrap() })
+        });
+        for recorded in recording.collect::<Vec<_>>() {
+            recorded.await.unwrap();
+        }
+        assert_eq!(checked_chain(store, tenant).await.len(), before + 300);
+        let stored = store.read(tenant, |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let rows = snapshot
+                .query("SELECT body, packed FROM audit_block WHERE tenant_id = $1", params![tenant])?;
+            rows.iter().map(|row| Ok((row.text(0)?.len(), row.opt_blob(1)?.is_some()))).collect()
+        });
+        let stored: Vec<(usize, bool)> = stored.await.unwrap();
+        assert!(stored.iter().any(|(_, is_packed)| *is_packed), "three hundred at once share commits");
+        for (plain, is_packed) in stored {
+            let fits = if is_packed { plain == 0 } else { plain <= limits::BLOCK_BYTES_PLAIN };
+            assert!(fits, "{plain} bytes of text, packed: {is_packed}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -225,6 +225,20 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn a_packed_block_that_is_damaged_is_named_by_its_first_event() {
+        for world in worlds().await {
+            world.write(80).await;
+            let found = world.store().read(world.tenant(), |sql| quad_store::audit::block::until(sql, 33, 1));
+            let first = found.await.unwrap()[0].first_sequence;
+            let damage =
+                "UPDATE audit_block SET body = '', packed = $3 WHERE tenant_id = $1 AND first_sequence = $2";
+            world.tamper(damage, vec![first.into(), vec![9_u8, 0, 0, 0, 7, 7].into()]).await;
+            let error = verify_in_place(&world, None).await.unwrap_err();
+            assert_eq!(error.get_fact("sequence"), Some(&first.into()), "{error}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn the_event_whose_link_was_changed_is_named_and_not_the_one_before() {
         for world in worlds().await {
             world.write(40).await;

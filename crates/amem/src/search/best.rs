@@ -43,6 +43,11 @@ impl<T> Best<T> {
         Best { limit, heap: BinaryHeap::new() }
     }
 
+    /// How many it keeps.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// The score below which nothing gets in any more; below all if there is room.
     pub fn floor(&self) -> f32 {
         match self.heap.peek() {

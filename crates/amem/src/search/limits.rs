@@ -17,6 +17,10 @@ pub const TENANTS_HELD: usize = 32;
 /// are as large as they may be.
 pub const PAGE_DOCS: usize = 500;
 
+/// Threads that compare nodes which are not held in memory, in one search: more would be faster than the database can read, and
+/// each has a page in its hands and another one waiting.
+pub const SCAN_THREADS: usize = 4;
+
 /// Forgotten nodes that are read from the database at a time.
 pub const PAGE_ERASED: usize = 1_000;
 

@@ -4,15 +4,18 @@
 //! from models of their own. A query in words is answered from the first, a query by vector from the second.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::sync::mpsc::{self, TrySendError};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
 
-use quad_core::Result;
+use quad_core::{Error, Result};
 
 use super::best::{Best, Scored};
 use super::corpus::{Corpus, Doc};
 use super::embedder;
 use super::filter::Filter;
-use super::limits::{PAGE_DOCS, PAGE_ERASED};
+use super::limits::{PAGE_DOCS, PAGE_ERASED, SCAN_THREADS};
 use super::matrix::Matrix;
 use super::vector::Vector;
 
@@ -78,7 +81,7 @@ impl Vectors {
             (!all_held).then_some(held.read_to)
         };
         if let Some(after) = beyond {
-            scan_beyond(corpus, after, space, probe, filter, &mut best)?;
+            scan_beyond(corpus, after, Comparison { space, probe, filter }, &mut best)?;
         }
         Ok(best.into_sorted())
     }
@@ -188,31 +191,78 @@ fn given(doc: &Doc) -> Option<Vector> {
     }
 }
 
-/// Compares with the nodes that are not in memory, page by page.
-fn scan_beyond(
-    corpus: &mut dyn Corpus,
-    mut after: Option<u64>,
+/// What the nodes that are not in memory are compared with.
+#[derive(Clone, Copy)]
+struct Comparison<'a> {
     space: Space,
-    probe: &Vector,
-    filter: &Filter,
-    best: &mut Best,
-) -> Result<()> {
-    loop {
-        let docs = corpus.after(after, PAGE_DOCS)?;
-        for doc in docs.iter().filter(|doc| filter.admits(&doc.facts())) {
-            let vector = match space {
+    probe: &'a Vector,
+    filter: &'a Filter,
+}
+
+impl Comparison<'_> {
+    fn offer(self, docs: &[Doc], best: &mut Best) {
+        for doc in docs.iter().filter(|doc| self.filter.admits(&doc.facts())) {
+            let vector = match self.space {
                 Space::Embedded => embedder::embed(&doc.content),
                 Space::Given => given(doc),
             };
             if let Some(vector) = vector {
-                best.offer(doc.id, probe.dot(&vector), ());
+                best.offer(doc.id, self.probe.dot(&vector), ());
             }
         }
-        match docs.last() {
-            Some(last) if docs.len() == PAGE_DOCS => after = Some(last.id),
-            _ => return Ok(()),
-        }
     }
+}
+
+/// Compares with the nodes that are not in memory, page by page. To embed takes longer than to read, so others help with it; a page
+/// that nobody takes at once is done here. Which of them does it makes no difference to what is best.
+fn scan_beyond(
+    corpus: &mut dyn Corpus,
+    after: Option<u64>,
+    compared: Comparison<'_>,
+    best: &mut Best,
+) -> Result<()> {
+    let mut docs = corpus.after(after, PAGE_DOCS)?;
+    if docs.len() < PAGE_DOCS {
+        compared.offer(&docs, best);
+        return Ok(());
+    }
+    let helpers = thread::available_parallelism().map_or(1, NonZero::get).min(SCAN_THREADS) - 1;
+    let (sender, pages) = mpsc::sync_channel::<Vec<Doc>>(helpers);
+    let (pages, limit) = (Mutex::new(pages), best.limit());
+    thread::scope(|scope| {
+        let help = || {
+            let mut best = Best::new(limit);
+            loop {
+                let page = pages.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(page) = page else { return best.into_sorted() };
+                compared.offer(&page, &mut best);
+            }
+        };
+        // Where no thread can be had there is one to do it.
+        let helping: Vec<_> =
+            (0..helpers).filter_map(|_| thread::Builder::new().spawn_scoped(scope, help).ok()).collect();
+        let mut read = || -> Result<()> {
+            loop {
+                let next = docs.last().map(|last| last.id).filter(|_| docs.len() == PAGE_DOCS);
+                if let Err(TrySendError::Full(page) | TrySendError::Disconnected(page)) =
+                    sender.try_send(std::mem::take(&mut docs))
+                {
+                    compared.offer(&page, best);
+                }
+                match next {
+                    Some(next) => docs = corpus.after(Some(next), PAGE_DOCS)?,
+                    None => return Ok(()),
+                }
+            }
+        };
+        let read = read();
+        drop(sender);
+        for helper in helping {
+            let found = helper.join().map_err(|_| Error::internal("a comparison of vectors panicked"))?;
+            found.into_iter().for_each(|hit| best.offer(hit.id, hit.score, ()));
+        }
+        read
+    })
 }
 
 #[cfg(test)]
@@ -257,6 +307,25 @@ mod tests {
         let text = embedder::embed("vector").unwrap();
         let found = vectors.search(&mut nodes, Space::Embedded, &text, &Filter::default(), 10).unwrap();
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn many_pages_beyond_memory_are_compared_as_in_one_loop() {
+        let words = ["alpha", "beta", "gamma", "delta", "alphabet", "betatron", "deltoid"];
+        let mut nodes = Nodes::default();
+        for number in 0..5 * PAGE_DOCS + 7 {
+            nodes.add(&format!("{} {}", words[number % 7], words[number / 7 % 7]));
+        }
+        let probe = embedder::embed("alpha deltoid").unwrap();
+        let score = |doc: &Doc| probe.dot(&embedder::embed(&doc.content).unwrap());
+        let mut plain: Vec<(u64, f32)> = nodes.docs().map(|doc| (doc.id, score(doc))).collect();
+        plain.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        for held in [0, 1, PAGE_DOCS, 3 * PAGE_DOCS + 1] {
+            let vectors = Vectors::new(held);
+            let found = vectors.search(&mut nodes, Space::Embedded, &probe, &Filter::default(), 600).unwrap();
+            let found: Vec<(u64, f32)> = found.iter().map(|hit| (hit.id, hit.score)).collect();
+            assert_eq!(found, plain[..600], "{held} held");
+        }
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! A graph is generated, three edges a node, and imported; our own export writes the files that peers open. Then every server is
 //! started on it and asked the same things by the same client over standard input and output, one server after the other.
 //! `CMD` is run by a shell; `{amem}` in it is the name of a `.amem` file, `{entities}` that of a file of
-//! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. No peer is installed by this repository.
+//! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. With `--peers-only-read` no peer is made to save. No peer is installed by this repository.
 //!
 //! Prints figures and, for each peer, how many times as long it takes as we do. Asserts nothing but that answers come.
 
@@ -35,12 +35,15 @@ struct Settings {
     sizes: Vec<u64>,
     peers: Vec<(String, String)>,
     repeats: usize,
+    /// Whether peers are spared the question that makes them save.
+    peers_only_read: bool,
 }
 
 impl Settings {
     fn read() -> Settings {
         let mut arguments = std::env::args().skip(1);
         let (mut sizes, mut peers, mut measuring) = (Vec::new(), Vec::new(), false);
+        let mut peers_only_read = false;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--nodes" => {
@@ -52,6 +55,7 @@ impl Settings {
                     let (name, command) = peer.split_once('=').expect("a peer is NAME=COMMAND");
                     peers.push((name.to_owned(), command.to_owned()));
                 }
+                "--peers-only-read" => peers_only_read = true,
                 "--bench" => measuring = true,
                 _ => {}
             }
@@ -64,12 +68,13 @@ impl Settings {
                 sizes: vec![NODES_SMOKE],
                 peers: vec![("ourselves".to_owned(), peer)],
                 repeats: 2,
+                peers_only_read,
             };
         }
         if sizes.is_empty() {
             sizes = vec![1_000, 10_000];
         }
-        Settings { sizes, peers, repeats: 200 }
+        Settings { sizes, peers, repeats: 200, peers_only_read }
     }
 }
 
@@ -114,7 +119,10 @@ fn compare(nodes: u64, settings: &Settings) {
         let own = file(audit);
         copy(&data, &own);
         let command = quad(&own, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
-        columns.push((format!("quad, {audit} audit"), questions::ask_all(command, nodes, settings.repeats)));
+        columns.push((
+            format!("quad, {audit} audit"),
+            questions::ask_all(command, nodes, settings.repeats, settings.peers_only_read),
+        ));
     }
     for (name, template) in &settings.peers {
         let own = file(&format!("peer-{}", columns.len()));
@@ -139,7 +147,10 @@ fn compare(nodes: u64, settings: &Settings) {
             .args(["-c", &format!("exec {line}")])
             .env("HOME", &own)
             .env("MEMORY_FILE_PATH", own.join("memory.jsonl"));
-        columns.push((name.clone(), questions::ask_all(command, nodes, settings.repeats)));
+        columns.push((
+            name.clone(),
+            questions::ask_all(command, nodes, settings.repeats, settings.peers_only_read),
+        ));
     }
     print(&columns);
     // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.

@@ -6,11 +6,11 @@
 use crate::limits;
 
 /// The text as it is stored: itself, or nothing and its packed form.
-pub(crate) fn pack(text: String) -> (String, Option<Vec<u8>>) {
+pub(crate) fn pack(text: &str) -> (&str, Option<Vec<u8>>) {
     if text.len() <= limits::BLOCK_BYTES_PLAIN {
         return (text, None);
     }
-    (String::new(), Some(lz4_flex::compress_prepend_size(text.as_bytes())))
+    ("", Some(lz4_flex::compress_prepend_size(text.as_bytes())))
 }
 
 /// The text of what is stored. Of a damaged block it is empty, and so no record that any check would take.
@@ -31,19 +31,18 @@ mod tests {
     fn a_text_comes_back_as_it_was_and_a_long_one_is_small() {
         let record = |number: usize| format!(r#"{{"action":"é","id":"evt_{number}","outcome":null}}"#);
         let short = record(1);
-        assert_eq!(pack(short.clone()), (short.clone(), None));
+        assert_eq!(pack(&short), (short.as_str(), None));
         assert_eq!(unpack(&short, None), short);
         let long = (0..1_000).map(record).collect::<Vec<_>>().join("\n");
-        let (text, packed) = pack(long.clone());
+        let (text, packed) = pack(&long);
         let packed = packed.unwrap();
         assert!(text.is_empty() && packed.len() < long.len() / 3, "{} of {}", packed.len(), long.len());
-        assert_eq!(unpack(&text, Some(&packed)), long);
+        assert_eq!(unpack(text, Some(&packed)), long);
     }
 
     #[test]
     fn what_is_damaged_is_no_text() {
-        let (_, packed) = pack("{}\n".repeat(10_000));
-        let packed = packed.unwrap();
+        let packed = pack(&"{}\n".repeat(10_000)).1.unwrap();
         let huge = [&u32::MAX.to_le_bytes(), &packed[4..]].concat();
         for damaged in [&[], &packed[..3], &packed[..packed.len() - 1], &huge[..]] {
             assert_eq!(unpack("", Some(damaged)), "");
