@@ -33,7 +33,7 @@ pub(crate) enum Telling {
     /// Nothing: it advances no version and is announced to nobody.
     Nothing,
     /// One event, named before the work begins.
-    One(EventDraft),
+    One(Box<EventDraft>),
     /// What the work tells with [`Tx::tell`].
     Itself,
 }
@@ -450,7 +450,7 @@ fn settle(
                             continue;
                         }
                         Telling::One(event) => {
-                            let mut event = event.clone();
+                            let mut event = EventDraft::clone(event);
                             event.outputs.extend(done.outputs);
                             vec![event]
                         }
@@ -621,7 +621,7 @@ mod tests {
                     let record = Record { tenant: tenant.clone(), event: event(), errand: None, answer };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {
-                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), Telling::One(event()), done))));
+                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), Telling::One(Box::new(event())), done))));
                     }
                     assert!(run(&mut connection, &mirror, mode, jobs).undone.is_empty());
                     recorded.blocking_recv().unwrap().unwrap();

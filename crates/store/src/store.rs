@@ -146,7 +146,7 @@ impl Store {
         event: EventDraft,
         work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Receipt)> {
-        let (value, receipt) = self.submit(writer.clone(), Telling::One(event), work).await?;
+        let (value, receipt) = self.submit(writer.clone(), Telling::One(Box::new(event)), work).await?;
         let receipt = receipt.ok_or_else(|| Error::internal("a commit without a receipt"))?;
         Ok((value, receipt))
     }
