@@ -621,7 +621,11 @@ mod tests {
                     let record = Record { tenant: tenant.clone(), event: event(), errand: None, answer };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {
-                        jobs.push(Job::Work(Box::new(Touch(tenant.clone(), Telling::One(Box::new(event())), done))));
+                        jobs.push(Job::Work(Box::new(Touch(
+                            tenant.clone(),
+                            Telling::One(Box::new(event())),
+                            done,
+                        ))));
                     }
                     assert!(run(&mut connection, &mirror, mode, jobs).undone.is_empty());
                     recorded.blocking_recv().unwrap().unwrap();

@@ -15,27 +15,31 @@ pub fn event(sql: &mut dyn Sql, id: &str) -> Result<Option<AuditEvent>> {
     let Some(time) = id.strip_prefix("evt_").and_then(ulid_time) else { return Ok(None) };
     let first = time::last_before(sql, time.plus_ms(-limits::AUDIT_CLOCK_SKEW_MS))?;
     let last = time::last_before(sql, time.plus_ms(limits::AUDIT_CLOCK_SKEW_MS))?;
+    let middle = time::last_before(sql, time)?;
     let (first, last) = if last - first <= limits::AUDIT_EVENTS_SEARCHED {
         (first, last)
     } else {
         // A busy chain has more events in that time than can be looked at: only those next to the time itself.
-        let middle = time::last_before(sql, time)?;
         (
             first.max(middle - limits::AUDIT_EVENTS_SEARCHED / 2),
             last.min(middle + limits::AUDIT_EVENTS_SEARCHED / 2),
         )
     };
     let tenant = sql.tenant().as_str().to_owned();
+    let named = format!("\"id\":\"{id}\"");
     let earliest = (first - limits::GROUP_JOBS as i64).max(crate::audit::archive::last_sequence(sql)?);
     let rows = sql.query(
         "SELECT first_sequence FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $3 \
-         AND body LIKE $4 ORDER BY first_sequence",
-        params![tenant, earliest, last, format!("%\"id\":\"{id}\"%")],
+         AND (packed IS NOT NULL OR body LIKE $4)",
+        params![tenant, earliest, last, format!("%{named}%")],
     )?;
-    for row in &rows {
-        // The text may also stand among the inputs of another event.
-        for block in block::until(sql, row.int(0)?, 1)? {
-            for (sequence, record) in block.records() {
+    let mut candidates = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
+    // Into a packed block one must look, and an event lies where its time says, but for clocks that differ.
+    candidates.sort_by_key(|first| (first - middle).abs());
+    for first in candidates {
+        for block in block::until(sql, first, 1)? {
+            for (sequence, record) in block.records().filter(|(_, record)| record.contains(&named)) {
+                // The text may also stand among the inputs of another event.
                 if block::id(record).is_ok_and(|found| found == id) {
                     let hash = hash_of(record);
                     return Ok(Some(AuditEvent {

@@ -1,7 +1,7 @@
 //! How the text of a block lies in the database: as it is while it is short, packed once it would not fit a page.
 //!
-//! The records of one commit are alike but for their hashes, so a sixth of the space is enough for a long block. That is less to
-//! write twice, into the log and into the file, than it costs to pack.
+//! The records of one commit are alike but for their hashes, so an eighth of the space is enough for a block of readings. What that
+//! saves, since a block is written twice, into the log and into the file, is more than it costs to pack.
 
 use crate::limits;
 

@@ -52,6 +52,7 @@ async fn nothing_stale_is_answered_whoever_changed_it() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         let basis = |tag: &str| Arc::new(Basis::at(version).on(Tag::new(tag)));
         assert_eq!(answered(store, tenant, vec![basis("note:2")]).await.version, version);
+        store.settle().await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
         for (number, writer) in [(2, store), (3, &other)] {
             let newer = add_note(writer, tenant, number, "newer").await.unwrap();
