@@ -1,6 +1,6 @@
 //! What this process remembers of the tokens that it has checked.
 //!
-//! Bounded in number and in age, keyed by the token's SHA-256 so that no token lies in memory, and allowed to be wrong:
+//! Bounded in number and in age, keyed by the token's SHA-256 so that no token lies in it, and allowed to be wrong:
 //! a remembered principal carries the basis of its proof, which the store compares with the changes at every audit
 //! commit.
 
