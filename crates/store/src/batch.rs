@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// The sizes in which rows are inserted or looked up together: few, since each is a statement that every connection keeps
 /// prepared.
-const SIZES: [usize; 3] = [64, 8, 1];
+pub(crate) const SIZES: [usize; 3] = [64, 8, 1];
 
 /// One statement over many rows: its text for each size, put together once.
 pub struct Texts {

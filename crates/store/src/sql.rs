@@ -9,6 +9,7 @@ use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
 use crate::connection::gathered::Entry;
+use crate::numbered::{self, Numbered};
 use crate::{Backend, DbError, Row, Value, limits, params};
 
 /// Reading, in a snapshot or in a transaction.
@@ -23,6 +24,10 @@ pub trait Sql {
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
     /// The first row of a query.
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
+    /// The rows of these numbers, as far as there are any, in no order.
+    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
+        numbered::by_lists(self, rows, numbers)
+    }
 }
 
 /// One consistent view of the data.
@@ -51,6 +56,13 @@ impl Sql for Snapshot<'_> {
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
         self.connection.query_opt(sql, params)
+    }
+
+    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
+        match self.connection {
+            Connection::Sqlite(conn) => conn.numbered(self.tenant, rows, numbers),
+            Connection::Postgres(_) => numbered::by_lists(self, rows, numbers),
+        }
     }
 }
 
@@ -168,5 +180,12 @@ impl Sql for Tx<'_> {
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
         self.connection.write_gathered()?;
         self.connection.query_opt(sql, params)
+    }
+    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
+        self.connection.write_gathered()?;
+        match self.connection {
+            Connection::Sqlite(conn) => conn.numbered(self.tenant, rows, numbers),
+            Connection::Postgres(_) => numbered::by_lists(self, rows, numbers),
+        }
     }
 }

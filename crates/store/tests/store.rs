@@ -8,6 +8,7 @@ mod cache;
 mod glance;
 mod later;
 mod log;
+mod numbered;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use quad_core::TenantId;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
 use super::gathered::Layers;
+use crate::numbered::{Guess, Numbered};
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
@@ -19,6 +21,7 @@ pub(crate) struct Conn {
     pub(crate) gathered: Layers,
     waits_for_disk: bool,
     allowance: Arc<Allowance>,
+    guess: Guess,
 }
 
 /// How long the statements of a connection may take, if there is a limit.
@@ -81,8 +84,14 @@ impl Conn {
         inner
             .progress_handler(limits::STEPS_BETWEEN_LOOKS, Some(move || asked.is_used_up()))
             .map_err(|error| classify(&error))?;
-        let mut conn =
-            Conn { inner, was_busy: false, gathered: Layers::default(), waits_for_disk: true, allowance };
+        let mut conn = Conn {
+            inner,
+            was_busy: false,
+            gathered: Layers::default(),
+            waits_for_disk: true,
+            allowance,
+            guess: Guess::default(),
+        };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
         conn.batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
@@ -104,10 +113,23 @@ impl Conn {
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
         // A statement that ends before SQLite looks at the time is none of the many that together take too long.
         if self.allowance.is_used_up() {
-            return Err(DbError::other("there is no time left"));
+            return Err(no_time_left());
         }
         let result = query(&self.inner, sql, params);
         self.note(result)
+    }
+
+    /// The rows of these numbers, one after the other.
+    pub(crate) fn numbered(
+        &mut self,
+        tenant: &TenantId,
+        rows: &Numbered,
+        numbers: &[i64],
+    ) -> Result<Vec<Row>, DbError> {
+        self.guess.turn_to(rows, tenant);
+        let result = numbered_rows(&self.inner, &mut self.guess, &self.allowance, tenant, rows, numbers);
+        let found = self.note(result)?;
+        found.ok_or_else(no_time_left)
     }
 
     pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
@@ -153,8 +175,71 @@ fn make_private(file: &Path) -> Result<(), DbError> {
     }
 }
 
+fn no_time_left() -> DbError {
+    DbError::other("there is no time left")
+}
+
+/// Nothing, if the time is up before the last of them.
+fn numbered_rows(
+    inner: &rusqlite::Connection,
+    guess: &mut Guess,
+    allowance: &Allowance,
+    tenant: &TenantId,
+    rows: &Numbered,
+    numbers: &[i64],
+) -> rusqlite::Result<Option<Vec<Row>>> {
+    let prepare = |text: &str| {
+        let mut statement = inner.prepare_cached(text)?;
+        statement.raw_bind_parameter(1, tenant.as_str())?;
+        Ok::<_, rusqlite::Error>(statement)
+    };
+    // Mostly only one of them is needed.
+    let (mut by_place, mut by_number) = (None, None);
+    let mut found = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        if allowance.is_used_up() {
+            return Ok(None);
+        }
+        if let Some(place) = guess.place_of(*number) {
+            let by_place = match &mut by_place {
+                Some(statement) => statement,
+                none => none.insert(prepare(rows.by_place())?),
+            };
+            by_place.raw_bind_parameter(2, number)?;
+            by_place.raw_bind_parameter(3, place)?;
+            if let Some((_, row)) = placed_row(by_place)? {
+                found.push(row);
+                continue;
+            }
+            guess.was_wrong();
+        }
+        let by_number = match &mut by_number {
+            Some(statement) => statement,
+            none => none.insert(prepare(rows.by_number())?),
+        };
+        by_number.raw_bind_parameter(2, number)?;
+        if let Some((place, row)) = placed_row(by_number)? {
+            guess.found(*number, place);
+            found.push(row);
+        }
+    }
+    Ok(Some(found))
+}
+
+/// The one row of a statement whose first column is the row's place.
+fn placed_row(statement: &mut Statement<'_>) -> rusqlite::Result<Option<(i64, Row)>> {
+    let columns = statement.column_count();
+    let mut rows = statement.raw_query();
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut cells = Vec::with_capacity(columns - 1);
+    for index in 1..columns {
+        cells.push(from_sqlite(row.get_ref(index)?));
+    }
+    Ok(Some((row.get(0)?, Row(cells))))
+}
+
 fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<Vec<Row>> {
-    let mut statement = inner.prepare_cached(&numbered(sql))?;
+    let mut statement = inner.prepare_cached(&as_places(sql))?;
     bind(&mut statement, params)?;
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
@@ -170,7 +255,7 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
 }
 
 fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<u64> {
-    let mut statement = inner.prepare_cached(&numbered(sql))?;
+    let mut statement = inner.prepare_cached(&as_places(sql))?;
     bind(&mut statement, params)?;
     statement.raw_execute().map(|rows| rows as u64)
 }
@@ -187,7 +272,7 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()>
 
 /// `$3` as SQLite has it: `?3`. To SQLite `$3` is a name, numbered by its first appearance, and to find the name of a number it
 /// looks through all names, which in a statement of many rows costs more than the statement.
-fn numbered(sql: &str) -> Cow<'_, str> {
+fn as_places(sql: &str) -> Cow<'_, str> {
     let bytes = sql.as_bytes();
     if memchr::memchr(b'$', bytes).is_none() {
         return Cow::Borrowed(sql);
@@ -269,12 +354,12 @@ mod tests {
 
     #[test]
     fn parameters_are_numbers_and_nothing_else_is() {
-        assert_eq!(numbered("SELECT 1"), "SELECT 1");
-        assert_eq!(numbered("($2, $1, $12)"), "(?2, ?1, ?12)");
-        assert_eq!(numbered("$1 + $ + $x"), "?1 + $ + $x");
-        assert_eq!(numbered("'$1 it''s $2' || $3"), "'$1 it''s $2' || ?3");
+        assert_eq!(as_places("SELECT 1"), "SELECT 1");
+        assert_eq!(as_places("($2, $1, $12)"), "(?2, ?1, ?12)");
+        assert_eq!(as_places("$1 + $ + $x"), "?1 + $ + $x");
+        assert_eq!(as_places("'$1 it''s $2' || $3"), "'$1 it''s $2' || ?3");
         assert_eq!(
-            numbered("\"cost$1\" = $1 AND json -> '$.a' = $"),
+            as_places("\"cost$1\" = $1 AND json -> '$.a' = $"),
             "\"cost$1\" = ?1 AND json -> '$.a' = $"
         );
     }
