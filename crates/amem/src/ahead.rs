@@ -9,10 +9,10 @@ use quad_core::Result;
 use quad_store::{Gathered, Tx};
 
 use crate::edge::{self, Edge};
-use crate::limits;
 use crate::node::{self, Node};
 use crate::place::{self, Place};
 use crate::stats::Stats;
+use crate::{limits, outgoing};
 
 /// What a caller has added, and how far the graph is with it.
 #[derive(Clone)]
@@ -62,9 +62,14 @@ impl Ahead {
 
     fn insert(&self, tx: &mut Tx<'_>) -> Result<()> {
         let nodes: Vec<&Node> = self.pieces.iter().flat_map(|piece| &piece.nodes).collect();
-        node::insert(tx, &self.subject, &nodes)?;
         let edges = self.pieces.iter().flat_map(|piece| piece.edges.iter().map(|edge| (*edge, piece.at)));
-        edge::insert(tx, &edges.collect::<Vec<_>>())
+        let edges: Vec<(Edge, i64)> = edges.collect();
+        let mut leaving = outgoing::by_source(edges.iter().map(|(edge, _)| edge));
+        node::insert(tx, &self.subject, &nodes, &leaving)?;
+        edge::insert_rows(tx, &edges)?;
+        // Those that were there before: the one that the chain goes on from.
+        nodes.iter().for_each(|node| drop(leaving.remove(&node.id)));
+        outgoing::refresh(tx, &leaving.into_keys().collect())
     }
 }
 

@@ -4,16 +4,18 @@
 //! lists, the text index and the sessions must agree with what was seen. Nothing is changed.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use quad_core::{Result, TenantId};
 use quad_store::{Backend, Sql, params};
 
 use crate::corpus::Nodes;
-use crate::edge::EdgeType;
+use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
+use crate::node::NodeId;
 use crate::search::Engine;
 use crate::stats::{self, Stats};
-use crate::{Amem, decay, limits};
+use crate::{Amem, decay, limits, outgoing};
 
 /// What was looked at, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,11 +73,15 @@ impl Faults {
     }
 }
 
+const LEAVING: &str = "nodes that do not say of their outgoing edges what the edges say";
+
 /// What the walk saw.
 #[derive(Default)]
 struct Seen {
     /// Ids of nodes, ascending.
     nodes: Vec<i64>,
+    /// What each of them says that leaves it, as a hash, until the edges have been seen to say the same.
+    leaving: Vec<Option<u64>>,
     /// By what each superseded node says that it is.
     superseded: BTreeMap<i64, i64>,
     /// By what the edges say that it is, and since when.
@@ -85,7 +91,30 @@ struct Seen {
     accessed: i64,
 }
 
+fn hash_of(packed: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    packed.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Seen {
+    /// All edges that leave one node have been seen.
+    fn compare_leaving(&mut self, source: i64, edges: &[Edge], faults: &mut Faults) {
+        let place = self.nodes.binary_search(&source).ok();
+        let Some(said) = place.and_then(|place| self.leaving.get_mut(place)) else { return };
+        let Some(said) = said.take() else { return };
+        let is_wrong = outgoing::pack(edges).is_none_or(|packed| hash_of(&packed) != said);
+        faults.add_if(is_wrong, LEAVING, || source.to_string());
+    }
+
+    /// All edges have been seen: of those that are left none has any.
+    fn compare_left(&self, faults: &mut Faults) {
+        let none = hash_of("");
+        for (id, said) in self.nodes.iter().zip(&self.leaving) {
+            faults.add_if(said.is_some_and(|said| said != none), LEAVING, || id.to_string());
+        }
+    }
+
     fn has(&self, node: i64) -> bool {
         self.nodes.binary_search(&node).is_ok()
     }
@@ -130,13 +159,14 @@ fn walk_nodes(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
     loop {
         let rows = sql.query(
             "SELECT id, event_type, session_id, confidence, access_count, last_accessed, tier, effective_access, \
-             superseded_by FROM amem_node WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+             superseded_by, outgoing FROM amem_node WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
             params![tenant.as_str(), after, limits::CHECK_ROWS as i64],
         )?;
         for row in &rows {
             let id = row.int(0)?;
             after = id;
             seen.nodes.push(id);
+            seen.leaving.push(row.opt_text(9)?.map(hash_of));
             *seen.in_sessions.entry(row.int(2)?).or_default() += 1;
             let (accesses, last_accessed) = (row.int(4)?, row.int(5)?);
             seen.accessed += i64::from(accesses > 0);
@@ -168,6 +198,7 @@ fn walk_nodes(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
 fn walk_edges(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result<()> {
     let tenant = sql.tenant().clone();
     let mut after = (-1, -1, -1);
+    let (mut of, mut leaving) = (-1, Vec::new());
     loop {
         let rows = sql.query(
             "SELECT source_id, target_id, edge_type, weight, created_at FROM amem_edge \
@@ -179,8 +210,19 @@ fn walk_edges(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
             let (source, target) = (row.int(0)?, row.int(1)?);
             after = (source, target, row.int(2)?);
             let name = || format!("{source} → {target}");
+            if source != of {
+                seen.compare_leaving(of, &leaving, faults);
+                of = source;
+                leaving.clear();
+            }
             match EdgeType::stored(after.2) {
                 Ok(edge_type) => {
+                    leaving.push(Edge {
+                        source: NodeId(source),
+                        target: NodeId(target),
+                        edge_type,
+                        weight: row.real(3)?,
+                    });
                     seen.counted.count_edges(edge_type, 1);
                     if edge_type == EdgeType::Supersedes {
                         let since = (row.int(4)?, source);
@@ -197,6 +239,8 @@ fn walk_edges(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
             faults.add_if(!seen.has(target), "edges to nodes that do not exist", name);
         }
         if rows.len() < limits::CHECK_ROWS {
+            seen.compare_leaving(of, &leaving, faults);
+            seen.compare_left(faults);
             return Ok(());
         }
     }
@@ -434,6 +478,21 @@ mod tests {
                 "UPDATE amem_edge SET target_id = 3 WHERE source_id = 3",
                 "edges from a node to itself",
                 "3 → 3",
+            ),
+            (
+                "UPDATE amem_node SET outgoing = '' WHERE id = 0",
+                "do not say of their outgoing edges what",
+                ": 1 (0)",
+            ),
+            (
+                "UPDATE amem_edge SET weight = 0.25 WHERE source_id = 1",
+                "do not say of their outgoing edges what",
+                ": 1 (1)",
+            ),
+            (
+                "DELETE FROM amem_edge WHERE source_id = 3",
+                "do not say of their outgoing edges what",
+                ": 1 (3)",
             ),
             (
                 "INSERT INTO amem_vector (tenant_id, node_id, vector) SELECT tenant_id, 50, created_by FROM amem_node WHERE id = 0",

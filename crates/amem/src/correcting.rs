@@ -10,7 +10,7 @@ use crate::edge::{self, Edge, EdgeType, EdgeTypes, Side};
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{limits, place, refusal, tags};
+use crate::{limits, outgoing, place, refusal, tags};
 
 /// Corrects a node. The correction belongs to the caller's session but not to its chain.
 pub(crate) fn correct(
@@ -29,9 +29,9 @@ pub(crate) fn correct(
     let at = stats.moment();
     let session = place.ensure_session(tx, &mut stats, subject)?;
     let new = NewNode::new(EventType::Correction, content, confidence).stored(id, session, at);
-    node::insert(tx, subject, &[new])?;
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
-    edge::insert(tx, &[(supersedes, at)])?;
+    node::insert(tx, subject, &[new], &outgoing::by_source([&supersedes]))?;
+    edge::insert_rows(tx, &[(supersedes, at)])?;
     adding::supersede(tx, old, Some(id))?;
     stats.count_nodes(EventType::Correction, 1);
     stats.count_edges(EdgeType::Supersedes, 1);

@@ -7,7 +7,7 @@ use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::{limits, refusal};
+use crate::{limits, outgoing, refusal};
 
 /// The seven types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -277,11 +277,17 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()
             edge.weight
         ],
     )?;
-    Ok(())
+    outgoing::refresh(tx, &BTreeSet::from([edge.source]))
 }
 
 /// Adds edges that are not there yet, each made at a time of its own.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
+    insert_rows(tx, edges)?;
+    outgoing::refresh(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
+}
+
+/// The same where the sources know their edges already: see [`crate::node::insert`].
+pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     const WIDTH: usize = 5;
     static INSERT: batch::Texts = batch::Texts::new(|rows| {
         format!(
@@ -362,8 +368,36 @@ pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize>
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
-/// Removes one edge.
+/// Removes all edges of a node, on both sides; `sources` are the nodes at the other end of those that lead to it.
+pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    for side in [Side::Outgoing, Side::Incoming] {
+        tx.execute(
+            &format!("DELETE FROM amem_edge WHERE tenant_id = $1 AND {} = $2", side.columns().0),
+            params![tenant.as_str(), id.0],
+        )?;
+    }
+    outgoing::refresh(tx, sources)
+}
+
+/// Removes edges that are there.
+pub(crate) fn remove_many(tx: &mut Tx<'_>, edges: &[Edge]) -> Result<()> {
+    for edge in edges {
+        remove_row(tx, edge)?;
+    }
+    outgoing::refresh(tx, &edges.iter().map(|edge| edge.source).collect())
+}
+
+/// Removes one edge; says whether it was there.
 pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+    let was_there = remove_row(tx, edge)?;
+    if was_there {
+        outgoing::refresh(tx, &BTreeSet::from([edge.source]))?;
+    }
+    Ok(was_there)
+}
+
+fn remove_row(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     let tenant = tx.tenant().clone();
     let removed = tx.execute(
         "DELETE FROM amem_edge WHERE tenant_id = $1 AND source_id = $2 AND target_id = $3 AND edge_type = $4",

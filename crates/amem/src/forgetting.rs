@@ -64,17 +64,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, id: NodeId) -> Result<Forgotten> {
 
 fn remove_edges(tx: &mut Tx<'_>, id: NodeId, edges: &[Edge], all: bool) -> Result<()> {
     if !all {
-        for edge in edges {
-            edge::remove(tx, edge)?;
-        }
-        return Ok(());
+        return edge::remove_many(tx, edges);
     }
-    let tenant = tx.tenant().clone();
-    for side in ["source_id", "target_id"] {
-        tx.execute(
-            &format!("DELETE FROM amem_edge WHERE tenant_id = $1 AND {side} = $2"),
-            params![tenant.as_str(), id.0],
-        )?;
-    }
-    Ok(())
+    edge::remove_all(tx, id, &edges.iter().map(|edge| edge.source).filter(|source| *source != id).collect())
 }

@@ -47,6 +47,7 @@ mod migrations;
 #[cfg(test)]
 mod model;
 mod node;
+mod outgoing;
 mod place;
 #[cfg(test)]
 mod plans;

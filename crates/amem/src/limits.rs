@@ -80,6 +80,12 @@ pub const FANOUT: usize = 4_096;
 /// What walks hold of the graphs in memory: the surroundings of some fifty thousand nodes, and a tenth of what a process may weigh.
 pub const HELD_BYTES: usize = 32 << 20;
 
+/// Bits that tell which nodes walks have met at all: 16 KiB. Of a quarter of them so many nodes share one that all are forgotten.
+pub const GLIMPSED_BITS: usize = 1 << 17;
+
+/// Outgoing edges that are also kept in a node's own row: some hundred bytes, a part of a page. Few nodes have more.
+pub const PACKED_EDGES: usize = 64;
+
 /// Nodes whose edges are fetched together.
 pub const FANOUT_NODES: usize = 64;
 

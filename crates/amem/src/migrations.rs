@@ -6,7 +6,7 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST] };
+pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING] };
 
 const GRAPH: &str = r#"
 -- tier and effective_access are what importance is ordered by: see decay.rs.
@@ -119,4 +119,9 @@ CREATE TABLE amem_import (
 const NEWEST: &str = r#"
 -- The newest of a type: what is asked for most, and not the order of the ids where nodes were imported.
 CREATE INDEX amem_node_newest ON amem_node (tenant_id, event_type, created_at, id);
+"#;
+
+const OUTGOING: &str = r#"
+-- The edges that leave the node, once more: see outgoing.rs. Null where amem_edge alone knows them.
+ALTER TABLE amem_node ADD COLUMN outgoing TEXT;
 "#;

@@ -4,10 +4,12 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{Object, Result};
-use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
+use quad_store::{Numbered, Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
+use crate::edge::Edge;
 use crate::event_type::EventType;
+use crate::outgoing::{self, BySource};
 use crate::session::SessionId;
 use crate::{decay, refusal};
 
@@ -54,6 +56,10 @@ pub(crate) struct Node {
 /// The columns of a [`Node`], in order.
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
+
+/// What a walk is told of a node, and what leaves it: see [`crate::outgoing`].
+const COLUMNS_LEAVING: &str =
+    "id, event_type, session_id, created_at, confidence, superseded_by, content, outgoing";
 
 /// The same with an empty content, for those who only sort.
 pub(crate) const COLUMNS_BARE: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
@@ -161,12 +167,7 @@ pub(crate) enum Field {
 
 /// The node of that id.
 pub(crate) fn find(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
-    let tenant = sql.tenant().clone();
-    let row = sql.query_opt(
-        &format!("SELECT {COLUMNS} FROM amem_node WHERE tenant_id = $1 AND id = $2"),
-        params![tenant.as_str(), id.0],
-    )?;
-    row.as_ref().map(Node::from_row).transpose()
+    Ok(find_many(sql, &[id])?.remove(&id))
 }
 
 /// The node of that id, or the refusal.
@@ -176,23 +177,47 @@ pub(crate) fn expect(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
 
 /// Those of these nodes that exist.
 pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<NodeId, Node>> {
-    let mut found = BTreeMap::new();
-    for_ids(sql, ids, COLUMNS, |row| {
-        let node = Node::from_row(row)?;
-        found.insert(node.id, node);
-        Ok(())
-    })?;
-    Ok(found)
+    static WHOLE: Numbered = Numbered::new("amem_node", "id", COLUMNS);
+    let nodes = rows_of(sql, &WHOLE, ids)?.into_iter().map(|row| Node::from_row(&row));
+    nodes.map(|node| node.map(|node| (node.id, node))).collect()
+}
+
+/// Those of these nodes that exist, without their accesses, each with the edges that leave it, as far as its row tells them.
+pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
+    static LEAVING: Numbered = Numbered::new("amem_node", "id", COLUMNS_LEAVING);
+    let node = |row: &Row| {
+        let node = Node {
+            id: NodeId(row.int(0)?),
+            event_type: EventType::stored(row.int(1)?)?,
+            session_id: SessionId::stored(row.int(2)?)?,
+            created_at: row.int(3)?,
+            confidence: row.real(4)?,
+            access_count: 0,
+            last_accessed: 0,
+            effective_access: 0,
+            superseded_by: row.opt_int(5)?.map(NodeId),
+            content: row.text(6)?.to_owned(),
+        };
+        let leaving = row.opt_text(7)?.map(|packed| outgoing::unpack(node.id, packed)).transpose()?;
+        Ok((node, leaving))
+    };
+    rows_of(sql, &LEAVING, ids)?.iter().map(node).collect()
+}
+
+/// The edges that leave these nodes, of those that exist and whose row tells them.
+pub(crate) fn leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, Vec<Edge>)>> {
+    static LEAVING: Numbered = Numbered::new("amem_node", "id", "id, outgoing");
+    let edges = |row: &Row| -> Result<Option<(NodeId, Vec<Edge>)>> {
+        let id = NodeId(row.int(0)?);
+        row.opt_text(1)?.map(|packed| Ok((id, outgoing::unpack(id, packed)?))).transpose()
+    };
+    rows_of(sql, &LEAVING, ids)?.iter().filter_map(|row| edges(row).transpose()).collect()
 }
 
 /// Which of these ids exist.
 pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
-    let mut found = BTreeSet::new();
-    for_ids(sql, ids, "id", |row| {
-        found.insert(NodeId(row.int(0)?));
-        Ok(())
-    })?;
-    Ok(found)
+    static IDS: Numbered = Numbered::new("amem_node", "id", "id");
+    rows_of(sql, &IDS, ids)?.iter().map(|row| Ok(NodeId(row.int(0)?))).collect()
 }
 
 /// The first of these ids that does not exist.
@@ -203,40 +228,27 @@ pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<
 
 /// The session of a node, if that exists.
 pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<SessionId>> {
-    let mut found = None;
-    for_ids(sql, &[id], "session_id", |row| {
-        found = Some(SessionId::stored(row.int(0)?)?);
-        Ok(())
-    })?;
-    Ok(found)
+    static SESSIONS: Numbered = Numbered::new("amem_node", "id", "session_id");
+    rows_of(sql, &SESSIONS, &[id])?.first().map(|row| SessionId::stored(row.int(0)?)).transpose()
 }
 
-fn for_ids(
-    sql: &mut dyn Sql,
-    ids: &[NodeId],
-    columns: &str,
-    mut take: impl FnMut(&Row) -> Result<()>,
+fn rows_of(sql: &mut dyn Sql, columns: &Numbered, ids: &[NodeId]) -> Result<Vec<Row>> {
+    let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    Ok(sql.numbered(columns, &numbers)?)
+}
+
+/// Adds nodes as they are; counters, sessions, the chain and the edges that leave them are the caller's.
+pub(crate) fn insert(
+    tx: &mut Tx<'_>,
+    created_by: &str,
+    nodes: &[impl Borrow<Node>],
+    leaving: &BySource,
 ) -> Result<()> {
-    let tenant = sql.tenant().clone();
-    for piece in batch::pieces(ids) {
-        let places = batch::list(piece.len(), 2);
-        let mut cells = vec![Cell::from(tenant.as_str())];
-        cells.extend(piece.iter().map(|id| Cell::Int(id.0)));
-        let query = format!("SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id IN ({places})");
-        for row in &sql.query(&query, &cells)? {
-            take(row)?;
-        }
-    }
-    Ok(())
-}
-
-/// Adds nodes as they are; counters, sessions and the chain are the caller's.
-pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[impl Borrow<Node>]) -> Result<()> {
-    const WIDTH: usize = 11;
+    const WIDTH: usize = 12;
     static INSERT: batch::Texts = batch::Texts::new(|rows| {
         format!(
             "INSERT INTO amem_node (tenant_id, created_by, id, event_type, session_id, created_at, confidence, \
-             access_count, last_accessed, tier, effective_access, superseded_by, content) VALUES {}",
+             access_count, last_accessed, tier, effective_access, superseded_by, content, outgoing) VALUES {}",
             batch::rows(rows, 3, WIDTH, "$1, $2")
         )
     });
@@ -256,6 +268,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, created_by: &str, nodes: &[impl Borrow<Nod
                 node.effective_access.into(),
                 node.superseded_by.map(|id| id.0).into(),
                 node.content.as_str().into(),
+                outgoing::pack(leaving.get(&node.id).map_or(&[], Vec::as_slice)).into(),
             ]);
         }
         tx.execute(&INSERT.of(piece.len()), &cells)?;

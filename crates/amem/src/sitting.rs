@@ -7,6 +7,7 @@ use crate::adding::NewNode;
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::{self, NodeId};
+use crate::outgoing::BySource;
 use crate::session::{self, SessionId};
 use crate::{limits, place, refusal, stats, tags};
 
@@ -89,7 +90,7 @@ pub(crate) fn end(
         let episode = NodeId(stats.next_id);
         stats.next_id += 1;
         let new = NewNode::new(EventType::Episode, summary.as_str(), 1.0).stored(episode, id, at);
-        node::insert(tx, subject, &[new])?;
+        node::insert(tx, subject, &[new], &BySource::new())?;
         let part = |member: &NodeId| Edge {
             source: *member,
             target: episode,

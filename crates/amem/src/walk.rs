@@ -98,6 +98,10 @@ pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
     'walk: for depth in 1..=plan.max_depth {
         let mut next = Vec::new();
         for expanded in level.chunks(limits::FANOUT_NODES) {
+            if !plan.ways.outgoing.is_empty() {
+                // They are all told of in the end, and what leaves them comes with them.
+                graph.meet(expanded)?;
+            }
             let mut found: Vec<(NodeId, Edge)> = Vec::new();
             for (_, steps) in steps(graph, expanded, plan.ways)? {
                 found.extend(steps.into_iter().filter(|(id, _)| seen.insert(*id)));
@@ -122,9 +126,9 @@ pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
     let mut reached = Vec::with_capacity(way.len());
     for piece in way.chunks(limits::FANOUT_NODES) {
         let ids: Vec<NodeId> = piece.iter().map(|(id, ..)| *id).collect();
-        let mut nodes = graph.nodes(&ids)?;
+        graph.meet(&ids)?;
         for (id, depth, by) in piece {
-            match nodes.remove(id) {
+            match graph.node(*id).cloned() {
                 Some(node) => reached.push(Reached { node, depth: *depth, by: *by }),
                 None if by.is_none() => return Err(refusal::no_node(*id)),
                 None => {}
@@ -144,8 +148,8 @@ fn passed_by(
         return Ok(BTreeSet::new());
     }
     let ids: Vec<NodeId> = found.iter().map(|(id, _)| *id).collect();
-    let nodes = graph.nodes(&ids)?;
-    let is_sure = |id: &NodeId| nodes.get(id).is_some_and(|node| node.confidence >= min_confidence);
+    graph.meet(&ids)?;
+    let is_sure = |id: &NodeId| graph.node(*id).is_some_and(|node| node.confidence >= min_confidence);
     Ok(ids.into_iter().filter(|id| !is_sure(id)).collect())
 }
 

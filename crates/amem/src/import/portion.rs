@@ -11,6 +11,7 @@ use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem};
 use crate::node::{self, Node, NodeId};
+use crate::outgoing::BySource;
 use crate::session::{self, SessionId};
 use crate::stats::{self, Stats};
 use crate::{adding, correcting, decay, limits, tags};
@@ -301,7 +302,8 @@ impl Portion {
         for run in nodes.chunk_by(|(_, a), (_, b)| a == b) {
             let made_by = run.first().map_or(ACTOR, |(_, made_by)| *made_by);
             let run: Vec<Node> = run.iter().map(|(node, _)| node.clone()).collect();
-            node::insert(tx, made_by, &run)?;
+            // What leaves them comes later, by itself.
+            node::insert(tx, made_by, &run, &BySource::new())?;
         }
         adding::insert_vectors(tx, &vectors)?;
         insert_digests(tx, &digests)?;

@@ -305,8 +305,8 @@ fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> R
     result.put("found", matches!(found, Path::Found { .. }));
     match found {
         Path::Found { nodes, edges } => {
-            let known = graph.nodes(&nodes)?;
-            let shown = nodes.iter().filter_map(|id| known.get(id)).map(|node| node.write(&FIELDS, now));
+            graph.meet(&nodes)?;
+            let shown = nodes.iter().filter_map(|id| graph.node(*id)).map(|node| node.write(&FIELDS, now));
             result.put("length", edges.len());
             result.put_all("nodes", shown);
             result.put_all("edges", edges.iter().map(Edge::write));
