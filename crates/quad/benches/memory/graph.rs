@@ -12,7 +12,7 @@ pub const SESSION: u64 = 100;
 const BEGIN: i64 = 1_740_700_000_000_000;
 
 /// Numbers that look random and are the same for the same seed.
-fn mixed(seed: u64) -> u64 {
+pub fn mixed(seed: u64) -> u64 {
     let mut number = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

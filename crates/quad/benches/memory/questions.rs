@@ -45,6 +45,11 @@ impl Numbers {
         self.repeat.wrapping_mul(7_919) % self.nodes
     }
 
+    /// A node that nothing else asks about, far from those before it.
+    fn unmet_node(self) -> u64 {
+        graph::mixed(self.repeat ^ 0x0dd) % self.nodes
+    }
+
     /// Two words of a node.
     fn words(self) -> String {
         let text = graph::text(self.node());
@@ -104,6 +109,13 @@ pub const QUESTIONS: &[Question] = &[
     Question {
         name: "traverse",
         asked: |numbers| call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20})),
+        asked_of_entities: None,
+    },
+    Question {
+        name: "traverse, new ground",
+        asked: |numbers| {
+            call("memory_traverse", json!({"start_id": numbers.unmet_node(), "max_results": 20}))
+        },
         asked_of_entities: None,
     },
     Question {
