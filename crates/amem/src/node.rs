@@ -57,8 +57,12 @@ pub(crate) struct Node {
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
 
-/// What a walk is told of a node, and what leaves it: see [`crate::outgoing`].
-const COLUMNS_LEAVING: &str =
+/// The same and what leaves the node: see [`crate::outgoing`].
+const COLUMNS_LEAVING: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+    effective_access, superseded_by, content, outgoing";
+
+/// What a walk is told of a node, and what leaves it.
+const COLUMNS_MET: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content, outgoing";
 
 /// The same with an empty content, for those who only sort.
@@ -184,7 +188,7 @@ pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<No
 
 /// Those of these nodes that exist, without their accesses, each with the edges that leave it, as far as its row tells them.
 pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
-    static LEAVING: Numbered = Numbered::new("amem_node", "id", COLUMNS_LEAVING);
+    static MET: Numbered = Numbered::new("amem_node", "id", COLUMNS_MET);
     let node = |row: &Row| {
         let node = Node {
             id: NodeId(row.int(0)?),
@@ -198,10 +202,23 @@ pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Nod
             superseded_by: row.opt_int(5)?.map(NodeId),
             content: row.text(6)?.to_owned(),
         };
-        let leaving = row.opt_text(7)?.map(|packed| outgoing::unpack(node.id, packed)).transpose()?;
+        let leaving = leaving_in(row, 7, node.id)?;
         Ok((node, leaving))
     };
-    rows_of(sql, &LEAVING, ids)?.iter().map(node).collect()
+    rows_of(sql, &MET, ids)?.iter().map(node).collect()
+}
+
+/// The node of that id, or the refusal, with the edges that leave it, if its row tells them.
+pub(crate) fn expect_leaving(sql: &mut dyn Sql, id: NodeId) -> Result<(Node, Option<Vec<Edge>>)> {
+    static LEAVING: Numbered = Numbered::new("amem_node", "id", COLUMNS_LEAVING);
+    let rows = rows_of(sql, &LEAVING, &[id])?;
+    let row = rows.first().ok_or_else(|| refusal::no_node(id))?;
+    Ok((Node::from_row(row)?, leaving_in(row, 10, id)?))
+}
+
+/// What a row says of what leaves it, in that column.
+fn leaving_in(row: &Row, column: usize, id: NodeId) -> Result<Option<Vec<Edge>>> {
+    row.opt_text(column)?.map(|packed| outgoing::unpack(id, packed)).transpose()
 }
 
 /// The edges that leave these nodes, of those that exist and whose row tells them.
@@ -209,7 +226,7 @@ pub(crate) fn leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, 
     static LEAVING: Numbered = Numbered::new("amem_node", "id", "id, outgoing");
     let edges = |row: &Row| -> Result<Option<(NodeId, Vec<Edge>)>> {
         let id = NodeId(row.int(0)?);
-        row.opt_text(1)?.map(|packed| Ok((id, outgoing::unpack(id, packed)?))).transpose()
+        Ok(leaving_in(row, 1, id)?.map(|edges| (id, edges)))
     };
     rows_of(sql, &LEAVING, ids)?.iter().filter_map(|row| edges(row).transpose()).collect()
 }

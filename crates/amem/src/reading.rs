@@ -175,7 +175,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         Field::Decay,
         Field::SupersededBy,
     ];
-    let mut node = node::expect(sql, id)?;
+    let (mut node, mut leaving) = node::expect_leaving(sql, id)?;
     node.access_count += 1;
     node.last_accessed = node.last_accessed.max(now);
     node.effective_access = decay::effective_access(node.last_accessed, node.access_count);
@@ -184,7 +184,10 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         (Side::Outgoing, "outgoing_edges", "outgoing_edges_cut"),
         (Side::Incoming, "incoming_edges", "incoming_edges_cut"),
     ] {
-        let mut edges = edge::of_node(sql, id, side, EdgeTypes::ALL, limits::NODE_EDGES + 1)?;
+        let mut edges = match leaving.take().filter(|_| side == Side::Outgoing) {
+            Some(leaving) => leaving,
+            None => edge::of_node(sql, id, side, EdgeTypes::ALL, limits::NODE_EDGES + 1)?,
+        };
         let is_cut = edges.len() > limits::NODE_EDGES;
         edges.truncate(limits::NODE_EDGES);
         shown.put_all(name, edges.iter().map(|edge| edge.write_from(side)));

@@ -117,6 +117,29 @@ impl Guess {
 mod tests {
     use super::*;
 
+    /// What SQLite intends to do.
+    fn plan(database: &rusqlite::Connection, text: &str) -> String {
+        let explained = format!("EXPLAIN QUERY PLAN {text}");
+        database.query_row(&explained, ["t", "1", "1"].map(Some), |row| row.get(3)).unwrap()
+    }
+
+    #[test]
+    fn a_place_is_looked_at_and_a_number_is_looked_up() {
+        static ROWS: Numbered = Numbered::new("node", "id", "text");
+        let database = rusqlite::Connection::open_in_memory().unwrap();
+        database
+            .execute_batch(
+                "CREATE TABLE node (tenant_id TEXT NOT NULL, id BIGINT NOT NULL, text TEXT, PRIMARY KEY (tenant_id, id))",
+            )
+            .unwrap();
+        assert_eq!(plan(&database, ROWS.by_place()), "SEARCH node USING INTEGER PRIMARY KEY (rowid=?)");
+        let by_number = ROWS.by_number().replace("?2", "?2 AND ?3 = ?3");
+        assert_eq!(
+            plan(&database, &by_number),
+            "SEARCH node USING INDEX sqlite_autoindex_node_1 (tenant_id=? AND id=?)"
+        );
+    }
+
     #[test]
     fn a_guess_wants_two_that_agree() {
         static ROWS: Numbered = Numbered::new("node", "id", "text");

@@ -16,7 +16,7 @@ mod questions;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use client::Client;
 use questions::{Figures, QUESTIONS};
@@ -27,6 +27,9 @@ const NODES_SMOKE: u64 = 300;
 
 /// Calls that are under way at a time, as of so many clients.
 const PIPELINED: usize = 64;
+
+/// From one add to the next beside which reads are timed.
+const ADDS_BESIDE: Duration = Duration::from_millis(1);
 
 /// Calls under way at a time that bring a thousand nodes each.
 const PIPELINED_MANY: usize = 8;
@@ -166,6 +169,11 @@ fn compare(nodes: u64, settings: &Settings) {
         );
         add(&mut client, adds);
     }
+    for audit in ["durable", "async"] {
+        let own = file(&format!("beside-{audit}"));
+        copy(&data, &own);
+        beside_adds(&own, audit, Duration::from_millis(if settings.repeats > 10 { 5_000 } else { 100 }));
+    }
 }
 
 fn copy(from: &Path, to: &PathBuf) {
@@ -199,6 +207,33 @@ fn adding(client: &mut Client, adds: usize) {
         ("memory_add", json!({"event_type": "fact", "content": graph::text(number as u64 ^ 0xadd)}))
     });
     println!("durable adds, {PIPELINED} pipelined: {rate:.0} a second");
+}
+
+/// What a read takes beside another process that adds to the same memory all the while.
+fn beside_adds(folder: &Path, audit: &str, time: Duration) {
+    let arguments = ["stdio", "--only", "amem", "--tools", "all", "--audit", audit];
+    let mut reader = Client::start(quad(folder, &arguments));
+    let mut writer = Client::start(quad(folder, &arguments));
+    let begun = Instant::now();
+    let adding = std::thread::spawn(move || {
+        let mut adds = 0_u32;
+        while begun.elapsed() < time {
+            // By the clock, so that a slow one is made up for.
+            std::thread::sleep((adds * ADDS_BESIDE).saturating_sub(begun.elapsed()));
+            let node = json!({"event_type": "fact", "content": graph::text(u64::from(adds) ^ 0xbe51)});
+            writer.timed("tools/call", json!({"name": "memory_add", "arguments": node})).unwrap();
+            adds += 1;
+        }
+        f64::from(adds) / begun.elapsed().as_secs_f64()
+    });
+    let mut times = Vec::new();
+    while begun.elapsed() < time {
+        let took = reader.timed("resources/read", json!({"uri": "amem://graph/important"})).unwrap();
+        times.push(took.as_secs_f64() * 1e3);
+    }
+    let rate = adding.join().unwrap();
+    let (p50, p99) = questions::percentiles(times).unwrap();
+    println!("graph/important beside {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms");
 }
 
 /// How many nodes a second come by the thousand.

@@ -201,11 +201,16 @@ pub fn ask_all(command: Command, nodes: u64, repeats: usize, spared: bool) -> Fi
     figures
 }
 
-fn put(figures: &mut Figures, name: &'static str, mut times: Vec<f64>) {
+fn put(figures: &mut Figures, name: &'static str, times: Vec<f64>) {
+    if let Some(figure) = percentiles(times) {
+        figures.insert(name, figure);
+    }
+}
+
+/// The median and the 99th percentile.
+pub fn percentiles(mut times: Vec<f64>) -> Option<(f64, f64)> {
     times.sort_by(f64::total_cmp);
     let at =
         |share: f64| times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)));
-    if let (Some(p50), Some(p99)) = (at(0.5), at(0.99)) {
-        figures.insert(name, (*p50, *p99));
-    }
+    Some((*at(0.5)?, *at(0.99)?))
 }
