@@ -80,7 +80,8 @@ pub const FANOUT: usize = 4_096;
 /// What walks hold of the graphs in memory: the surroundings of some fifty thousand nodes, and a tenth of what a process may weigh.
 pub const HELD_BYTES: usize = 32 << 20;
 
-/// Bits that tell which nodes walks have met at all: 16 KiB. Of a quarter of them so many nodes share one that all are forgotten.
+/// Bits that tell which nodes walks have met at all: 16 KiB. Once a quarter are set, too many nodes share one,
+/// and all are cleared.
 pub const GLIMPSED_BITS: usize = 1 << 17;
 
 /// Outgoing edges that are also kept in a node's own row: some hundred bytes, a part of a page. Few nodes have more.

@@ -216,15 +216,16 @@ fn beside_adds(folder: &Path, audit: &str, time: Duration) {
     let mut writer = Client::start(quad(folder, &arguments));
     let begun = Instant::now();
     let adding = std::thread::spawn(move || {
-        let mut adds = 0_u32;
+        let (mut adds, mut added) = (0_u32, 0_u32);
         while begun.elapsed() < time {
             // By the clock, so that a slow one is made up for.
             std::thread::sleep((adds * ADDS_BESIDE).saturating_sub(begun.elapsed()));
             let node = json!({"event_type": "fact", "content": graph::text(u64::from(adds) ^ 0xbe51)});
-            writer.timed("tools/call", json!({"name": "memory_add", "arguments": node}));
+            let took = writer.timed("tools/call", json!({"name": "memory_add", "arguments": node}));
+            added += u32::from(took.is_some());
             adds += 1;
         }
-        f64::from(adds) / begun.elapsed().as_secs_f64()
+        f64::from(added) / begun.elapsed().as_secs_f64()
     });
     let mut times = Vec::new();
     while begun.elapsed() < time {
