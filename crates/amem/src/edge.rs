@@ -140,13 +140,11 @@ impl Edge {
     }
 
     /// With both ends.
-    pub(crate) fn write(&self) -> Object {
-        let mut edge = Object::with_capacity(128);
+    pub(crate) fn write(&self, edge: &mut Object) {
         edge.put("source_id", self.source.0);
         edge.put("target_id", self.target.0);
-        edge.put("edge_type", self.edge_type.as_str());
+        edge.put_text("edge_type", self.edge_type.as_str());
         edge.put("weight", self.weight);
-        edge
     }
 
     /// As a node lists it among its edges of that side, as a tree that goes into another.
@@ -155,12 +153,10 @@ impl Edge {
     }
 
     /// The same, written.
-    pub(crate) fn write_from(&self, side: Side) -> Object {
-        let mut edge = Object::with_capacity(96);
+    pub(crate) fn write_from(&self, side: Side, edge: &mut Object) {
         edge.put(side.columns().1, side.other(self).0);
-        edge.put("edge_type", self.edge_type.as_str());
+        edge.put_text("edge_type", self.edge_type.as_str());
         edge.put("weight", self.weight);
-        edge
     }
 }
 

@@ -1,5 +1,7 @@
 //! The lists of the graph: the newest, the most important, a session's, a type's.
 
+use std::ops::ControlFlow;
+
 use quad_core::{Object, Result, cursor};
 use quad_store::{Sql, Value as Cell, params};
 
@@ -22,11 +24,12 @@ pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Object> {
     let rows = sql.query(
         &format!(
             "SELECT {} FROM amem_node WHERE tenant_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2",
-            node::COLUMNS
+            node::COLUMNS_TOLD
         ),
         params![tenant.as_str(), limits::TOP_NODES as i64],
     )?;
-    Ok(counted(&Node::from_rows(&rows)?, &RECENT, now))
+    let nodes = rows.iter().map(Node::told).collect::<Result<Vec<_>>>()?;
+    Ok(counted(&nodes, &RECENT, now))
 }
 
 /// `amem://graph/important`.
@@ -41,10 +44,10 @@ pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Object> {
     Ok(counted(&nodes, &IMPORTANT, now))
 }
 
-fn counted(nodes: &[Node], fields: &[Field], now: i64) -> Object {
+fn counted(nodes: &[Node<impl AsRef<str>>], fields: &[Field], now: i64) -> Object {
     let mut document = Object::default();
     document.put("count", nodes.len());
-    document.put_all("nodes", nodes.iter().map(|node| node.write(fields, now)));
+    document.put_each("nodes", nodes, |shown, node| node.write(shown, fields, now));
     document
 }
 
@@ -159,22 +162,22 @@ pub(crate) struct Page {
 /// `amem://session/{id}`.
 pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<Object> {
     let session = session::expect(sql, id)?;
-    let (nodes, more) = by_id(sql, "session_id", i64::from(id.0), page)?;
-    let mut document = Object::default();
+    let mut document = page_of(session.node_count, page);
     document.put("session_id", id.0);
     document.put("node_count", session.node_count);
-    close(&mut document, &nodes, &IN_SESSION, now, more, &session_list(id));
+    let more_after = put_nodes(&mut document, &IN_SESSION, now, sql, ("session_id", i64::from(id.0)), page)?;
+    close(&mut document, more_after, &session_list(id));
     Ok(document)
 }
 
 /// `amem://types/{type}`.
 pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<Object> {
     let count = stats::read(sql)?.of_type(event_type);
-    let (nodes, more) = by_id(sql, "event_type", event_type.number(), page)?;
-    let mut document = Object::default();
+    let mut document = page_of(count, page);
     document.put("event_type", event_type.as_str());
     document.put("count", count);
-    close(&mut document, &nodes, &OF_TYPE, now, more, &type_list(event_type));
+    let more_after = put_nodes(&mut document, &OF_TYPE, now, sql, ("event_type", event_type.number()), page)?;
+    close(&mut document, more_after, &type_list(event_type));
     Ok(document)
 }
 
@@ -196,40 +199,65 @@ pub(crate) fn after(list: &str, cursor: Option<&str>) -> Result<Option<NodeId>> 
     Ok(Some(NodeId(id)))
 }
 
-fn close(document: &mut Object, nodes: &[Node], fields: &[Field], now: i64, more: bool, list: &str) {
-    document.put_all("nodes", nodes.iter().map(|node| node.write(fields, now)));
-    if let (true, Some(last)) = (more, nodes.last()) {
-        document.put("next_cursor", cursor::encode(list, &last.id.to_string()));
+/// A document with room for a page of so many nodes.
+fn page_of(count: i64, page: Page) -> Object {
+    // Most say one sentence.
+    const NODE_BYTES: usize = 256;
+    let nodes = usize::try_from(count).map_or(0, |count| count.min(page.limit));
+    Object::with_capacity((nodes * NODE_BYTES).min(limits::PAGE_BYTES))
+}
+
+/// Says how to go on, where there is more.
+fn close(document: &mut Object, more_after: Option<NodeId>, list: &str) {
+    if let Some(last) = more_after {
+        document.put("next_cursor", cursor::encode(list, &last.to_string()));
     }
 }
 
-/// Nodes of one session or type by rising id, as many as one document should hold, and whether there are more.
-fn by_id(sql: &mut dyn Sql, column: &'static str, value: i64, page: Page) -> Result<(Vec<Node>, bool)> {
+/// Puts the nodes that have some value in a column, by rising id, as many as one document should hold; the last of them, if there
+/// are more.
+fn put_nodes(
+    document: &mut Object,
+    fields: &[Field],
+    now: i64,
+    sql: &mut dyn Sql,
+    (column, value): (&'static str, i64),
+    page: Page,
+) -> Result<Option<NodeId>> {
     let tenant = sql.tenant().clone();
-    let mut room = Room::new(page.limit);
-    let mut after = page.after.map_or(-1, |id| id.0);
     let query = format!(
         "SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2 AND id > $3 ORDER BY id LIMIT $4",
-        node::COLUMNS
+        node::COLUMNS_TOLD
     );
-    let mut nodes = Vec::new();
-    loop {
-        // One more than there is room for tells whether there are more.
-        let step = limits::PAGE_STEP.min(room.nodes + 1);
-        let cells: [Cell; 4] = [tenant.as_str().into(), value.into(), after.into(), (step as i64).into()];
-        let rows = sql.query(&query, &cells)?;
-        for row in &rows {
-            let node = Node::from_row(row)?;
-            if !room.take(&node) {
-                return Ok((nodes, true));
+    let mut room = Room::new(page.limit);
+    let mut last = page.after;
+    document.put_list("nodes", |list| {
+        loop {
+            // One more than there is room for tells whether there are more.
+            let step = limits::PAGE_STEP.min(room.nodes + 1);
+            let after = last.map_or(-1, |id| id.0);
+            let cells: [Cell; 4] = [tenant.as_str().into(), value.into(), after.into(), (step as i64).into()];
+            let mut taken = 0;
+            let mut is_full = false;
+            sql.each(&query, &cells, &mut |row| {
+                let node = Node::told(row)?;
+                if !room.take(&node) {
+                    is_full = true;
+                    return Ok(ControlFlow::Break(()));
+                }
+                list.push(|shown| node.write(shown, fields, now));
+                last = Some(node.id);
+                taken += 1;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if is_full {
+                return Ok(last);
             }
-            after = node.id.0;
-            nodes.push(node);
+            if taken < step {
+                return Ok(None);
+            }
         }
-        if rows.len() < step {
-            return Ok((nodes, false));
-        }
-    }
+    })
 }
 
 /// How much more a document holds.
@@ -246,9 +274,9 @@ impl Room {
     }
 
     /// Makes place for a node; the first one always has it.
-    pub(crate) fn take(&mut self, node: &Node) -> bool {
+    pub(crate) fn take(&mut self, node: &Node<impl AsRef<str>>) -> bool {
         const FRAME: usize = 160;
-        let bytes = node.content.len() + FRAME;
+        let bytes = node.content.as_ref().len() + FRAME;
         if self.nodes == 0 || (bytes > self.bytes && !self.is_empty) {
             return false;
         }

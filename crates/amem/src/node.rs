@@ -35,9 +35,9 @@ impl std::fmt::Display for NodeId {
     }
 }
 
-/// A node as stored.
+/// A node as stored. Its content is its own, or lent by a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct Node<Text = String> {
     pub id: NodeId,
     pub event_type: EventType,
     pub session_id: SessionId,
@@ -50,7 +50,7 @@ pub(crate) struct Node {
     pub effective_access: i64,
     /// The newest node that replaces this one.
     pub superseded_by: Option<NodeId>,
-    pub content: String,
+    pub content: Text,
 }
 
 /// The columns of a [`Node`], in order.
@@ -61,7 +61,11 @@ pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confid
 const COLUMNS_LEAVING: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content, outgoing";
 
-/// What a walk is told of a node, and what leaves it.
+/// What reading a node does not change.
+pub(crate) const COLUMNS_TOLD: &str =
+    "id, event_type, session_id, created_at, confidence, superseded_by, content";
+
+/// The same and what leaves the node.
 const COLUMNS_MET: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content, outgoing";
 
@@ -88,7 +92,45 @@ impl Node {
     pub(crate) fn from_rows(rows: &[Row]) -> Result<Vec<Node>> {
         rows.iter().map(Node::from_row).collect()
     }
+}
 
+impl<'r> Node<&'r str> {
+    /// A row of [`COLUMNS_TOLD`]: the node without its accesses.
+    pub(crate) fn told(row: &'r Row) -> Result<Node<&'r str>> {
+        Ok(Node {
+            id: NodeId(row.int(0)?),
+            event_type: EventType::stored(row.int(1)?)?,
+            session_id: SessionId::stored(row.int(2)?)?,
+            created_at: row.int(3)?,
+            confidence: row.real(4)?,
+            access_count: 0,
+            last_accessed: 0,
+            effective_access: 0,
+            superseded_by: row.opt_int(5)?.map(NodeId),
+            content: row.text(6)?,
+        })
+    }
+
+    /// The same with a content of its own.
+    fn owned(self) -> Node {
+        let Node { id, event_type, session_id, created_at, confidence, superseded_by, .. } = self;
+        let Node { access_count, last_accessed, effective_access, content, .. } = self;
+        Node {
+            id,
+            event_type,
+            session_id,
+            created_at,
+            confidence,
+            access_count,
+            last_accessed,
+            effective_access,
+            superseded_by,
+            content: content.to_owned(),
+        }
+    }
+}
+
+impl<Text: AsRef<str>> Node<Text> {
     /// The score at a moment.
     pub(crate) fn score(&self, now: i64) -> f64 {
         decay::score(self.event_type.tier(), self.effective_access, now)
@@ -100,21 +142,13 @@ impl Node {
         facts.map(|(name, fact)| (name.to_owned(), Value::from(fact))).collect()
     }
 
-    /// The same, written.
-    pub(crate) fn write(&self, fields: &[Field], now: i64) -> Object {
-        // The names and numbers of all fields.
-        let mut shown = Object::with_capacity(self.content.len() + 256);
-        self.write_into(&mut shown, fields, now);
-        shown
-    }
-
-    /// The same behind what has been written.
-    pub(crate) fn write_into(&self, object: &mut Object, fields: &[Field], now: i64) {
+    /// The same, written into an object.
+    pub(crate) fn write(&self, object: &mut Object, fields: &[Field], now: i64) {
         for (name, fact) in fields.iter().filter_map(|field| self.fact(*field, now)) {
             match fact {
                 Fact::Whole(number) => object.put(name, number),
                 Fact::Real(number) => object.put(name, number),
-                Fact::Text(text) => object.put(name, text),
+                Fact::Text(text) => object.put_text(name, text),
             }
         }
     }
@@ -124,7 +158,7 @@ impl Node {
         Some(match field {
             Field::Id => ("id", Fact::Whole(self.id.0)),
             Field::EventType => ("event_type", Fact::Text(self.event_type.as_str())),
-            Field::Content => ("content", Fact::Text(&self.content)),
+            Field::Content => ("content", Fact::Text(self.content.as_ref())),
             Field::Confidence => ("confidence", Fact::Real(self.confidence)),
             Field::Session => ("session_id", Fact::Whole(self.session_id.0.into())),
             Field::Created => ("created_at", Fact::Whole(self.created_at)),
@@ -190,18 +224,7 @@ pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<No
 pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
     static MET: Numbered = Numbered::new("amem_node", "id", COLUMNS_MET);
     let node = |row: &Row| {
-        let node = Node {
-            id: NodeId(row.int(0)?),
-            event_type: EventType::stored(row.int(1)?)?,
-            session_id: SessionId::stored(row.int(2)?)?,
-            created_at: row.int(3)?,
-            confidence: row.real(4)?,
-            access_count: 0,
-            last_accessed: 0,
-            effective_access: 0,
-            superseded_by: row.opt_int(5)?.map(NodeId),
-            content: row.text(6)?.to_owned(),
-        };
+        let node = Node::told(row)?.owned();
         let leaving = leaving_in(row, 7, node.id)?;
         Ok((node, leaving))
     };

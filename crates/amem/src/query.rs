@@ -187,7 +187,7 @@ pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i
     };
     let mut document = Object::default();
     document.put("count", found.nodes.len());
-    document.put_all("nodes", found.nodes.iter().map(|node| node.write(&FIELDS, now)));
+    document.put_each("nodes", &found.nodes, |shown, node| node.write(shown, &FIELDS, now));
     if let Some(next) = found.next {
         document.put("next_cursor", cursor::encode(&list, &next.text()));
     }

@@ -1,6 +1,6 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, Basis, Content, Error, Json, Kind, Reading, Result, cursor};
+use quad_core::{Address, Basis, Content, Error, Json, Kind, Object, Reading, Result, cursor};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -179,7 +179,8 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
     node.access_count += 1;
     node.last_accessed = node.last_accessed.max(now);
     node.effective_access = decay::effective_access(node.last_accessed, node.access_count);
-    let mut shown = node.write(&FIELDS, now);
+    let mut shown = Object::with_capacity(node.content.len() + 512);
+    node.write(&mut shown, &FIELDS, now);
     for (side, name, cut) in [
         (Side::Outgoing, "outgoing_edges", "outgoing_edges_cut"),
         (Side::Incoming, "incoming_edges", "incoming_edges_cut"),
@@ -190,7 +191,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         };
         let is_cut = edges.len() > limits::NODE_EDGES;
         edges.truncate(limits::NODE_EDGES);
-        shown.put_all(name, edges.iter().map(|edge| edge.write_from(side)));
+        shown.put_each(name, &edges, |shown, edge| edge.write_from(side, shown));
         if is_cut {
             shown.put(cut, true);
         }

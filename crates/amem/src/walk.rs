@@ -295,8 +295,8 @@ impl Neighbourhood {
         document.put("depth", self.depth);
         document.put("node_count", nodes.len());
         document.put("edge_count", self.edges.len());
-        document.put_all("nodes", nodes.iter().map(|one| one.node.write(&FIELDS, now)));
-        document.put_all("edges", self.edges.iter().map(Edge::write));
+        document.put_each("nodes", nodes, |shown, one| one.node.write(shown, &FIELDS, now));
+        document.put_each("edges", &self.edges, |shown, edge| edge.write(shown));
         self.window.close(&mut document);
         document
     }
@@ -310,18 +310,16 @@ impl Neighbourhood {
 /// The result of `memory_traverse`.
 pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> Object {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
-    let visited = window.shown().iter().map(|one| {
-        let mut shown = one.node.write(&FIELDS, now);
-        shown.put("depth", one.depth);
-        one.node.write_into(&mut shown, &[Field::SupersededBy], now);
-        shown
-    });
     let mut document = Object::default();
     document.put("start_id", start.0);
     document.put("visited_count", window.shown().len());
-    document.put_all("visited", visited);
-    document
-        .put_all("edges_traversed", window.shown().iter().filter_map(|one| one.by.as_ref().map(Edge::write)));
+    document.put_each("visited", window.shown(), |shown, one| {
+        one.node.write(shown, &FIELDS, now);
+        shown.put("depth", one.depth);
+        one.node.write(shown, &[Field::SupersededBy], now);
+    });
+    let edges = window.shown().iter().filter_map(|one| one.by.as_ref());
+    document.put_each("edges_traversed", edges, |shown, edge| edge.write(shown));
     window.close(&mut document);
     document
 }
@@ -331,17 +329,15 @@ pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> Object {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let dependents: Vec<&Reached> = window.shown().iter().filter(|one| one.depth > 0).collect();
     let of_type = |event_type| dependents.iter().filter(|one| one.node.event_type == event_type).count();
-    let shown = dependents.iter().map(|one| {
-        let mut shown = one.node.write(&FIELDS, now);
-        shown.put("depth", one.depth);
-        shown
-    });
     let mut document = Object::default();
     document.put("root_id", root.0);
     document.put("dependent_count", dependents.len());
     document.put("affected_decisions", of_type(EventType::Decision));
     document.put("affected_inferences", of_type(EventType::Inference));
-    document.put_all("dependents", shown);
+    document.put_each("dependents", dependents, |shown, one| {
+        one.node.write(shown, &FIELDS, now);
+        shown.put("depth", one.depth);
+    });
     window.close(&mut document);
     document
 }

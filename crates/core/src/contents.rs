@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
+use crate::json::write_text;
 use crate::{Basis, Errand, Error, Json, Kind, Result, canonical, limits};
 
 /// One piece of contents.
@@ -90,7 +91,7 @@ impl Reading {
         for content in &self.contents {
             digest.update(content.bytes());
         }
-        let tails = self.contents.iter().map(tail).collect::<Result<Vec<Bytes>>>()?;
+        let tails: Vec<Bytes> = self.contents.iter().map(tail).collect();
         Ok(Arc::new(Sealed {
             tails: tails.into(),
             contents: self.contents.into(),
@@ -133,7 +134,8 @@ impl Sealed {
 
     /// The `contents` array of a reply to `requested`.
     pub fn contents_json(&self, requested: &str) -> Vec<u8> {
-        let uri = serde_json::Value::from(requested).to_string();
+        let mut uri = Vec::new();
+        write_text(&mut uri, requested);
         let tails: usize = self.tails.iter().map(|tail| tail.len() + uri.len() + 8).sum();
         let mut json = Vec::with_capacity(tails + 2);
         json.push(b'[');
@@ -142,7 +144,7 @@ impl Sealed {
                 json.push(b',');
             }
             json.extend_from_slice(br#"{"uri":"#);
-            json.extend_from_slice(uri.as_bytes());
+            json.extend_from_slice(&uri);
             json.extend_from_slice(tail);
         }
         json.push(b']');
@@ -150,14 +152,15 @@ impl Sealed {
     }
 }
 
-fn tail(content: &Content) -> Result<Bytes> {
-    let mut json = Vec::with_capacity(content.bytes().len() + 64);
+fn tail(content: &Content) -> Bytes {
+    // Text grows by what is escaped, bytes by a third.
+    let mut json = Vec::with_capacity(content.bytes().len() * 5 / 4 + 64);
     json.extend_from_slice(br#","mimeType":"#);
-    serde_json::to_writer(&mut json, &content.mime_type).map_err(Error::internal)?;
+    write_text(&mut json, &content.mime_type);
     match &content.body {
         Body::Text(text) => {
             json.extend_from_slice(br#","text":"#);
-            serde_json::to_writer(&mut json, text).map_err(Error::internal)?;
+            write_text(&mut json, text);
         }
         Body::Blob(bytes) => {
             json.extend_from_slice(br#","blob":""#);
@@ -166,7 +169,7 @@ fn tail(content: &Content) -> Result<Bytes> {
         }
     }
     json.push(b'}');
-    Ok(json.into())
+    json.into()
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
 pub use feed::{Change, Feed};
 pub use journal::{Bases, Journal, NotRecorded, Receipt, Recording};
-pub use json::{Json, Object};
+pub use json::{Json, List, Object, write_text};
 pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, nearest};
 pub use resolver::Resolver;

@@ -47,7 +47,7 @@ pub use errand::errand;
 pub use error::DbError;
 pub use migrate::Component;
 pub use numbered::Numbered;
-pub use sql::{Gathered, Snapshot, Sql, Tx};
+pub use sql::{Gathered, Show, Snapshot, Sql, Tx};
 pub use store::{Location, Store, Writer};
 pub use value::{Row, Value};
 

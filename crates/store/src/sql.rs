@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use quad_core::facts::{Fact, Facts};
@@ -11,6 +12,9 @@ use crate::connection::Connection;
 use crate::connection::gathered::Entry;
 use crate::numbered::{self, Numbered};
 use crate::{Backend, DbError, Row, Value, limits, params};
+
+/// Somebody to whom rows are shown, and who says whether that is enough.
+pub type Show<'s> = &'s mut dyn FnMut(&Row) -> quad_core::Result<ControlFlow<()>>;
 
 /// Reading, in a snapshot or in a transaction.
 pub trait Sql {
@@ -24,10 +28,25 @@ pub trait Sql {
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
     /// The first row of a query.
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
+    /// Shows the rows of a query one after the other, until it is told that this is enough. Each is lent only, so that the next can
+    /// use its place: for those who make something else of many rows.
+    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
+        show_all(&self.query(sql, params)?, show)
+    }
     /// The rows of these numbers, as far as there are any, in no order.
     fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
         numbered::by_lists(self, rows, numbers)
     }
+}
+
+/// Shows rows that are there already.
+pub(crate) fn show_all(rows: &[Row], show: Show<'_>) -> quad_core::Result<()> {
+    for row in rows {
+        if show(row)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// One consistent view of the data.
@@ -56,6 +75,10 @@ impl Sql for Snapshot<'_> {
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
         self.connection.query_opt(sql, params)
+    }
+
+    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
+        self.connection.each(sql, params, show)
     }
 
     fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
@@ -181,6 +204,12 @@ impl Sql for Tx<'_> {
         self.connection.write_gathered()?;
         self.connection.query_opt(sql, params)
     }
+
+    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
+        self.connection.write_gathered()?;
+        self.connection.each(sql, params, show)
+    }
+
     fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
         self.connection.write_gathered()?;
         match self.connection {

@@ -5,6 +5,7 @@
 
 mod audit;
 mod cache;
+mod each;
 mod glance;
 mod later;
 mod log;

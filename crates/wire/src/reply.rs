@@ -1,7 +1,8 @@
 //! A response, written straight into its bytes: the id as it came, the result's fields, and what the era adds.
 
-use quad_core::{Error, Json, Receipt, Result, Sealed};
+use quad_core::{Error, Json, Receipt, Result, Sealed, write_text};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::endpoint::Hub;
@@ -77,6 +78,25 @@ impl Reply {
         }
         self.out.push(b']');
         self
+    }
+
+    /// Adds `content`: a text, if there is one, and blocks.
+    pub(crate) fn content(mut self, text: Option<&str>, blocks: &[Value]) -> Result<Reply> {
+        self.key("content");
+        self.out.push(b'[');
+        if let Some(text) = text {
+            self.out.extend_from_slice(br#"{"type":"text","text":"#);
+            write_text(&mut self.out, text);
+            self.out.push(b'}');
+        }
+        for (index, block) in blocks.iter().enumerate() {
+            if index > 0 || text.is_some() {
+                self.out.push(b',');
+            }
+            serde_json::to_writer(&mut self.out, block).map_err(Error::internal)?;
+        }
+        self.out.push(b']');
+        Ok(self)
     }
 
     /// Ends the response: the era's own fields, and `_meta`.
@@ -167,7 +187,7 @@ pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
 mod tests {
     use super::*;
     use quad_core::{Basis, Content, Reading, Version};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn the_address_and_the_id_are_spliced_as_written() {

@@ -5,8 +5,6 @@
 
 use quad_core::tool::{Block, Progress};
 use quad_core::{Error, EventDraft, Json, Kind, Principal, Result, ToolOutput};
-use serde::Serialize;
-use serde::ser::{SerializeSeq as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -94,31 +92,6 @@ impl ToolCall {
     }
 }
 
-/// The blocks of a result: a text, if it is not one of them, and the others.
-struct Content<'o> {
-    text: Option<&'o str>,
-    blocks: &'o [Block],
-    revision: Revision,
-}
-
-impl Serialize for Content<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Text<'t> {
-            r#type: &'static str,
-            text: &'t str,
-        }
-        let mut blocks = serializer.serialize_seq(None)?;
-        if let Some(text) = self.text {
-            blocks.serialize_element(&Text { r#type: "text", text })?;
-        }
-        for given in self.blocks {
-            blocks.serialize_element(&block(given, self.revision))?;
-        }
-        blocks.end()
-    }
-}
-
 fn is_protocol_error(error: &Error, transport: Transport) -> bool {
     match error.kind() {
         Kind::Credential => true,
@@ -137,10 +110,10 @@ fn write(
     let has_text = output.blocks.iter().any(|block| matches!(block, Block::Text(_)));
     let said = output.structured.as_ref().filter(|_| !has_text);
     let shown = output.structured.as_ref().filter(|_| revision.has_structured_results());
-    let content = Content { text: said.map(Json::as_str), blocks: &output.blocks, revision };
+    let blocks: Vec<Value> = output.blocks.iter().map(|given| block(given, revision)).collect();
     // A structure stands there twice: as data, and as text with its quotation marks escaped.
     let size = output.structured.as_ref().map_or(0, |structured| 5 * structured.as_str().len() / 2);
-    let mut reply = Reply::to(id, 1_024 + size).field("content", &content)?;
+    let mut reply = Reply::to(id, 1_024 + size).content(said.map(Json::as_str), &blocks)?;
     if let Some(shown) = shown {
         reply = reply.written("structuredContent", shown);
     }

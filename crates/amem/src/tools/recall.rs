@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::{answer, cursor, glance, input, node_id, share, unknown, whole};
-use crate::edge::Edge;
 use crate::held::{Graph, Held};
 use crate::node::{Field, NodeId};
 use crate::quality::{self, Thresholds};
@@ -306,10 +305,10 @@ fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> R
     match found {
         Path::Found { nodes, edges } => {
             graph.meet(&nodes)?;
-            let shown = nodes.iter().filter_map(|id| graph.node(*id)).map(|node| node.write(&FIELDS, now));
+            let nodes = nodes.iter().filter_map(|id| graph.node(*id));
             result.put("length", edges.len());
-            result.put_all("nodes", shown);
-            result.put_all("edges", edges.iter().map(Edge::write));
+            result.put_each("nodes", nodes, |shown, node| node.write(shown, &FIELDS, now));
+            result.put_each("edges", edges, |shown, edge| edge.write(shown));
         }
         Path::None => {}
         Path::GaveUp => {

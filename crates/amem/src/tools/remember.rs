@@ -221,7 +221,8 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 let linked = if remove { linking::unlink(tx, edge)? } else { linking::link(tx, edge)? };
                 tx.output("source_id", edge.source.0);
                 tx.output("target_id", edge.target.0);
-                let mut result = edge.write();
+                let mut result = Object::default();
+                edge.write(&mut result);
                 let what = match linked {
                     Linked::Created => "created",
                     Linked::Updated => "updated",

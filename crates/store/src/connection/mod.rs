@@ -10,7 +10,7 @@ use std::time::Duration;
 use quad_core::facts::Facts;
 use quad_core::{Error, Timestamp, Version};
 
-use crate::sql::Tx;
+use crate::sql::{Show, Tx, show_all};
 use crate::{Backend, DbError, Row, Value};
 
 /// A connection to either backend. All code above it is written once.
@@ -31,6 +31,14 @@ impl Connection {
         match self {
             Connection::Sqlite(conn) => conn.query(sql, params),
             Connection::Postgres(conn) => conn.query(sql, params),
+        }
+    }
+
+    /// Shows each row of a query in turn: see [`crate::Sql::each`].
+    pub(crate) fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
+        match self {
+            Connection::Sqlite(conn) => conn.each(sql, params, show),
+            Connection::Postgres(conn) => show_all(&conn.query(sql, params)?, show),
         }
     }
 

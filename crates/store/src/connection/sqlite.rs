@@ -1,6 +1,7 @@
 //! A connection to the one SQLite file.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +14,7 @@ use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
 use super::gathered::Layers;
 use crate::numbered::{Guess, Numbered};
+use crate::sql::Show;
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
@@ -117,6 +119,15 @@ impl Conn {
         }
         let result = query(&self.inner, sql, params);
         self.note(result)
+    }
+
+    /// Shows each row of a query in turn: see [`crate::Sql::each`].
+    pub(crate) fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
+        if self.allowance.is_used_up() {
+            return Err(no_time_left().into());
+        }
+        let result = each(&self.inner, sql, params, show);
+        self.note(result)?
     }
 
     /// The rows of these numbers, one after the other.
@@ -254,6 +265,36 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
     Ok(found)
 }
 
+/// Fails where SQLite does, and otherwise as whoever sees the rows does.
+fn each(
+    inner: &rusqlite::Connection,
+    sql: &str,
+    params: &[Value],
+    show: Show<'_>,
+) -> rusqlite::Result<quad_core::Result<()>> {
+    let mut statement = inner.prepare_cached(&as_places(sql))?;
+    bind(&mut statement, params)?;
+    // One row for all of them, and one text for all in a column.
+    let mut shown = Row(vec![Value::Null; statement.column_count()]);
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        for (index, cell) in shown.0.iter_mut().enumerate() {
+            match (cell, row.get_ref(index)?) {
+                (Value::Text(text), ValueRef::Text(bytes)) => {
+                    text.clear();
+                    text.push_str(&as_text(bytes));
+                }
+                (cell, value) => *cell = from_sqlite(value),
+            }
+        }
+        match show(&shown) {
+            Ok(ControlFlow::Continue(())) => {}
+            ended => return Ok(ended.map(drop)),
+        }
+    }
+    Ok(Ok(()))
+}
+
 fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<u64> {
     let mut statement = inner.prepare_cached(&as_places(sql))?;
     bind(&mut statement, params)?;
@@ -318,12 +359,14 @@ fn from_sqlite(cell: ValueRef<'_>) -> Value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => Value::Int(number),
         ValueRef::Real(number) => Value::Real(number),
-        ValueRef::Text(bytes) => Value::Text(match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-        }),
+        ValueRef::Text(bytes) => Value::Text(as_text(bytes).into_owned()),
         ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
     }
+}
+
+/// SQLite does not look at what texts are made of; we have put in none that is not UTF-8. To see that costs less than to mend it.
+fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 fn classify(error: &rusqlite::Error) -> DbError {
