@@ -1,7 +1,7 @@
 //! What a memory costs at a size, beside others: `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
 //!
 //! A graph is generated, three edges a node, and imported; our own export writes the files that peers open. Then every server is
-//! started on it and asked the same things by the same client over standard input and output, one server after the other.
+//! started on it and asked the same things by the same client over standard input and output, in turns.
 //! `CMD` is run by a shell; `{amem}` in it is the name of a `.amem` file, `{entities}` that of a file of
 //! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. With `--peers-only-read` no peer is made to save. No peer is installed by this repository.
 //!
@@ -19,7 +19,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::Client;
-use questions::{Figures, QUESTIONS};
+use questions::{QUESTIONS, Server};
 use serde_json::json;
 
 /// The graph that is enough to see that all of this works.
@@ -70,7 +70,7 @@ impl Settings {
             return Settings {
                 sizes: vec![NODES_SMOKE],
                 peers: vec![("ourselves".to_owned(), peer)],
-                repeats: 2,
+                repeats: 8,
                 peers_only_read,
             };
         }
@@ -116,19 +116,17 @@ fn compare(nodes: u64, settings: &Settings) {
         run(&data, &["memory", "export", entities.to_str().unwrap(), "--format", "server-memory"]);
     }
 
-    let mut columns: Vec<(String, Figures)> = Vec::new();
+    let mut servers: Vec<Server> = Vec::new();
     for audit in ["durable", "async"] {
         // Each measures the graph as it was imported.
         let own = file(audit);
         copy(&data, &own);
         let command = quad(&own, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
-        columns.push((
-            format!("quad, {audit} audit"),
-            questions::ask_all(command, nodes, settings.repeats, settings.peers_only_read),
-        ));
+        let name = format!("quad, {audit} audit");
+        servers.push(Server::start(name, command, nodes, settings.peers_only_read));
     }
     for (name, template) in &settings.peers {
-        let own = file(&format!("peer-{}", columns.len()));
+        let own = file(&format!("peer-{}", servers.len()));
         std::fs::create_dir(&own).unwrap();
         let given = |from: &Path, name: &str| {
             let copy = own.join(name);
@@ -150,12 +148,11 @@ fn compare(nodes: u64, settings: &Settings) {
             .args(["-c", &format!("exec {line}")])
             .env("HOME", &own)
             .env("MEMORY_FILE_PATH", own.join("memory.jsonl"));
-        columns.push((
-            name.clone(),
-            questions::ask_all(command, nodes, settings.repeats, settings.peers_only_read),
-        ));
+        servers.push(Server::start(name.clone(), command, nodes, settings.peers_only_read));
     }
-    print(&columns);
+    questions::ask_all(&mut servers, settings.repeats);
+    print(&servers);
+    drop(servers);
     // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.
     let adds = if settings.repeats > 10 { 20_000 } else { 200 };
     for (name, add) in [("adding", adding as fn(&mut Client, usize)), ("adding-many", adding_many)] {
@@ -181,18 +178,18 @@ fn copy(from: &Path, to: &PathBuf) {
     assert!(copied.success());
 }
 
-fn print(columns: &[(String, Figures)]) {
-    let (_, ours) = &columns[0];
+fn print(servers: &[Server]) {
+    let ours = &servers[0].figures;
     print!("{:<26}", "");
-    columns.iter().for_each(|(name, _)| print!("{name:>22}"));
+    servers.iter().for_each(|server| print!("{:>22}", server.name));
     println!("\n{:<26}", "(p50 ms, p99 ms, × the first)");
     let names = ["start to first answer", "resident MiB", "resident MiB, all asked"];
     let names = names.into_iter().chain(QUESTIONS.iter().map(|question| question.name));
     for name in names {
         let Some(first) = ours.get(name) else { continue };
         print!("{name:<26}");
-        for (_, figures) in columns {
-            match figures.get(name) {
+        for server in servers {
+            match server.figures.get(name) {
                 Some((p50, p99)) => print!("{p50:>9.2} {p99:>7.2} {:>4.0}×", p50 / first.0.max(1e-6)),
                 None => print!("{:>22}", "–"),
             }
@@ -227,16 +224,20 @@ fn beside_adds(folder: &Path, audit: &str, time: Duration) {
         }
         f64::from(added) / begun.elapsed().as_secs_f64()
     });
-    let mut times = Vec::new();
+    let (mut times, mut refused) = (Vec::new(), 0);
     while begun.elapsed() < time {
-        // One that others overtake again and again is told to try again.
-        if let Some(took) = reader.timed("resources/read", json!({"uri": "amem://graph/important"})) {
-            times.push(took.as_secs_f64() * 1e3);
+        match reader.timed("resources/read", json!({"uri": "amem://graph/important"})) {
+            Some(took) => times.push(took.as_secs_f64() * 1e3),
+            // One that others overtake again and again is told to try again.
+            None => refused += 1,
         }
     }
+    let reads = times.len();
     let rate = adding.join().unwrap();
     let (p50, p99) = questions::percentiles(times).unwrap();
-    println!("graph/important beside {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms");
+    println!(
+        "graph/important beside {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms, {reads} reads, {refused} refused"
+    );
 }
 
 /// How many nodes a second come by the thousand.

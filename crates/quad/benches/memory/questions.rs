@@ -1,6 +1,7 @@
 //! What every server is asked. A server that does not know a question is not asked it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -158,47 +159,81 @@ pub const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// Starts a server, asks it everything and weighs it. With `spared` it is not asked to save what it has not saved: that may take
-/// a peer half an hour.
-pub fn ask_all(command: Command, nodes: u64, repeats: usize, spared: bool) -> Figures {
-    let is_quad = command.get_program().to_string_lossy().contains("quad");
-    let mut figures = Figures::new();
-    let begun = Instant::now();
-    let mut client = Client::start(command);
-    let first = client.timed("resources/read", json!({"uri": "amem://graph/stats"}));
-    client.learn_tools();
-    let knows_entities = client.tools.iter().any(|tool| tool == "open_nodes");
-    if first.is_none() && knows_entities {
-        client.timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
+/// How often the servers take turns at one question: what a machine does for a while it then does to all of them.
+const TURNS: usize = 8;
+
+/// A server that is asked.
+pub struct Server {
+    pub name: String,
+    pub figures: Figures,
+    client: Client,
+    nodes: u64,
+    is_quad: bool,
+    knows_entities: bool,
+    /// Whether it is not asked to save what it has not saved: that may take a peer half an hour.
+    is_spared: bool,
+}
+
+impl Server {
+    /// Starts one on a graph of so many nodes.
+    pub fn start(name: String, command: Command, nodes: u64, spare_peers: bool) -> Server {
+        let is_quad = command.get_program().to_string_lossy().contains("quad");
+        let begun = Instant::now();
+        let mut client = Client::start(command);
+        let first = client.timed("resources/read", json!({"uri": "amem://graph/stats"}));
+        client.learn_tools();
+        let knows_entities = client.tools.iter().any(|tool| tool == "open_nodes");
+        if first.is_none() && knows_entities {
+            client.timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
+        }
+        let mut figures = Figures::new();
+        put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3]);
+        put(&mut figures, "resident MiB", vec![client.resident_mib()]);
+        let is_spared = spare_peers && !is_quad;
+        Server { name, figures, client, nodes, is_quad, knows_entities, is_spared }
     }
-    put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3]);
-    put(&mut figures, "resident MiB", vec![client.resident_mib()]);
-    for question in QUESTIONS {
+
+    /// Asks a question some times over. Nothing, if the server does not know it.
+    fn ask(&mut self, question: &Question, repeats: Range<usize>) -> Option<Vec<f64>> {
+        if self.is_spared && question.name == DURABLE_ADD {
+            return None;
+        }
         let (mut times, begun) = (Vec::new(), Instant::now());
-        for repeat in 0..repeats as u64 {
-            if spared && !is_quad && question.name == DURABLE_ADD {
-                break;
-            }
-            let numbers = Numbers { nodes, repeat: repeat + 1, is_durable: is_quad };
-            let requests = match (knows_entities, question.asked_of_entities) {
-                (true, Some(asked)) => vec![asked(numbers)],
-                (true, None) => break,
+        for repeat in repeats {
+            let numbers = Numbers { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
+            let requests = match (self.knows_entities, question.asked_of_entities) {
+                (true, asked) => vec![asked?(numbers)],
                 (false, _) => (question.asked)(numbers),
             };
             let took: Option<Duration> =
-                requests.into_iter().map(|(method, params)| client.timed(method, params)).sum();
-            let Some(took) = took else { break };
-            times.push(took.as_secs_f64() * 1e3);
-            if begun.elapsed() > PATIENCE {
+                requests.into_iter().map(|(method, params)| self.client.timed(method, params)).sum();
+            times.push(took?.as_secs_f64() * 1e3);
+            if begun.elapsed() > PATIENCE / TURNS as u32 {
                 break;
             }
         }
-        put(&mut figures, question.name, times);
-        if question.name == DURABLE_ADD {
-            put(&mut figures, "resident MiB, all asked", vec![client.resident_mib()]);
+        Some(times)
+    }
+}
+
+/// Asks all servers everything, each question in turns, and weighs them.
+pub fn ask_all(servers: &mut [Server], repeats: usize) {
+    for question in QUESTIONS {
+        let mut times = vec![Vec::new(); servers.len()];
+        for turn in 0..TURNS {
+            for (server, times) in servers.iter_mut().zip(&mut times) {
+                let repeats = repeats * turn / TURNS..repeats * (turn + 1) / TURNS;
+                times.extend(server.ask(question, repeats).unwrap_or_default());
+            }
+        }
+        for (server, times) in servers.iter_mut().zip(times) {
+            put(&mut server.figures, question.name, times);
+            if question.name == DURABLE_ADD {
+                let weight = server.client.resident_mib();
+                put(&mut server.figures, "resident MiB, all asked", vec![weight]);
+            }
         }
     }
-    figures
 }
 
 fn put(figures: &mut Figures, name: &'static str, times: Vec<f64>) {
