@@ -5,10 +5,11 @@
 //! between have touched, since a node's tag stands for the node and its edges; a walk in an earlier one does without. Accesses make
 //! no version, so what they change of a node is no part of it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher as _, RandomState};
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashbrown::{DefaultHashBuilder, HashMap};
 use quad_core::{Result, Tag, TenantId, Version};
 use quad_store::{Sql, changes_since};
 
@@ -70,13 +71,13 @@ impl Met {
 struct Glimpsed {
     bits: Box<[u64]>,
     set: usize,
-    hashes: RandomState,
+    hashes: DefaultHashBuilder,
 }
 
 impl Default for Glimpsed {
     fn default() -> Glimpsed {
         let words = limits::GLIMPSED_BITS / 64;
-        Glimpsed { bits: vec![0; words].into(), set: 0, hashes: RandomState::new() }
+        Glimpsed { bits: vec![0; words].into(), set: 0, hashes: DefaultHashBuilder::default() }
     }
 }
 

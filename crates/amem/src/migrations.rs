@@ -6,7 +6,8 @@
 use quad_store::Component;
 
 /// The tables of this scheme.
-pub const COMPONENT: Component = Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING] };
+pub const COMPONENT: Component =
+    Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING, INCOMING] };
 
 const GRAPH: &str = r#"
 -- tier and effective_access are what importance is ordered by: see decay.rs.
@@ -124,4 +125,10 @@ CREATE INDEX amem_node_newest ON amem_node (tenant_id, event_type, created_at, i
 const OUTGOING: &str = r#"
 -- The edges that leave the node, once more: see outgoing.rs. Null where amem_edge alone knows them.
 ALTER TABLE amem_node ADD COLUMN outgoing TEXT;
+"#;
+
+const INCOMING: &str = r#"
+-- With the weight it says all of an edge that a node shows: what leads to a node is one range, and not one look for each edge.
+DROP INDEX amem_edge_target;
+CREATE INDEX amem_edge_target ON amem_edge (tenant_id, target_id, source_id, edge_type, weight);
 "#;

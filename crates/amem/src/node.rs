@@ -53,6 +53,27 @@ pub(crate) struct Node<Text = String> {
     pub content: Text,
 }
 
+/// How often a node has been accessed, and when last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accesses {
+    count: i64,
+    last: i64,
+}
+
+impl Accesses {
+    fn effective(self) -> i64 {
+        decay::effective_access(self.last, self.count)
+    }
+}
+
+/// An access to a node: what it had before, and what it has with this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accessed {
+    id: NodeId,
+    before: Accesses,
+    after: Accesses,
+}
+
 /// The columns of a [`Node`], in order.
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
@@ -91,6 +112,16 @@ impl Node {
 
     pub(crate) fn from_rows(rows: &[Row]) -> Result<Vec<Node>> {
         rows.iter().map(Node::from_row).collect()
+    }
+
+    /// Becomes what it is after one more access.
+    pub(crate) fn access(&mut self, at: i64) -> Accessed {
+        let before = Accesses { count: self.access_count, last: self.last_accessed };
+        let after = Accesses { count: before.count + 1, last: before.last.max(at) };
+        self.access_count = after.count;
+        self.last_accessed = after.last;
+        self.effective_access = after.effective();
+        Accessed { id: self.id, before, after }
     }
 }
 
@@ -316,9 +347,28 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Counts one access, at that time.
-pub(crate) fn count_access(tx: &mut Tx<'_>, id: NodeId, at: i64) -> Result<()> {
+/// Counts one access, at that time, of a node that was shown as it will then be.
+pub(crate) fn count_access(tx: &mut Tx<'_>, shown: &Accessed, at: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
+    let Accessed { id, before, after } = shown;
+    // Nearly always nobody else has read it meanwhile, and what was shown is what is to be written.
+    let counted = tx.execute(
+        "UPDATE amem_node SET access_count = $5, last_accessed = $6, effective_access = $7 \
+         WHERE tenant_id = $1 AND id = $2 AND access_count = $3 AND last_accessed = $4 AND access_count < $8",
+        params![
+            tenant.as_str(),
+            id.0,
+            before.count,
+            before.last,
+            after.count,
+            after.last,
+            after.effective(),
+            i64::from(u32::MAX)
+        ],
+    )?;
+    if counted > 0 {
+        return Ok(());
+    }
     // Adding to the row itself locks it: two processes may count at the same moment.
     let row = tx.query_opt(
         "UPDATE amem_node SET access_count = access_count + 1, \

@@ -14,7 +14,7 @@ use crate::routes::Noun;
 use crate::search::{Engine, Filter};
 use crate::session::{self, SessionId};
 use crate::walk::{self, Neighbourhood};
-use crate::{decay, limits, micros, refusal, stats, tags};
+use crate::{limits, micros, refusal, stats, tags};
 
 /// An address, taken apart into values that a closure can keep.
 #[derive(Clone, Debug)]
@@ -176,9 +176,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         Field::SupersededBy,
     ];
     let (mut node, mut leaving) = node::expect_leaving(sql, id)?;
-    node.access_count += 1;
-    node.last_accessed = node.last_accessed.max(now);
-    node.effective_access = decay::effective_access(node.last_accessed, node.access_count);
+    let accessed = node.access(now);
     let mut shown = Object::with_capacity(node.content.len() + 512);
     node.write(&mut shown, &FIELDS, now);
     for (side, name, cut) in [
@@ -196,7 +194,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
             shown.put(cut, true);
         }
     }
-    let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, id, now));
+    let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, &accessed, now));
     let basis = basis.on(tags::node(id)).on(tags::bulk());
     let reading = Reading::new(Content::written(shown.into()), basis);
     Ok(Reading { cacheable: false, errand: Some(errand), ..reading })

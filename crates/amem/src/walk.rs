@@ -3,9 +3,10 @@
 //! A walk has one order: level by level, within a level by the node that was expanded first, its outgoing edges before its
 //! incoming ones, each by the other end's id. So a page can go on where the one before it ended.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use quad_core::{Basis, Object, Result, cursor};
 
 use crate::edge::{Edge, EdgeType, EdgeTypes, Side};
