@@ -115,6 +115,17 @@ impl Client {
         calls as f64 / begun.elapsed().as_secs_f64()
     }
 
+    /// The processors' time that the server's threads have taken, in microseconds. It is steadier than the time that an answer takes,
+    /// which is as much the time to wake somebody up.
+    pub fn cpu_micros(&self) -> f64 {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
+        let nanos = |thread: std::fs::DirEntry| -> Option<f64> {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok()
+        };
+        threads.into_iter().flatten().flatten().filter_map(nanos).sum::<f64>() / 1e3
+    }
+
     /// What the server weighs, in MiB.
     pub fn resident_mib(&self) -> f64 {
         let status =

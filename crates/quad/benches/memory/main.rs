@@ -1,7 +1,8 @@
 //! What a memory costs at a size, beside others: `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
 //!
 //! A graph is generated, three edges a node, and imported; our own export writes the files that peers open. Then every server is
-//! started on it and asked the same things by the same client over standard input and output, in turns.
+//! started on it and asked the same things by the same client over standard input and output, in turns,
+//! their files in the system's cache.
 //! `CMD` is run by a shell; `{amem}` in it is the name of a `.amem` file, `{entities}` that of a file of
 //! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. With `--peers-only-read` no peer is made to save. No peer is installed by this repository.
 //!
@@ -19,7 +20,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::Client;
-use questions::{QUESTIONS, Server};
+use questions::{Figure, QUESTIONS, Server};
 use serde_json::json;
 
 /// The graph that is enough to see that all of this works.
@@ -123,7 +124,7 @@ fn compare(nodes: u64, settings: &Settings) {
         copy(&data, &own);
         let command = quad(&own, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
         let name = format!("quad, {audit} audit");
-        servers.push(Server::start(name, command, nodes, settings.peers_only_read));
+        servers.push(Server::start(name, command, &own, nodes, settings.peers_only_read));
     }
     for (name, template) in &settings.peers {
         let own = file(&format!("peer-{}", servers.len()));
@@ -148,7 +149,7 @@ fn compare(nodes: u64, settings: &Settings) {
             .args(["-c", &format!("exec {line}")])
             .env("HOME", &own)
             .env("MEMORY_FILE_PATH", own.join("memory.jsonl"));
-        servers.push(Server::start(name.clone(), command, nodes, settings.peers_only_read));
+        servers.push(Server::start(name.clone(), command, &own, nodes, settings.peers_only_read));
     }
     questions::ask_all(&mut servers, settings.repeats);
     print(&servers);
@@ -181,8 +182,8 @@ fn copy(from: &Path, to: &PathBuf) {
 fn print(servers: &[Server]) {
     let ours = &servers[0].figures;
     print!("{:<26}", "");
-    servers.iter().for_each(|server| print!("{:>22}", server.name));
-    println!("\n{:<26}", "(p50 ms, p99 ms, × the first)");
+    servers.iter().for_each(|server| print!("{:>30}", server.name));
+    println!("\n{:<26}", "(p50 ms, p99 ms, CPU µs, × the first)");
     let names = ["start to first answer", "resident MiB", "resident MiB, all asked"];
     let names = names.into_iter().chain(QUESTIONS.iter().map(|question| question.name));
     for name in names {
@@ -190,8 +191,11 @@ fn print(servers: &[Server]) {
         print!("{name:<26}");
         for server in servers {
             match server.figures.get(name) {
-                Some((p50, p99)) => print!("{p50:>9.2} {p99:>7.2} {:>4.0}×", p50 / first.0.max(1e-6)),
-                None => print!("{:>22}", "–"),
+                Some(Figure { p50, p99, cpu }) => {
+                    let cpu = cpu.map_or(String::new(), |cpu| format!("{cpu:.0}"));
+                    print!("{p50:>9.2} {p99:>7.2} {cpu:>7} {:>4.0}×", p50 / first.p50.max(1e-6));
+                }
+                None => print!("{:>30}", "–"),
             }
         }
         println!();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,24 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::graph;
 
-/// Medians and 99th percentiles by question.
-pub type Figures = BTreeMap<&'static str, (f64, f64)>;
+/// What came out, by question.
+pub type Figures = BTreeMap<&'static str, Figure>;
+
+/// What came out of one question.
+#[derive(Clone, Copy)]
+pub struct Figure {
+    pub p50: f64,
+    pub p99: f64,
+    /// Processors' time a repetition, in microseconds, where it was measured.
+    pub cpu: Option<f64>,
+}
+
+/// What one question has cost a server so far.
+#[derive(Clone, Default)]
+struct Cost {
+    times: Vec<f64>,
+    cpu: f64,
+}
 
 /// The question that writes.
 const DURABLE_ADD: &str = "durable add";
@@ -167,6 +184,8 @@ pub struct Server {
     pub name: String,
     pub figures: Figures,
     client: Client,
+    /// What it keeps its memory in.
+    folder: PathBuf,
     nodes: u64,
     is_quad: bool,
     knows_entities: bool,
@@ -175,8 +194,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one on a graph of so many nodes.
-    pub fn start(name: String, command: Command, nodes: u64, spare_peers: bool) -> Server {
+    /// Starts one on a graph of so many nodes in a folder.
+    pub fn start(name: String, command: Command, folder: &Path, nodes: u64, spare_peers: bool) -> Server {
         let is_quad = command.get_program().to_string_lossy().contains("quad");
         let begun = Instant::now();
         let mut client = Client::start(command);
@@ -187,18 +206,37 @@ impl Server {
             client.timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
         }
         let mut figures = Figures::new();
-        put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3]);
-        put(&mut figures, "resident MiB", vec![client.resident_mib()]);
+        put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3], None);
+        put(&mut figures, "resident MiB", vec![client.resident_mib()], None);
         let is_spared = spare_peers && !is_quad;
-        Server { name, figures, client, nodes, is_quad, knows_entities, is_spared }
+        let folder = folder.to_owned();
+        Server { name, figures, client, folder, nodes, is_quad, knows_entities, is_spared }
+    }
+
+    /// Has the system read all of its files, as it has them where a memory is in use. Some machines take the system's cache away from
+    /// whoever rests, and what is read from the disk then is the disk's time; a peer that has read its file into itself has no such time.
+    fn warm(&self) {
+        let mut folders = vec![self.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(kind) if kind.is_file() => {
+                        let file = std::fs::File::open(entry.path());
+                        let _ = file.and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Asks a question some times over. Nothing, if the server does not know it.
-    fn ask(&mut self, question: &Question, repeats: Range<usize>) -> Option<Vec<f64>> {
+    fn ask(&mut self, question: &Question, repeats: Range<usize>, cost: &mut Cost) -> Option<()> {
         if self.is_spared && question.name == DURABLE_ADD {
             return None;
         }
-        let (mut times, begun) = (Vec::new(), Instant::now());
+        let (cpu, begun) = (self.client.cpu_micros(), Instant::now());
         for repeat in repeats {
             let numbers = Numbers { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
             let requests = match (self.knows_entities, question.asked_of_entities) {
@@ -207,38 +245,42 @@ impl Server {
             };
             let took: Option<Duration> =
                 requests.into_iter().map(|(method, params)| self.client.timed(method, params)).sum();
-            times.push(took?.as_secs_f64() * 1e3);
+            cost.times.push(took?.as_secs_f64() * 1e3);
             if begun.elapsed() > PATIENCE / TURNS as u32 {
                 break;
             }
         }
-        Some(times)
+        cost.cpu += self.client.cpu_micros() - cpu;
+        Some(())
     }
 }
 
 /// Asks all servers everything, each question in turns, and weighs them.
 pub fn ask_all(servers: &mut [Server], repeats: usize) {
     for question in QUESTIONS {
-        let mut times = vec![Vec::new(); servers.len()];
+        servers.iter().for_each(Server::warm);
+        let mut costs = vec![Cost::default(); servers.len()];
         for turn in 0..TURNS {
-            for (server, times) in servers.iter_mut().zip(&mut times) {
+            for (server, cost) in servers.iter_mut().zip(&mut costs) {
                 let repeats = repeats * turn / TURNS..repeats * (turn + 1) / TURNS;
-                times.extend(server.ask(question, repeats).unwrap_or_default());
+                // Who does not know a question has no figure.
+                let _ = server.ask(question, repeats, cost);
             }
         }
-        for (server, times) in servers.iter_mut().zip(times) {
-            put(&mut server.figures, question.name, times);
+        for (server, Cost { times, cpu }) in servers.iter_mut().zip(costs) {
+            let cpu = cpu / times.len().max(1) as f64;
+            put(&mut server.figures, question.name, times, Some(cpu));
             if question.name == DURABLE_ADD {
                 let weight = server.client.resident_mib();
-                put(&mut server.figures, "resident MiB, all asked", vec![weight]);
+                put(&mut server.figures, "resident MiB, all asked", vec![weight], None);
             }
         }
     }
 }
 
-fn put(figures: &mut Figures, name: &'static str, times: Vec<f64>) {
-    if let Some(figure) = percentiles(times) {
-        figures.insert(name, figure);
+fn put(figures: &mut Figures, name: &'static str, times: Vec<f64>, cpu: Option<f64>) {
+    if let Some((p50, p99)) = percentiles(times) {
+        figures.insert(name, Figure { p50, p99, cpu });
     }
 }
 
