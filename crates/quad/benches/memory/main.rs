@@ -71,14 +71,14 @@ impl Settings {
             return Settings {
                 sizes: vec![NODES_SMOKE],
                 peers: vec![("ourselves".to_owned(), peer)],
-                repeats: 8,
+                repeats: 20,
                 peers_only_read,
             };
         }
         if sizes.is_empty() {
             sizes = vec![1_000, 10_000];
         }
-        Settings { sizes, peers, repeats: 200, peers_only_read }
+        Settings { sizes, peers, repeats: 1_000, peers_only_read }
     }
 }
 
@@ -155,7 +155,7 @@ fn compare(nodes: u64, settings: &Settings) {
     print(&servers);
     drop(servers);
     // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.
-    let adds = if settings.repeats > 10 { 20_000 } else { 200 };
+    let adds = if settings.repeats > 20 { 20_000 } else { 200 };
     for (name, add) in [("adding", adding as fn(&mut Client, usize)), ("adding-many", adding_many)] {
         let own = file(name);
         copy(&data, &own);
@@ -170,7 +170,7 @@ fn compare(nodes: u64, settings: &Settings) {
     for audit in ["durable", "async"] {
         let own = file(&format!("beside-{audit}"));
         copy(&data, &own);
-        beside_adds(&own, audit, Duration::from_millis(if settings.repeats > 10 { 5_000 } else { 100 }));
+        beside_adds(&own, audit, Duration::from_millis(if settings.repeats > 20 { 5_000 } else { 100 }));
     }
 }
 
