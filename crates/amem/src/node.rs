@@ -144,19 +144,17 @@ impl<'r> Node<&'r str> {
 
     /// The same with a content of its own.
     fn owned(self) -> Node {
-        let Node { id, event_type, session_id, created_at, confidence, superseded_by, .. } = self;
-        let Node { access_count, last_accessed, effective_access, content, .. } = self;
         Node {
-            id,
-            event_type,
-            session_id,
-            created_at,
-            confidence,
-            access_count,
-            last_accessed,
-            effective_access,
-            superseded_by,
-            content: content.to_owned(),
+            id: self.id,
+            event_type: self.event_type,
+            session_id: self.session_id,
+            created_at: self.created_at,
+            confidence: self.confidence,
+            access_count: self.access_count,
+            last_accessed: self.last_accessed,
+            effective_access: self.effective_access,
+            superseded_by: self.superseded_by,
+            content: self.content.to_owned(),
         }
     }
 }

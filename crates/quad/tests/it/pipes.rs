@@ -156,3 +156,24 @@ fn a_slow_read_does_not_delay_the_next_one_on_the_pipe() {
     drop(input);
     assert!(process.wait().unwrap().success());
 }
+
+/// As the kernel tells it of a process that has answered.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_comes_in_small_pages() {
+    let place = Place::on_sqlite();
+    let mut command = place.quad(&["stdio"]);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = process.stdin.take().unwrap();
+    writeln!(input, "{}", legacy(1, "ping")).unwrap();
+    let mut answered = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut answered).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    drop(input);
+    process.wait().unwrap();
+    let told = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
+    // A kernel before 5.0 does not tell.
+    if let Some(told) = told {
+        assert_eq!(told.trim(), "0", "pages of 2 MiB: {status}");
+    }
+}
