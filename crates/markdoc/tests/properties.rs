@@ -227,3 +227,17 @@ fn options_change_what_they_name() {
     assert_eq!(comments, [("a\nb", false), ("c", true)]);
     assert!(!card.children.iter().any(|node| node.is_tag("slot")));
 }
+
+#[test]
+fn an_escaped_tilde_keeps_its_place() {
+    let source = "~~a **b**\\~~~ c";
+    let document = parse(source).unwrap();
+    let found = |kind: NodeType, content: Option<&str>| {
+        let mut nodes = document.root.walk();
+        let fits = |node: &Node| node.kind == kind && node.attributes.text("content") == content;
+        nodes.find(|node| fits(node)).unwrap().span.of(source)
+    };
+    // It stands within the marks and yet is not struck: so the original has it.
+    assert_eq!(found(NodeType::Strikethrough, None), "~~a **b**\\~~~");
+    assert_eq!(found(NodeType::Text, Some("~ c")), "\\~~~ c");
+}

@@ -140,8 +140,13 @@ impl Walk<'_> {
             let closing = |token: &InlineToken| token.kind == NodeType::Strikethrough && token.nesting < 0;
             let count = self.tokens[first + 1..].iter().take_while(|token| closing(token)).count();
             self.steps += count as u64;
-            let mut start = self.tokens[first].start;
+            let InlineToken { mut start, end, .. } = self.tokens[first];
             self.tokens.swap(first, first + count);
+            // The original takes an escaped tilde for the odd one. It goes where the original has it, but no mark
+            // can stand for it: every place stays what it is.
+            if end - start > 1 {
+                continue;
+            }
             for token in &mut self.tokens[first..=first + count] {
                 let length = token.end - token.start;
                 (token.start, token.end) = (start, start + length);
