@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::{Basis, BoxFuture, Errand, Error, EventDraft, TenantId, Version};
+use crate::{Basis, BoxFuture, Errand, Error, EventDraft, Result, TenantId, Version};
 
 /// The proof that a call was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,4 +76,22 @@ pub trait Journal: Send + Sync {
         let _ = errand;
         Recording::Working(self.record(tenant, event, bases.into_vec()))
     }
+
+    /// Has nobody change anything of the tenant's until the event of the next answer is recorded, and runs the errand in the same
+    /// commit: for an answer that was overtaken. `None` where there is no holding; then the answer is recorded as any other.
+    fn hold<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        errand: Option<Errand>,
+    ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
+        let _ = (tenant, errand);
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// Data that stands still for one answer, for a moment. It goes on when the event is recorded, when the hold is dropped, when whoever
+/// holds it writes something, or when the moment is over; in the last two cases the event is not recorded and the basis counts as stale.
+pub trait Hold: Send + Sync {
+    /// Makes the answer's event durable.
+    fn record(self: Box<Self>, event: EventDraft, bases: Bases) -> Recording<'static>;
 }

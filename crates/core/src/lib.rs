@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod attempts;
 pub mod basis;
 pub mod cache;
 pub mod canonical;
@@ -40,7 +41,7 @@ pub use errand::Errand;
 pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
 pub use feed::{Change, Feed};
-pub use journal::{Bases, Journal, NotRecorded, Receipt, Recording};
+pub use journal::{Bases, Hold, Journal, NotRecorded, Receipt, Recording};
 pub use json::{Json, List, Object, write_text};
 pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, nearest};

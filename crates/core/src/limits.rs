@@ -7,8 +7,9 @@ pub const LIST_PAGE_ENTRIES: usize = 200;
 /// Values in one completion; the protocol's own maximum.
 pub const COMPLETION_VALUES: usize = 100;
 
-/// How often a read is computed again because a change touched it before its audit event was durable. Each attempt
-/// means that somebody else committed; eight in a row on one entity is a hot spot that the caller should hear of.
+/// How often a read is computed because a change touched it before its audit event was durable. The second time nobody may change
+/// anything meanwhile, unless that takes too long; what is overtaken eight times all the same is a hot spot that the caller should
+/// hear of.
 pub const READ_ATTEMPTS: usize = 8;
 
 /// Bytes of sealed contents that the cache keeps. Idle memory stays under 30 MiB while a busy server holds the

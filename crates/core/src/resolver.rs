@@ -11,6 +11,7 @@ use quad_address::Router;
 use serde_json::{Map, Value};
 
 use crate::addresses::{Addresses, Located};
+use crate::attempts::Attempts;
 use crate::cache::{Cache, Sought};
 use crate::event::shorten;
 use crate::journal::Bases;
@@ -18,9 +19,8 @@ use crate::prompt::{Message, Prompt};
 use crate::scheme::{Asked, CompletionQuery, Listed, Subject};
 use crate::tool::{Audit, Call, Progress, validate};
 use crate::{
-    Address, Basis, Errand, Error, EventDraft, Feed, Journal, Kind, Need, NotRecorded, Principal, Receipt,
-    Result, Route, Scheme, Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest,
-    resource_tools,
+    Address, Basis, Error, EventDraft, Feed, Journal, Kind, Need, Principal, Receipt, Result, Route, Scheme,
+    Sealed, Timestamp, Tool, ToolOutput, canonical, cursor, limits, nearest, resource_tools,
 };
 
 /// The list that page cursors of `resources/list` belong to: each tenant has its own.
@@ -219,7 +219,7 @@ impl Resolver {
 
     /// Writes down something that needs no more than that: a listing of tools, an opened subscription.
     pub async fn note(&self, caller: &Principal, event: EventDraft) -> Result<Receipt> {
-        self.commit(caller, event.succeeded(), Vec::new()).await?.ok_or_else(busy)
+        self.commit(caller, event.succeeded()).await
     }
 
     /// Reads an address.
@@ -259,8 +259,11 @@ impl Resolver {
         let scheme = &self.schemes[located.scheme].scheme;
         let facts = scheme.facts(caller, &located.address);
         let key = Sought { tenant: &caller.tenant, canonical: located.address.canonical(), facts: &facts };
-        for _ in 0..limits::READ_ATTEMPTS {
-            let sealed = match self.cache.get(key, Timestamp::now()) {
+        let mut attempts = self.attempts(caller);
+        loop {
+            attempts.begin().await.map_err(|error| error.at(uri))?;
+            let known = if attempts.is_first() { self.cache.get(key, Timestamp::now()) } else { None };
+            let sealed = match known {
                 Some(sealed) => sealed,
                 None => {
                     let reading = scheme.read(caller, located.route, &located.address).await;
@@ -275,13 +278,11 @@ impl Resolver {
                 event = event.output("version", version.0);
             }
             let bases = Bases::from_iter([sealed.basis.clone()]);
-            let committed = self.commit_with(caller, event, bases, sealed.errand.clone());
-            if let Some(receipt) = committed.await? {
+            if let Some(receipt) = attempts.commit(event, bases, sealed.errand.clone()).await? {
                 return Ok(Answer { sealed, receipt });
             }
             self.cache.remove(key);
         }
-        Err(busy().at(uri))
     }
 
     /// What an address rests on now, for a subscription. Discloses nothing, so it is not a read and leaves no event.
@@ -370,14 +371,15 @@ impl Resolver {
                 Some((name.to_owned(), after.to_owned()))
             }
         };
-        for _ in 0..limits::READ_ATTEMPTS {
+        let mut attempts = self.attempts(caller);
+        loop {
+            attempts.begin().await?;
             let (page, bases) = self.gather(caller, view, start.as_ref()).await?;
             let event = event.clone().succeeded().output("count", page.entries.len());
-            if self.commit(caller, event, bases).await?.is_some() {
+            if attempts.commit(event, bases.into(), None).await?.is_some() {
                 return Ok(page);
             }
         }
-        Err(busy())
     }
 
     /// One page over the schemes of a view, from `start` on.
@@ -452,17 +454,19 @@ impl Resolver {
         event: &EventDraft,
     ) -> Result<Completed> {
         let mounted = self.subject_of(caller, view, query)?;
-        for _ in 0..limits::READ_ATTEMPTS {
+        let mut attempts = self.attempts(caller);
+        loop {
+            attempts.begin().await?;
             let completion = mounted.scheme.complete(caller, query).await?;
             let event = event.clone().succeeded().output("count", completion.values.len());
-            if self.commit(caller, event, vec![Arc::new(completion.basis)]).await?.is_some() {
+            let bases = Bases::from_iter([Arc::new(completion.basis)]);
+            if attempts.commit(event, bases, None).await?.is_some() {
                 let mut values = completion.values;
                 let total = completion.total.max(values.len());
                 values.truncate(limits::COMPLETION_VALUES);
                 return Ok(Completed { values, total });
             }
         }
-        Err(busy())
     }
 
     /// The scheme that answers a completion, after the checks that need no data.
@@ -538,7 +542,9 @@ impl Resolver {
             let output = resource_tools::call(self, caller, view, name, &arguments, event.clone()).await;
             return output.map_err(Failed::Recorded);
         };
-        for _ in 0..limits::READ_ATTEMPTS {
+        let mut attempts = self.attempts(caller);
+        loop {
+            attempts.begin().await?;
             let call = Call {
                 caller,
                 tool: &entry.tool,
@@ -550,14 +556,13 @@ impl Resolver {
             match called.audit {
                 Audit::Written(_) => return Ok(called.output),
                 Audit::Pending(basis) => {
-                    let event = event.clone().succeeded();
-                    if self.commit(caller, event, vec![Arc::new(basis)]).await?.is_some() {
+                    let bases = Bases::from_iter([Arc::new(basis)]);
+                    if attempts.commit(event.clone().succeeded(), bases, None).await?.is_some() {
                         return Ok(called.output);
                     }
                 }
             }
         }
-        Err(busy().into())
     }
 
     /// What a client must be able to do for that tool to work. Nothing for a tool that does not exist: calling it says so.
@@ -621,13 +626,15 @@ impl Resolver {
                     .fact("missing", argument.name));
             }
         }
-        for _ in 0..limits::READ_ATTEMPTS {
+        let mut attempts = self.attempts(caller);
+        loop {
+            attempts.begin().await?;
             let (messages, basis) = mounted.scheme.prompt(caller, prompt, arguments).await?;
-            if self.commit(caller, event.clone().succeeded(), vec![Arc::new(basis)]).await?.is_some() {
+            let bases = Bases::from_iter([Arc::new(basis)]);
+            if attempts.commit(event.clone().succeeded(), bases, None).await?.is_some() {
                 return Ok((prompt, messages));
             }
         }
-        Err(busy())
     }
 
     fn find_prompt(&self, view: View, name: &str) -> Result<(&Mounted, &'static Prompt)> {
@@ -650,36 +657,14 @@ impl Resolver {
             .filter(move |(index, _)| view == View::All || view == View::Only(*index))
     }
 
-    /// Makes the event durable. `None` means that the answer has become stale and must be computed again.
-    async fn commit(
-        &self,
-        caller: &Principal,
-        event: EventDraft,
-        bases: Vec<Arc<Basis>>,
-    ) -> Result<Option<Receipt>> {
-        self.commit_with(caller, event, bases.into(), None).await
+    fn attempts<'c>(&'c self, caller: &'c Principal) -> Attempts<'c> {
+        Attempts::new(self.journal.as_ref(), caller)
     }
 
-    /// The same, with an errand.
-    async fn commit_with(
-        &self,
-        caller: &Principal,
-        event: EventDraft,
-        mut bases: Bases,
-        errand: Option<Errand>,
-    ) -> Result<Option<Receipt>> {
-        let answers = bases.len();
-        bases.extend(caller.proof.clone());
-        match self.journal.record_with(&caller.tenant, event, bases, errand).await {
-            Ok(receipt) => Ok(Some(receipt)),
-            Err(NotRecorded::Stale(index)) if index < answers => Ok(None),
-            Err(NotRecorded::Stale(_)) => Err(Error::new(
-                Kind::Credential,
-                "CREDENTIAL_CHANGED",
-                "The credential was withdrawn or changed",
-            )),
-            Err(NotRecorded::Failed(error)) => Err(error),
-        }
+    /// Makes an event durable that rests on nothing but the caller's credential.
+    async fn commit(&self, caller: &Principal, event: EventDraft) -> Result<Receipt> {
+        let receipt = self.attempts(caller).commit(event, Bases::new(), None).await?;
+        receipt.ok_or_else(|| Error::internal("an event that rests on nothing was stale"))
     }
 
     /// A refusal in the words of the scheme that it is about: the one whose address, tool or prompt was asked for, or the only
@@ -720,7 +705,7 @@ impl Resolver {
         if error.kind() == Kind::Internal {
             tracing::error!(code = error.code(), cause = error.causes(), "a call failed");
         }
-        match self.commit(caller, event.failed(&error), Vec::new()).await {
+        match self.commit(caller, event.failed(&error)).await {
             Ok(_) => error.recorded(),
             Err(cause) => cause.unrecordable(),
         }
@@ -756,8 +741,4 @@ fn require(need: Need, caller: &Principal) -> Result<()> {
 
 fn at(error: Error, uri: &str) -> Error {
     if error.uri().is_some() { error } else { error.at(uri) }
-}
-
-fn busy() -> Error {
-    Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
 }

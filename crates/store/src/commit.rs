@@ -197,6 +197,34 @@ fn fail(jobs: Vec<Job>, error: Error) -> VecDeque<Box<Record>> {
     unwritten
 }
 
+/// Writes the events of answers for which the heads are held, in the transaction that holds them, if at least so many can be written.
+pub(crate) fn write_held(
+    connection: &mut Connection,
+    mirror: &Mirror,
+    jobs: Vec<Job>,
+    at_least: usize,
+    now: Timestamp,
+) {
+    let ran = jobs.iter().map(|_| Ok(Ran::Record { errand: false })).collect();
+    let settled = settle(connection, mirror, &jobs, ran, now).and_then(|(mut verdicts, _)| {
+        let is_done = |verdict: &&mut Verdict| matches!(verdict, Verdict::Done(_));
+        if verdicts.iter_mut().filter(is_done).count() >= at_least.max(1) {
+            connection.commit()?;
+        } else {
+            connection.rollback();
+            verdicts.iter_mut().filter(is_done).for_each(|verdict| *verdict = Verdict::Stale(0));
+        }
+        Ok(verdicts)
+    });
+    match settled {
+        Ok(verdicts) => jobs.into_iter().zip(verdicts).for_each(|(job, verdict)| job.finish(verdict)),
+        Err(error) => {
+            connection.rollback();
+            fail(jobs, error);
+        }
+    }
+}
+
 /// For each tenant: its version before and after the commit, and what lies between.
 type Announced = Vec<(TenantId, Version, Version, Vec<Arc<Change>>)>;
 

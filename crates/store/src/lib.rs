@@ -27,6 +27,7 @@ mod errand;
 mod error;
 mod feed;
 mod head;
+mod hold;
 mod later;
 pub mod limits;
 mod migrate;

@@ -28,6 +28,10 @@ pub const BLOCK_BYTES_MAX: usize = 64 << 20;
 /// How long one commit may collect work. Every read waits for its audit event behind it.
 pub const GROUP_TIME: Duration = Duration::from_millis(50);
 
+/// How long the head may be held for an answer that was overtaken: no transaction may take longer, since everybody waits behind it. An
+/// answer that takes longer to compute is left to its luck.
+pub const HOLD_TIME: Duration = Duration::from_millis(50);
+
 /// How often a transaction is tried again after a conflict that is nobody's fault (a deadlock, a replanned statement).
 pub const ATTEMPTS: usize = 6;
 
@@ -56,8 +60,15 @@ pub const LATER_WAIT_FAILED: Duration = Duration::from_secs(1);
 /// maximum, and several nodes share it.
 pub const POSTGRES_CONNECTIONS: usize = 16;
 
+/// How many of them writers never take: writers of one tenant wait for each other with a connection in hand, and whoever holds the head
+/// that they wait for may have something to read.
+pub const POSTGRES_CONNECTIONS_FOR_READS: usize = 4;
+
 /// How long another process may hold SQLite's write lock before we call the database busy.
 pub const SQLITE_BUSY: Duration = Duration::from_secs(10);
+
+/// How long to wait between two looks at that lock: about as long as a short commit holds it. A look costs some microseconds.
+pub const SQLITE_NAP: Duration = Duration::from_micros(500);
 
 /// Prepared statements that one connection keeps. User tables make many distinct statements; ours are about a hundred.
 pub const STATEMENTS: usize = 256;

@@ -5,17 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    Bases, Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Journal, NotRecorded, Principal,
+    Bases, Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Hold, Journal, NotRecorded, Principal,
     Receipt, Recording, Result, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use crate::audit_mode::Chosen;
 use crate::checkpointer::{self, Log};
 use crate::commit::{self, Answer, Job, Record, Telling, Work};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::feed::Mirror;
+use crate::hold::{Holders, Wanted};
 use crate::migrate::{self, Component};
 use crate::pool::Pool;
 use crate::sql::{Snapshot, Sql, Tx};
@@ -41,6 +42,9 @@ struct Inner {
     location: Location,
     /// Snapshots. On PostgreSQL mutations commit here too, each on a connection of its own.
     readers: Pool,
+    /// How many mutations may be on such connections.
+    mutations: Semaphore,
+    holders: Arc<Holders>,
     queue: Queue,
     mirror: Arc<Mirror>,
     audit: Arc<Chosen>,
@@ -179,9 +183,11 @@ impl Store {
     ) -> Result<(T, Option<Receipt>)> {
         let (reply, answer) = oneshot::channel();
         let job = Job::Work(Box::new(Closure { writer, telling, work, value: None, reply }));
+        self.inner.holders.give_up();
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
             Backend::Postgres => {
+                let _permit = self.inner.mutations.acquire().await.map_err(Error::internal)?;
                 let mirror = self.inner.mirror.clone();
                 self.inner
                     .readers
@@ -259,6 +265,20 @@ impl Journal for Store {
             AuditMode::Durable => self.record_first(tenant.clone(), event, bases, errand),
             AuditMode::Async => Recording::Working(Box::pin(self.record_later(tenant, event, bases, errand))),
         }
+    }
+
+    fn hold<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        errand: Option<Errand>,
+    ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
+        Box::pin(async move {
+            let Some(holder) = self.inner.holders.this_call() else { return Ok(None) };
+            let (granted, held) = oneshot::channel();
+            let wanted = Wanted { tenant: tenant.clone(), errand, holder, granted };
+            self.inner.queue.push_hold(wanted).await?;
+            Ok(held.await.ok().map(|held| Box::new(held) as Box<dyn Hold>))
+        })
     }
 }
 
@@ -426,7 +446,9 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
     let audit = Arc::new(Chosen::default());
     let queue =
         writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), log, runtime.clone())?;
-    let inner = Arc::new(Inner { location, readers, queue, mirror, audit });
+    let mutations = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
+    let holders = Arc::default();
+    let inner = Arc::new(Inner { location, readers, mutations, holders, queue, mirror, audit });
     runtime.spawn(poll(Arc::downgrade(&inner)));
     Ok(Store { inner })
 }

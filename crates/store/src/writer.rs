@@ -18,6 +18,7 @@ use crate::checkpointer::Log;
 use crate::commit::{self, Job, Record};
 use crate::connection::Connection;
 use crate::feed::Mirror;
+use crate::hold::{self, Wanted};
 use crate::later::{Later, Needs};
 use crate::limits;
 
@@ -33,6 +34,8 @@ pub(crate) struct Queue {
 enum Order {
     /// To do a job.
     Do(Job),
+    /// To hold the head for an answer.
+    Hold(Wanted),
     /// To write what waits, and to tell somebody when that is done.
     Settle(Option<oneshot::Sender<()>>),
 }
@@ -52,6 +55,11 @@ impl Queue {
     /// Hands a job to the writer, waiting while the queue is full.
     pub(crate) async fn push(&self, job: Job) -> Result<()> {
         self.sender.send(Order::Do(job)).await.map_err(|_| stopped())
+    }
+
+    /// Asks the writer to hold the head.
+    pub(crate) async fn push_hold(&self, wanted: Wanted) -> Result<()> {
+        self.sender.send(Order::Hold(wanted)).await.map_err(|_| stopped())
     }
 
     /// Takes the event of a call that is about to be answered. Gives it back where the call must wait for it.
@@ -107,6 +115,7 @@ impl Crowd {
 #[derive(Default)]
 struct Taken {
     jobs: VecDeque<Job>,
+    holds: Vec<Wanted>,
     settling: Vec<oneshot::Sender<()>>,
     /// Whether there is a reason to write although no job asks for it.
     is_told_to_settle: bool,
@@ -116,6 +125,7 @@ impl Taken {
     fn add(&mut self, order: Order) {
         match order {
             Order::Do(job) => self.jobs.push_back(job),
+            Order::Hold(wanted) => self.holds.push(wanted),
             Order::Settle(reply) => {
                 self.settling.extend(reply);
                 self.is_told_to_settle = true;
@@ -124,11 +134,11 @@ impl Taken {
     }
 
     fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && !self.is_told_to_settle
+        self.jobs.is_empty() && self.holds.is_empty() && !self.is_told_to_settle
     }
 
     fn take(&mut self, receiver: &mut mpsc::Receiver<Order>) {
-        while self.jobs.len() < limits::GROUP_JOBS
+        while self.jobs.len().max(self.holds.len()) < limits::GROUP_JOBS
             && let Ok(order) = receiver.try_recv()
         {
             self.add(order);
@@ -136,9 +146,13 @@ impl Taken {
     }
 
     /// Takes what has queued. A commit costs about as much for one as for many, and those whom the last one has answered are likely
-    /// to be back at once: as long as some are missing and more come in, the writer rests for a moment.
+    /// to be back at once: as long as some are missing and more come in, the writer rests for a moment, but not while somebody wants a
+    /// hold.
     fn gather(&mut self, receiver: &mut mpsc::Receiver<Order>, crowd: &Crowd) {
         self.take(receiver);
+        if !self.holds.is_empty() {
+            return;
+        }
         let patience = crowd.patience();
         let step = patience / limits::GATHER_STEPS;
         let start = Instant::now();
@@ -185,6 +199,9 @@ pub(crate) fn start(
                     Ok(fresh) => connection = fresh,
                     Err(error) => tracing::error!(cause = error.causes(), "the database cannot be reached"),
                 }
+            }
+            if !taken.holds.is_empty() {
+                hold::run(&mut connection, &mirror, mode.get(), std::mem::take(&mut taken.holds));
             }
             let answered = later.take();
             let is_more = answered.len() == limits::GROUP_JOBS;

@@ -7,6 +7,7 @@ mod audit;
 mod cache;
 mod each;
 mod glance;
+mod hold;
 mod later;
 mod log;
 mod numbered;

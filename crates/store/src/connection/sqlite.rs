@@ -77,7 +77,7 @@ impl Conn {
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut inner =
             rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
-        inner.busy_timeout(limits::SQLITE_BUSY).map_err(|error| classify(&error))?;
+        inner.busy_handler(Some(patience())).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
         // A statement is planned once. Without this one whose parameters meet a partial index is planned anew at every use.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
@@ -367,6 +367,22 @@ fn from_sqlite(cell: ValueRef<'_>) -> Value {
 /// SQLite does not look at what texts are made of; we have put in none that is not UTF-8. To see that costs less than to mend it.
 fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Waits for a lock that another process has, with short naps. SQLite's own grow to 100 ms, in which a process that commits all the
+/// while takes the lock a hundred times.
+fn patience() -> impl FnMut(i32) -> bool + Send + 'static {
+    let mut since = Instant::now();
+    move |naps| {
+        if naps == 0 {
+            since = Instant::now();
+        }
+        let waits = since.elapsed() < limits::SQLITE_BUSY;
+        if waits {
+            std::thread::sleep(limits::SQLITE_NAP);
+        }
+        waits
+    }
 }
 
 fn classify(error: &rusqlite::Error) -> DbError {
