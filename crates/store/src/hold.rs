@@ -17,7 +17,7 @@ use tokio::task;
 use crate::commit::{self, Answer, Job, Record};
 use crate::connection::Connection;
 use crate::feed::Mirror;
-use crate::{AuditMode, errand, head, limits};
+use crate::{errand, head, limits};
 
 /// A hold that somebody waits for.
 pub(crate) struct Wanted {
@@ -151,9 +151,9 @@ impl Slot {
 
 /// Grants holds, all in one transaction, and writes the events that come of them. A hold that cannot be granted is dropped: then its
 /// answer is computed as any other.
-pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mode: AuditMode, wanted: Vec<Wanted>) {
+pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, wanted: Vec<Wanted>) {
     let now = Timestamp::now();
-    if let Err(error) = begin(connection, mode, &wanted, now) {
+    if let Err(error) = begin(connection, &wanted, now) {
         tracing::debug!(cause = error.causes(), "the head could not be held");
         connection.rollback();
         return;
@@ -164,8 +164,8 @@ pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, mode: AuditMode,
 }
 
 /// Begins the transaction, runs the errands and locks the heads, each in the one order that keeps processes from waiting for each other.
-fn begin(connection: &mut Connection, mode: AuditMode, wanted: &[Wanted], now: Timestamp) -> Result<()> {
-    connection.wait_for_disk(mode == AuditMode::Durable)?;
+fn begin(connection: &mut Connection, wanted: &[Wanted], now: Timestamp) -> Result<()> {
+    connection.wait_for_disk(true)?;
     connection.begin_write()?;
     let mut errands: Vec<(&TenantId, &Errand)> =
         wanted.iter().filter_map(|wanted| Some((&wanted.tenant, wanted.errand.as_ref()?))).collect();

@@ -273,7 +273,9 @@ impl Journal for Store {
         errand: Option<Errand>,
     ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
         Box::pin(async move {
-            let Some(holder) = self.inner.holders.this_call() else { return Ok(None) };
+            // An answer that need not wait for its event is computed anew sooner than anybody can be held.
+            let waits = self.inner.audit.get() == AuditMode::Durable;
+            let Some(holder) = self.inner.holders.this_call().filter(|_| waits) else { return Ok(None) };
             let (granted, held) = oneshot::channel();
             let wanted = Wanted { tenant: tenant.clone(), errand, holder, granted };
             self.inner.queue.push_hold(wanted).await?;

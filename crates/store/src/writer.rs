@@ -201,7 +201,7 @@ pub(crate) fn start(
                 }
             }
             if !taken.holds.is_empty() {
-                hold::run(&mut connection, &mirror, mode.get(), std::mem::take(&mut taken.holds));
+                hold::run(&mut connection, &mirror, std::mem::take(&mut taken.holds));
             }
             let answered = later.take();
             let is_more = answered.len() == limits::GROUP_JOBS;
