@@ -5,7 +5,7 @@
 //! is older than its own event.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use quad_address::Router;
 use serde_json::{Map, Value};
@@ -46,9 +46,24 @@ struct Mounted {
     tools: Vec<Checked>,
 }
 
+/// A tool, and what checks its arguments: made when it is called first, since few of all tools are.
 struct Checked {
     tool: Tool,
-    schema: jsonschema::Validator,
+    schema: OnceLock<Result<jsonschema::Validator, String>>,
+}
+
+impl Checked {
+    fn new(tool: Tool) -> Checked {
+        Checked { tool, schema: OnceLock::new() }
+    }
+
+    fn schema(&self) -> Result<&jsonschema::Validator> {
+        let make = || jsonschema::validator_for(&self.tool.input_schema).map_err(|error| error.to_string());
+        self.schema
+            .get_or_init(make)
+            .as_ref()
+            .map_err(|error| Error::internal(format!("the schema of {}: {error}", self.tool.name)))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +119,7 @@ pub struct Completed {
 
 impl Resolver {
     /// Mounts schemes, in the order in which lists show them. Fails when two schemes claim the same tool or when a
-    /// template or schema is malformed: a programming error, found at start.
+    /// template is malformed: a programming error, found at start.
     pub fn new(
         schemes: Vec<Arc<dyn Scheme>>,
         journal: Arc<dyn Journal>,
@@ -120,7 +135,7 @@ impl Resolver {
                     .add(declared.spec.clone(), Target { scheme: scheme_index, route })
                     .map_err(|error| Error::internal(error.to_string()))?;
             }
-            let checked = check_schemas(scheme.tools())?;
+            let checked: Vec<Checked> = scheme.tools().into_iter().map(Checked::new).collect();
             for (tool, entry) in checked.iter().enumerate() {
                 let place = Place::Of { scheme: scheme_index, tool };
                 if tools.insert(entry.tool.name, place).is_some() {
@@ -129,7 +144,7 @@ impl Resolver {
             }
             mounted.push(Mounted { scheme, routes, tools: checked });
         }
-        let own_tools = check_schemas(resource_tools::tools())?;
+        let own_tools: Vec<Checked> = resource_tools::tools().into_iter().map(Checked::new).collect();
         for (index, entry) in own_tools.iter().enumerate() {
             tools.insert(entry.tool.name, Place::Own(index));
         }
@@ -143,6 +158,12 @@ impl Resolver {
             journal,
             feed,
         })
+    }
+
+    /// Whether every tool's schema is one: a programming error, which a tool would otherwise show when it is called.
+    pub fn check_schemas(&self) -> Result<()> {
+        let mut all = self.schemes.iter().flat_map(|mounted| &mounted.tools).chain(&self.own_tools);
+        all.try_for_each(|entry| entry.schema().map(|_| ()))
     }
 
     /// The same with a cache of another size.
@@ -534,7 +555,7 @@ impl Resolver {
     ) -> Result<ToolOutput, Failed> {
         let (mounted, entry) = self.find_tool(view, name)?;
         require(entry.tool.need, caller)?;
-        validate(&entry.schema, &arguments)?;
+        validate(entry.schema()?, &arguments)?;
         let Value::Object(arguments) = arguments else {
             return Err(Error::bad_input("The arguments must be an object").into());
         };
@@ -722,17 +743,6 @@ impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
         Failed::Unrecorded(error)
     }
-}
-
-fn check_schemas(tools: Vec<Tool>) -> Result<Vec<Checked>> {
-    tools
-        .into_iter()
-        .map(|tool| {
-            let schema = jsonschema::validator_for(&tool.input_schema)
-                .map_err(|error| Error::internal(format!("the schema of {}: {error}", tool.name)))?;
-            Ok(Checked { tool, schema })
-        })
-        .collect()
 }
 
 fn require(need: Need, caller: &Principal) -> Result<()> {

@@ -196,3 +196,21 @@ async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
     Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
         .hint(near))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_tool_has_a_schema_that_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let common = Common { data_dir: Some(folder.path().to_owned()), ..Common::default() };
+        let app = App::open(Config::load(&common).unwrap()).await.unwrap();
+        app.resolver.check_schemas().unwrap();
+        let caller = app.local_agent();
+        let tools: Vec<_> = app.resolver.tools(&caller, View::All, true).collect();
+        assert!(tools.iter().all(|tool| tool.input_schema["type"] == "object"), "and it is one of an object");
+        assert!(tools.len() > 50, "{}", tools.len());
+    }
+}

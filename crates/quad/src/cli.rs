@@ -19,7 +19,7 @@ pub struct Cli {
 }
 
 /// What every command takes.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Common {
     /// The folder of the database and the keys [default: quad in the XDG data home]
     #[arg(long, global = true, env = "QUAD_DATA_DIR", value_name = "DIR")]

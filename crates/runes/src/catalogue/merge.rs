@@ -83,8 +83,7 @@ impl Catalogue {
 
     /// The core and the nine official plugins.
     pub fn official() -> Catalogue {
-        let plugins: Vec<_> =
-            builtin::packages().iter().filter(|package| package.name != CORE).cloned().collect();
+        let plugins: Vec<_> = builtin::packages().filter(|package| package.name != CORE).cloned().collect();
         Catalogue::merge(&plugins, &RuneRules::default()).0
     }
 
@@ -206,7 +205,7 @@ impl Catalogue {
 
     fn unknown(&self, name: &str) -> UnknownRune {
         let known = self.runes.keys().chain(self.aliases.keys()).map(String::as_str);
-        let elsewhere = builtin::packages().iter().find(|package| {
+        let elsewhere = builtin::packages().find(|package| {
             let has = package
                 .runes
                 .values()
@@ -285,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_official_catalogue_has_no_problems() {
-        let plugins: Vec<_> = builtin::packages()[1..].to_vec();
+        let plugins: Vec<_> = builtin::packages().skip(1).cloned().collect();
         let (catalogue, problems) = Catalogue::merge(&plugins, &RuneRules::default());
         assert_eq!(problems, []);
         assert_eq!(catalogue.runes().count(), 127);
