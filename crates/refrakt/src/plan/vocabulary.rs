@@ -2,9 +2,7 @@
 //!
 //! The states, priorities and known sections are those of the built-in plan package, so that they are written down once.
 
-use std::sync::{Arc, OnceLock};
-
-use quad_runes::catalogue::{ContentModel, Package, Rune, builtin};
+use quad_runes::catalogue::{ContentModel, Rune, builtin};
 
 /// A type of entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,11 +172,9 @@ fn rank(attribute: &str, word: &str) -> Option<usize> {
     EntityType::Work.values(attribute).iter().position(|known| known == word)
 }
 
-/// The rune of a type, kept for good: the package is built in and never changes.
+/// The rune of a type.
 fn plan_rune(kind: EntityType) -> Option<&'static Rune> {
-    static PACKAGE: OnceLock<Option<Arc<Package>>> = OnceLock::new();
-    let package = PACKAGE.get_or_init(|| builtin::package(PLAN_PACKAGE)).as_ref()?;
-    package.runes.get(kind.as_str())
+    builtin::package(PLAN_PACKAGE)?.runes.get(kind.as_str())
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Plugin {
     ) -> Plugin {
         let runes = match (described, builtin::package(name).filter(|package| package.name != CORE)) {
             (Some(Ok(package)), _) => PluginRunes::Described(Arc::new(package)),
-            (_, Some(package)) => PluginRunes::BuiltIn(package),
+            (_, Some(package)) => PluginRunes::BuiltIn(package.clone()),
             (Some(Err(mistake)), None) => PluginRunes::Opaque(mistake),
             (None, None) if installed.is_none() => {
                 PluginRunes::Opaque("it is not installed, and its runes are not built in".into())

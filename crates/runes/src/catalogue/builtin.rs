@@ -48,8 +48,8 @@ pub fn packages() -> impl Iterator<Item = &'static Arc<Package>> {
 }
 
 /// The built-in package of a name.
-pub fn package(name: &str) -> Option<Arc<Package>> {
-    ALL.iter().find(|known| known.name == name)?.package().cloned()
+pub fn package(name: &str) -> Option<&'static Arc<Package>> {
+    ALL.iter().find(|known| known.name == name)?.package()
 }
 
 #[cfg(test)]
@@ -62,10 +62,7 @@ mod tests {
             let package =
                 Package::parse(known.file, known.text, known.file).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(package.name, known.name);
-            assert_eq!(
-                super::package(known.name).map(|package| package.name.clone()).as_deref(),
-                Some(known.name)
-            );
+            assert_eq!(super::package(known.name).map(|package| package.name.as_str()), Some(known.name));
         }
         assert_eq!(packages().count(), ALL.len());
     }

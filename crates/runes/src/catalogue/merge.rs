@@ -91,7 +91,7 @@ impl Catalogue {
     pub fn merge(plugins: &[Arc<Package>], rules: &RuneRules) -> (Catalogue, Vec<MergeProblem>) {
         let mut problems = Vec::new();
         let packages: Vec<Arc<Package>> =
-            builtin::package(CORE).into_iter().chain(plugins.iter().cloned()).collect();
+            builtin::package(CORE).into_iter().chain(plugins).cloned().collect();
         let preferred: HashMap<&str, &str> =
             rules.prefer.iter().map(|(rune, package)| (rune.as_str(), package.as_str())).collect();
 
