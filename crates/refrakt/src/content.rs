@@ -147,7 +147,7 @@ impl Findings<'_> {
 
     fn unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
         let own = self.catalogue.own_attributes(rune);
-        let universal = self.catalogue.universal().filter(|_| rune.universal).map(|(name, _)| name);
+        let universal = self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
         let near = nearest(&annotation.name, own.keys().copied().chain(universal));
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(&'static str, usize, usize)> {
-        let found = validate(text, &Catalogue::official());
+        let found = validate(text, &Catalogue::all_builtin());
         found.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
     }
 
@@ -244,7 +244,7 @@ mod tests {
         ];
         assert_eq!(found(text), expect);
         let hints: Vec<Option<String>> =
-            validate(text, &Catalogue::official()).into_iter().map(|finding| finding.hint).collect();
+            validate(text, &Catalogue::all_builtin()).into_iter().map(|finding| finding.hint).collect();
         assert!(hints[0].as_ref().unwrap().starts_with("did you mean warning?"), "{hints:?}");
         assert!(hints[1].as_ref().unwrap().contains("hint"), "{hints:?}");
     }

@@ -15,7 +15,7 @@ const PAGE_LINES: usize = 500;
 const PAGE_RUNES: usize = 40;
 
 fn main() {
-    let catalogue = Catalogue::official();
+    let catalogue = Catalogue::all_builtin();
     measure(&catalogue, "hint", "{% hint type=\"warning\" %}\nThe quay is slippery.\n{% /hint %}\n", 5_000);
     for name in ["card", "hero", "recipe", "work", "tabs"] {
         let example = catalogue.rune(name).unwrap().example.clone().unwrap();
@@ -36,8 +36,8 @@ fn page(catalogue: &Catalogue) -> String {
         .collect();
     let page = PageVariables::default();
     let mut source = String::new();
-    let good = examples.iter().filter(|example| render(catalogue, example, &page).is_ok());
-    for example in good.take(PAGE_RUNES) {
+    let renderable = examples.iter().filter(|example| render(catalogue, example, &page).is_ok());
+    for example in renderable.take(PAGE_RUNES) {
         source.push_str(example);
         source.push_str("\n\n");
     }
@@ -49,7 +49,7 @@ fn page(catalogue: &Catalogue) -> String {
     source
 }
 
-fn measure(catalogue: &Catalogue, what: &str, source: &str, rounds: usize) {
+fn measure(catalogue: &Catalogue, label: &str, source: &str, rounds: usize) {
     let page = PageVariables::default();
     let mut times: Vec<Duration> = (0..rounds)
         .map(|_| {
@@ -59,6 +59,6 @@ fn measure(catalogue: &Catalogue, what: &str, source: &str, rounds: usize) {
         })
         .collect();
     times.sort_unstable();
-    let at = |share: usize| times.get(rounds * share / 100).copied().unwrap_or_default();
-    println!("{what:>8}: p50 {:?}, p95 {:?}, least {:?}", at(50), at(95), at(0));
+    let percentile = |share: usize| times.get(rounds * share / 100).copied().unwrap_or_default();
+    println!("{label:>8}: p50 {:?}, p95 {:?}, least {:?}", percentile(50), percentile(95), percentile(0));
 }

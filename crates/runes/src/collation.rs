@@ -9,17 +9,17 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Spaces, punctuation, symbols and digits, each before the next; `=` joins a sign to the one before it, as a variant.
-const SIGNS: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} =\u{a0}=\u{2007}=\u{202f}=\u{2009}\
+const PUNCTUATION_ORDER: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} =\u{a0}=\u{2007}=\u{202f}=\u{2009}\
 _‗-‐=‑‒–—―,;:!¡?¿‽.·'=‘=’=‚=‛‹›\"=“=”=„=‟«»()[]{}‖§¶@*/\\&#%‰†‡•‣′″※`´^¯¨¸°©®←→↑↓↔⇐⇒⇔∂∈∏∑+±÷×<\u{1}>¬|¦~−⁄√∞≈≡≤≥";
 
 /// The sign that joins variants above, where the sign itself stands in the order.
-const EQUALS: char = '\u{1}';
+const EQUALS_PLACEHOLDER: char = '\u{1}';
 
 /// Currencies and digits: after all other symbols.
-const LATE_SIGNS: &str = "¤¢$£¥€0123456789";
+const CURRENCY_AND_DIGITS: &str = "¤¢$£¥€0123456789";
 
 /// Letters: a word is one letter with its accented forms behind it.
-const LETTERS: &str = "aªáàăâåäãąā bḃ cćĉčċç dďđð eéèĕêěëẽėęē fḟ ƒ gğĝġģ hĥħ iíìĭîïĩįī ı jĵ kķ lĺľļł mṁ nńǹňñņ ŋ \
+const LETTER_ORDER: &str = "aªáàăâåäãąā bḃ cćĉčċç dďđð eéèĕêěëẽėęē fḟ ƒ gğĝġģ hĥħ iíìĭîïĩįī ı jĵ kķ lĺľļł mṁ nńǹňñņ ŋ \
 oºóòŏôöőõøō pṗ q ĸ rŕřŗ sśŝšşșſ tťţț ŧ uúùŭûůüűũųū v wẃẁŵẅ x yýỳŷÿ zźžż þ \
 αά β γ δ εέ ζ ηή θ ιίϊΐ κ λ μµ ν ξ οό π ρ σς τ υύϋΰ φ χ ψ ωώ \
 а б в гѓґ д ђ еѐё є ж з ѕ иѝ ії й ј кќ л љ м н њ о п р с т ћ уў ф х ц ч џ ш щ ъ ы ь э ю я";
@@ -46,10 +46,10 @@ const EXPANSIONS: [(char, &str); 17] = [
 ];
 
 /// Room for the signs that are listed; symbols that are not come behind them, before currencies.
-const SYMBOLS_FROM: u32 = 0x1000;
-const LATE_FROM: u32 = 0x20_0000;
-const LETTERS_FROM: u32 = 0x20_1000;
-const OTHERS_FROM: u32 = 0x40_0000;
+const SYMBOL_WEIGHT_BASE: u32 = 0x1000;
+const CURRENCY_WEIGHT_BASE: u32 = 0x20_0000;
+const LETTER_WEIGHT_BASE: u32 = 0x20_1000;
+const OTHER_WEIGHT_BASE: u32 = 0x40_0000;
 
 /// What a sign weighs: what it is, its accent, its case. Larger comes later.
 #[derive(Clone, Copy)]
@@ -59,39 +59,39 @@ struct Weight {
     tertiary: u32,
 }
 
-const PLAIN: u32 = 1;
+const BASE_WEIGHT: u32 = 1;
 
-static LISTED: LazyLock<HashMap<char, Weight>> = LazyLock::new(|| {
-    let mut listed = HashMap::new();
-    list_signs(SIGNS, 1, &mut listed);
-    list_signs(LATE_SIGNS, LATE_FROM, &mut listed);
-    for (place, letters) in (LETTERS_FROM..).zip(LETTERS.split(' ')) {
-        for (accent, letter) in (PLAIN..).zip(letters.chars()) {
-            listed.insert(letter, Weight { primary: place, secondary: accent, tertiary: PLAIN });
+static LISTED_WEIGHTS: LazyLock<HashMap<char, Weight>> = LazyLock::new(|| {
+    let mut weights = HashMap::new();
+    insert_weights(PUNCTUATION_ORDER, 1, &mut weights);
+    insert_weights(CURRENCY_AND_DIGITS, CURRENCY_WEIGHT_BASE, &mut weights);
+    for (index, letters) in (LETTER_WEIGHT_BASE..).zip(LETTER_ORDER.split(' ')) {
+        for (accent, letter) in (BASE_WEIGHT..).zip(letters.chars()) {
+            weights.insert(letter, Weight { primary: index, secondary: accent, tertiary: BASE_WEIGHT });
         }
     }
-    listed
+    weights
 });
 
-fn list_signs(signs: &str, from: u32, listed: &mut HashMap<char, Weight>) {
-    let (mut primary, mut secondary) = (from, PLAIN);
+fn insert_weights(chars: &str, base: u32, weights: &mut HashMap<char, Weight>) {
+    let (mut primary, mut secondary) = (base, BASE_WEIGHT);
     let mut is_variant = false;
-    for sign in signs.chars() {
-        if sign == '=' {
+    for ch in chars.chars() {
+        if ch == '=' {
             is_variant = true;
             continue;
         }
-        (primary, secondary) = if is_variant { (primary, secondary + 1) } else { (primary + 1, PLAIN) };
+        (primary, secondary) = if is_variant { (primary, secondary + 1) } else { (primary + 1, BASE_WEIGHT) };
         is_variant = false;
-        let sign = if sign == EQUALS { '=' } else { sign };
-        listed.insert(sign, Weight { primary, secondary, tertiary: PLAIN });
+        let ch = if ch == EQUALS_PLACEHOLDER { '=' } else { ch };
+        weights.insert(ch, Weight { primary, secondary, tertiary: BASE_WEIGHT });
     }
 }
 
 /// A key that puts texts in order when keys are compared number by number.
-pub fn sort_key(text: &str) -> Vec<u32> {
+pub fn collation_key(text: &str) -> Vec<u32> {
     let mut weights = Vec::with_capacity(text.len());
-    text.chars().for_each(|sign| weigh(sign, &mut weights));
+    text.chars().for_each(|ch| push_weights(ch, &mut weights));
     let mut key = Vec::with_capacity(weights.len() * 3 + 2);
     key.extend(weights.iter().map(|weight| weight.primary));
     key.push(0);
@@ -102,48 +102,48 @@ pub fn sort_key(text: &str) -> Vec<u32> {
 }
 
 /// Weights of the signs that nearly every selector is made of.
-static ASCII: LazyLock<Vec<Option<Weight>>> = LazyLock::new(|| {
+static ASCII_WEIGHTS: LazyLock<Vec<Option<Weight>>> = LazyLock::new(|| {
     let weight = |code: u8| {
         let mut weights = Vec::new();
-        weigh_any(char::from(code), &mut weights);
+        push_weights_uncached(char::from(code), &mut weights);
         weights.pop()
     };
     (0..128).map(weight).collect()
 });
 
-fn weigh(sign: char, out: &mut Vec<Weight>) {
-    match ASCII.get(sign as usize) {
-        Some(weight) => out.extend(*weight),
-        None => weigh_any(sign, out),
+fn push_weights(ch: char, weights: &mut Vec<Weight>) {
+    match ASCII_WEIGHTS.get(ch as usize) {
+        Some(weight) => weights.extend(*weight),
+        None => push_weights_uncached(ch, weights),
     }
 }
 
-fn weigh_any(sign: char, out: &mut Vec<Weight>) {
-    if let Some(weight) = LISTED.get(&sign) {
-        out.push(*weight);
+fn push_weights_uncached(ch: char, weights: &mut Vec<Weight>) {
+    if let Some(weight) = LISTED_WEIGHTS.get(&ch) {
+        weights.push(*weight);
         return;
     }
-    if let Some((_, long)) = EXPANSIONS.iter().find(|(short, _)| *short == sign) {
-        let start = out.len();
-        long.chars().for_each(|sign| weigh_any(sign, out));
-        out.iter_mut().skip(start).for_each(|weight| weight.tertiary += 2);
+    if let Some((_, long)) = EXPANSIONS.iter().find(|(short, _)| *short == ch) {
+        let start = weights.len();
+        long.chars().for_each(|ch| push_weights_uncached(ch, weights));
+        weights.iter_mut().skip(start).for_each(|weight| weight.tertiary += 2);
         return;
     }
-    let mut small = sign.to_lowercase();
-    if let (Some(small), None) = (small.next(), small.next())
-        && small != sign
+    let mut lowercase = ch.to_lowercase();
+    if let (Some(lower), None) = (lowercase.next(), lowercase.next())
+        && lower != ch
     {
-        let start = out.len();
-        weigh_any(small, out);
-        out.iter_mut().skip(start).for_each(|weight| weight.tertiary += 1);
+        let start = weights.len();
+        push_weights_uncached(lower, weights);
+        weights.iter_mut().skip(start).for_each(|weight| weight.tertiary += 1);
         return;
     }
-    out.extend(unlisted(sign));
+    weights.extend(default_weight(ch));
 }
 
 /// The weight of a sign that is in no list; none for those that do not count at all.
-fn unlisted(sign: char) -> Option<Weight> {
-    let code = u32::from(sign);
+fn default_weight(ch: char) -> Option<Weight> {
+    let code = u32::from(ch);
     let (primary, tertiary) = match code {
         0x00..=0x1f
         | 0x7f..=0x9f
@@ -153,12 +153,12 @@ fn unlisted(sign: char) -> Option<Weight> {
         | 0x2060..=0x206f
         | 0xfe00..=0xfe0f
         | 0xfeff => return None,
-        0xa0..=0xbf | 0x2000..=0x2bff | 0x3000..=0x303f | 0x1_f000..=0x1_faff => (SYMBOLS_FROM + code, PLAIN),
+        0xa0..=0xbf | 0x2000..=0x2bff | 0x3000..=0x303f | 0x1_f000..=0x1_faff => (SYMBOL_WEIGHT_BASE + code, BASE_WEIGHT),
         // The two Japanese syllabaries are one alphabet, written roundly first.
-        0x30a1..=0x30f6 => (OTHERS_FROM + code - 0x60, PLAIN + 1),
-        _ => (OTHERS_FROM + code, PLAIN),
+        0x30a1..=0x30f6 => (OTHER_WEIGHT_BASE + code - 0x60, BASE_WEIGHT + 1),
+        _ => (OTHER_WEIGHT_BASE + code, BASE_WEIGHT),
     };
-    Some(Weight { primary, secondary: PLAIN, tertiary })
+    Some(Weight { primary, secondary: BASE_WEIGHT, tertiary })
 }
 
 #[cfg(test)]
@@ -166,33 +166,33 @@ mod tests {
     use super::*;
 
     /// The texts are given in the order that they must have.
-    fn check(texts: &[&str]) {
+    fn assert_order(texts: &[&str]) {
         for pair in texts.windows(2) {
             let [before, after] = pair else { continue };
-            assert!(sort_key(before) < sort_key(after), "{before:?} comes before {after:?}");
+            assert!(collation_key(before) < collation_key(after), "{before:?} comes before {after:?}");
         }
     }
 
     #[test]
-    fn case_decides_last() {
-        check(&["ready", "Ready", "READY", "rf-142", "RF-142", "rg"]);
-        check(&["a b", "a_b", "a-b", "a=b", "a$b", "a1b", "ab", "aB", "abc"]);
+    fn case_is_the_last_tie_breaker() {
+        assert_order(&["ready", "Ready", "READY", "rf-142", "RF-142", "rg"]);
+        assert_order(&["a b", "a_b", "a-b", "a=b", "a$b", "a1b", "ab", "aB", "abc"]);
     }
 
     #[test]
-    fn accents_decide_when_the_letters_are_the_same() {
-        check(&["e", "E", "é", "É", "ea", "éa", "eb"]);
-        check(&["ae", "æ", "af"]);
-        check(&["ss", "ß", "ẞ", "st"]);
+    fn accents_break_ties_between_equal_letters() {
+        assert_order(&["e", "E", "é", "É", "ea", "éa", "eb"]);
+        assert_order(&["ae", "æ", "af"]);
+        assert_order(&["ss", "ß", "ẞ", "st"]);
     }
 
     #[test]
-    fn scripts_stand_one_after_another() {
-        check(&["–", "…", "→", "×", "😀", "£", "€", "1", "z", "α", "Ж", "я", "あ", "ア", "日", "本"]);
+    fn scripts_sort_in_fixed_order() {
+        assert_order(&["–", "…", "→", "×", "😀", "£", "€", "1", "z", "α", "Ж", "я", "あ", "ア", "日", "本"]);
     }
 
     #[test]
-    fn signs_without_a_shape_do_not_count() {
-        assert_eq!(sort_key("a\u{200b}b\u{ad}"), sort_key("ab"));
+    fn zero_width_characters_are_ignored() {
+        assert_eq!(collation_key("a\u{200b}b\u{ad}"), collation_key("ab"));
     }
 }

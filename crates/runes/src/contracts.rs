@@ -8,31 +8,31 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::{BlockLayout, Catalogue, EngineConfig, Style, kebab_case};
 
 /// What every class begins with.
-pub const PREFIX: &str = "rf";
+pub const CLASS_PREFIX: &str = "rf";
 
 /// The contracts of every type of a catalogue.
 pub fn contracts(catalogue: &Catalogue) -> Value {
     let runes: Map<String, Value> = catalogue
-        .engine()
+        .engine_configs()
         .iter()
         .map(|(type_name, config)| (type_name.clone(), Value::Object(contract(type_name, config))))
         .collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "description": "The markup that each rune promises: classes, data attributes and named elements, from configuration.",
-        "prefix": PREFIX,
+        "prefix": CLASS_PREFIX,
         "runes": runes,
     })
 }
 
 /// The contract of one type.
 pub fn contract(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
-    let mut contract = shape(type_name, config);
+    let mut contract = base_contract(type_name, config);
     let mut variants = Map::new();
     for (axis, values) in &config.variants {
         let by_value: Map<String, Value> = values
             .iter()
-            .map(|(value, over)| (value.clone(), Value::Object(shape(type_name, &config.overlaid(over)))))
+            .map(|(value, overrides)| (value.clone(), Value::Object(base_contract(type_name, &config.merged_with(overrides)))))
             .collect();
         variants.insert(axis.clone(), Value::Object(by_value));
     }
@@ -41,37 +41,37 @@ pub fn contract(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
 }
 
 /// The contract without its variants.
-fn shape(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
-    let block = config.block_for(type_name);
-    let root = format!(".{PREFIX}-{block}");
-    let mut shape = Map::new();
-    shape.insert("block".into(), json!(block));
-    shape.insert("root".into(), json!(root));
-    shape.insert("dataRune".into(), json!(kebab_case(type_name)));
+fn base_contract(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
+    let block = config.block_name(type_name);
+    let root = format!(".{CLASS_PREFIX}-{block}");
+    let mut contract = Map::new();
+    contract.insert("block".into(), json!(block));
+    contract.insert("root".into(), json!(root));
+    contract.insert("dataRune".into(), json!(kebab_case(type_name)));
     if let Some(parent) = &config.parent {
-        shape.insert("parent".into(), json!(parent));
+        contract.insert("parent".into(), json!(parent));
     }
-    shape.insert("childOrder".into(), json!(child_order(config)));
-    insert_unless_empty(&mut shape, "modifiers", modifiers(config, &root));
+    contract.insert("childOrder".into(), json!(child_order(config)));
+    insert_unless_empty(&mut contract, "modifiers", modifiers(config, &root));
     let context = config.context_modifiers.iter().map(|(parent, suffix)| {
         (parent.clone(), json!({ "suffix": suffix, "selector": format!("{root}--{suffix}") }))
     });
-    insert_unless_empty(&mut shape, "contextModifiers", context.collect());
+    insert_unless_empty(&mut contract, "contextModifiers", context.collect());
     if !config.static_modifiers.is_empty() {
         let fixed = config.static_modifiers.iter();
         let fixed = fixed.map(|name| json!({ "name": name, "selector": format!("{root}--{name}") }));
-        shape.insert("staticModifiers".into(), fixed.collect());
+        contract.insert("staticModifiers".into(), fixed.collect());
     }
-    insert_unless_empty(&mut shape, "elements", elements(config, &root));
-    let styles = config.styles.iter().map(|(modifier, style)| (modifier.clone(), inline_style(style)));
-    insert_unless_empty(&mut shape, "inlineStyles", styles.collect());
+    insert_unless_empty(&mut contract, "elements", elements(config, &root));
+    let styles = config.styles.iter().map(|(modifier, style)| (modifier.clone(), inline_style_json(style)));
+    insert_unless_empty(&mut contract, "inlineStyles", styles.collect());
     if let Some(density) = &config.child_density {
-        shape.insert("childDensity".into(), json!(density));
+        contract.insert("childDensity".into(), json!(density));
     }
     if let Some(projection) = &config.projection {
-        shape.insert("projection".into(), json!(projection));
+        contract.insert("projection".into(), json!(projection));
     }
-    shape
+    contract
 }
 
 /// The parts of the root in order; `{content}` stands for what the author wrote.
@@ -159,7 +159,7 @@ fn elements(config: &EngineConfig, root: &str) -> Map<String, Value> {
 }
 
 /// A style as it was written, without the translation that only the engine can do.
-pub(crate) fn inline_style(style: &Style) -> Value {
+pub(crate) fn inline_style_json(style: &Style) -> Value {
     match (&style.template, style.bare) {
         (_, true) => json!(style.prop),
         (Some(template), false) => json!({ "prop": style.prop, "template": template }),
@@ -177,22 +177,22 @@ fn insert_unless_empty(map: &mut Map<String, Value>, key: &str, inner: Map<Strin
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Value {
+    fn contract_of(text: &str) -> Value {
         let config: EngineConfig = toml::from_str(text).unwrap();
         Value::Object(contract("BerthList", &config))
     }
 
     #[test]
-    fn an_empty_configuration_is_a_bare_root() {
+    fn empty_config_has_only_the_root() {
         let expect = json!({
             "block": "berth-list", "root": ".rf-berth-list", "dataRune": "berth-list", "childOrder": ["{content}"],
         });
-        assert_eq!(of(""), expect);
+        assert_eq!(contract_of(""), expect);
     }
 
     #[test]
-    fn older_structure_stands_around_the_content() {
-        let contract = of("content-wrapper = { tag = 'div', ref = 'inner' }\n\
+    fn legacy_structure_wraps_the_content() {
+        let contract = contract_of("content-wrapper = { tag = 'div', ref = 'inner' }\n\
              [structure]\nfoot = { tag = 'footer' }\nhead = { tag = 'header', before = true }");
         assert_eq!(contract["childOrder"], json!(["head", "{content:inner}", "foot"]));
         assert_eq!(contract["elements"]["head"]["source"], "structure");
@@ -200,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn a_projection_is_repeated_and_makes_elements() {
+    fn projection_is_copied_and_adds_group_elements() {
         let contract =
-            of("[projection]\nhide = ['a']\n[projection.group]\ng = { tag = 'aside', members = ['b', 'c'] }");
+            contract_of("[projection]\nhide = ['a']\n[projection.group]\ng = { tag = 'aside', members = ['b', 'c'] }");
         assert_eq!(
             contract["projection"],
             json!({ "hide": ["a"], "group": { "g": { "tag": "aside", "members": ["b", "c"] } } })
@@ -211,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_the_whole_contract_with_the_change() {
-        let contract = of("[modifiers]\nsize = {}\n[variants.size.big]\nstatic-modifiers = ['huge']");
+    fn variant_is_the_full_contract_with_overrides() {
+        let contract = contract_of("[modifiers]\nsize = {}\n[variants.size.big]\nstatic-modifiers = ['huge']");
         let variant = &contract["variants"]["size"]["big"];
         assert_eq!(variant["staticModifiers"][0]["selector"], ".rf-berth-list--huge");
         assert_eq!(variant["modifiers"], contract["modifiers"]);

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::tree::{Attributes, Node, Tag};
-use crate::value::{number_text, to_text, truthy};
+use crate::tree::{Attributes, RenderNode, Element};
+use crate::value::{number_text, to_text, is_truthy};
 
 /// Elements that hold nothing and have no closing tag.
-const VOID: [&str; 14] = [
+const VOID_ELEMENTS: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
     "wbr",
 ];
@@ -17,49 +17,49 @@ const VOID: [&str; 14] = [
 const INDENT: &str = "  ";
 
 /// A tree as HTML.
-pub fn print(node: &Node) -> String {
+pub fn to_html(node: &RenderNode) -> String {
     let mut out = String::new();
-    pretty(node, 0, &mut out);
+    write_indented(node, 0, &mut out);
     out
 }
 
 /// A node on lines of its own; nothing at all for a node that prints as nothing.
-fn pretty(node: &Node, depth: usize, out: &mut String) {
+fn write_indented(node: &RenderNode, depth: usize, out: &mut String) {
     match node {
-        Node::Null => {}
-        Node::Text(_) | Node::Number(_) => {
-            indent(depth, out);
-            flat(node, out);
+        RenderNode::Null => {}
+        RenderNode::Text(_) | RenderNode::Number(_) => {
+            write_indent(depth, out);
+            write_inline(node, out);
         }
-        Node::Tag(tag) => match name(tag) {
-            None => lines(&tag.children, depth, out),
+        RenderNode::Element(tag) => match element_name(tag) {
+            None => write_lines(&tag.children, depth, out),
             Some(name) => {
-                indent(depth, out);
-                element(tag, name, depth, out);
+                write_indent(depth, out);
+                write_element(tag, name, depth, out);
             }
         },
     }
 }
 
-fn element(tag: &Tag, name: &str, depth: usize, out: &mut String) {
-    if !open(name, &tag.attributes, out) {
+fn write_element(tag: &Element, name: &str, depth: usize, out: &mut String) {
+    if !write_open_tag(name, &tag.attributes, out) {
         return;
     }
     if is_raw(tag) {
-        raw(&tag.children, out);
-    } else if name == "pre" || is_one_line(&tag.children) {
-        tag.children.iter().for_each(|child| flat(child, out));
+        write_raw(&tag.children, out);
+    } else if name == "pre" || fits_on_one_line(&tag.children) {
+        tag.children.iter().for_each(|child| write_inline(child, out));
     } else {
         out.push('\n');
-        lines(&tag.children, depth + 1, out);
+        write_lines(&tag.children, depth + 1, out);
         out.push('\n');
-        indent(depth, out);
+        write_indent(depth, out);
     }
-    close(name, out);
+    write_close_tag(name, out);
 }
 
 /// Nodes one below the other, without those that print as nothing.
-fn lines(nodes: &[Node], depth: usize, out: &mut String) {
+fn write_lines(nodes: &[RenderNode], depth: usize, out: &mut String) {
     let mut is_first = true;
     for node in nodes {
         let before = out.len();
@@ -67,7 +67,7 @@ fn lines(nodes: &[Node], depth: usize, out: &mut String) {
             out.push('\n');
         }
         let start = out.len();
-        pretty(node, depth, out);
+        write_indented(node, depth, out);
         if out.len() == start {
             out.truncate(before);
         } else {
@@ -77,51 +77,51 @@ fn lines(nodes: &[Node], depth: usize, out: &mut String) {
 }
 
 /// A node without any space that is not in it.
-fn flat(node: &Node, out: &mut String) {
+fn write_inline(node: &RenderNode, out: &mut String) {
     match node {
-        Node::Null => {}
-        Node::Text(text) => escape(text, out),
-        Node::Number(number) => out.push_str(&number_text(*number)),
-        Node::Tag(tag) => match name(tag) {
-            None => tag.children.iter().for_each(|child| flat(child, out)),
+        RenderNode::Null => {}
+        RenderNode::Text(text) => write_escaped(text, out),
+        RenderNode::Number(number) => out.push_str(&number_text(*number)),
+        RenderNode::Element(tag) => match element_name(tag) {
+            None => tag.children.iter().for_each(|child| write_inline(child, out)),
             Some(name) => {
-                if !open(name, &tag.attributes, out) {
+                if !write_open_tag(name, &tag.attributes, out) {
                     return;
                 }
                 if is_raw(tag) {
-                    raw(&tag.children, out);
+                    write_raw(&tag.children, out);
                 } else {
-                    tag.children.iter().for_each(|child| flat(child, out));
+                    tag.children.iter().for_each(|child| write_inline(child, out));
                 }
-                close(name, out);
+                write_close_tag(name, out);
             }
         },
     }
 }
 
 /// Texts that are markup already, and whatever stands between them.
-fn raw(children: &[Node], out: &mut String) {
+fn write_raw(children: &[RenderNode], out: &mut String) {
     for child in children {
         match child {
-            Node::Text(markup) => out.push_str(markup),
-            other => flat(other, out),
+            RenderNode::Text(markup) => out.push_str(markup),
+            child => write_inline(child, out),
         }
     }
 }
 
 /// The opening tag, and whether anything follows it.
-fn open(name: &str, attributes: &Attributes, out: &mut String) -> bool {
+fn write_open_tag(name: &str, attributes: &Attributes, out: &mut String) -> bool {
     out.push('<');
     out.push_str(name);
     for (key, value) in attributes {
-        attribute(key, value, out);
+        write_attribute(key, value, out);
     }
-    let holds = !VOID.contains(&name);
-    out.push_str(if holds { ">" } else { " />" });
-    holds
+    let has_content = !VOID_ELEMENTS.contains(&name);
+    out.push_str(if has_content { ">" } else { " />" });
+    has_content
 }
 
-fn attribute(key: &str, value: &Value, out: &mut String) {
+fn write_attribute(key: &str, value: &Value, out: &mut String) {
     if matches!(value, Value::Null | Value::Bool(false)) {
         return;
     }
@@ -132,49 +132,49 @@ fn attribute(key: &str, value: &Value, out: &mut String) {
     }
     out.push_str("=\"");
     match value {
-        Value::String(text) => escape(text, out),
-        other => escape(&to_text(other), out),
+        Value::String(text) => write_escaped(text, out),
+        value => write_escaped(&to_text(value), out),
     }
     out.push('"');
 }
 
-fn close(name: &str, out: &mut String) {
+fn write_close_tag(name: &str, out: &mut String) {
     out.push_str("</");
     out.push_str(name);
     out.push('>');
 }
 
-fn is_raw(tag: &Tag) -> bool {
-    ["data-codeblock", "data-raw-html"].iter().any(|mark| tag.attributes.get(*mark).is_some_and(truthy))
+fn is_raw(tag: &Element) -> bool {
+    ["data-codeblock", "data-raw-html"].iter().any(|attribute| tag.attributes.get(*attribute).is_some_and(is_truthy))
 }
 
 /// The name of an element; one without is only its children.
-fn name(tag: &Tag) -> Option<&str> {
+fn element_name(tag: &Element) -> Option<&str> {
     tag.name.as_deref().filter(|name| !name.is_empty())
 }
 
 /// Nothing, or one text.
-fn is_one_line(children: &[Node]) -> bool {
-    matches!(children, [] | [Node::Text(_) | Node::Number(_)])
+fn fits_on_one_line(children: &[RenderNode]) -> bool {
+    matches!(children, [] | [RenderNode::Text(_) | RenderNode::Number(_)])
 }
 
-fn indent(depth: usize, out: &mut String) {
+fn write_indent(depth: usize, out: &mut String) {
     (0..depth).for_each(|_| out.push_str(INDENT));
 }
 
-fn escape(text: &str, out: &mut String) {
+fn write_escaped(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.find(['&', '<', '>', '"']) {
-        let (plain, tail) = rest.split_at(at);
+    while let Some(index) = rest.find(['&', '<', '>', '"']) {
+        let (plain, tail) = rest.split_at(index);
         out.push_str(plain);
-        let mut letters = tail.chars();
-        out.push_str(match letters.next() {
+        let mut chars = tail.chars();
+        out.push_str(match chars.next() {
             Some('&') => "&amp;",
             Some('<') => "&lt;",
             Some('>') => "&gt;",
             _ => "&quot;",
         });
-        rest = letters.as_str();
+        rest = chars.as_str();
     }
     out.push_str(rest);
 }
@@ -184,56 +184,56 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(tag: Tag, expect: &str) {
-        assert_eq!(print(&tag.into()), expect);
+    fn assert_html(tag: Element, expect: &str) {
+        assert_eq!(to_html(&tag.into()), expect);
     }
 
     #[test]
-    fn one_text_stays_on_the_line() {
-        check(Tag::new("p"), "<p></p>");
-        check(Tag::new("p").holding(["a".into()]), "<p>a</p>");
-        check(Tag::new("p").holding([Node::Number(1.5)]), "<p>1.5</p>");
-        check(Tag::new("p").holding(["a".into(), "b".into()]), "<p>\n  a\n  b\n</p>");
-        check(Tag::new("p").holding([Node::Null]), "<p>\n\n</p>");
-        check(Tag::new("p").holding([Tag::new("b").into()]), "<p>\n  <b></b>\n</p>");
+    fn single_text_child_stays_on_one_line() {
+        assert_html(Element::new("p"), "<p></p>");
+        assert_html(Element::new("p").with_children(["a".into()]), "<p>a</p>");
+        assert_html(Element::new("p").with_children([RenderNode::Number(1.5)]), "<p>1.5</p>");
+        assert_html(Element::new("p").with_children(["a".into(), "b".into()]), "<p>\n  a\n  b\n</p>");
+        assert_html(Element::new("p").with_children([RenderNode::Null]), "<p>\n\n</p>");
+        assert_html(Element::new("p").with_children([Element::new("b").into()]), "<p>\n  <b></b>\n</p>");
     }
 
     #[test]
-    fn a_tag_without_a_name_is_its_children() {
-        let inner = Tag::default().holding(["a".into(), Node::Null, Tag::new("br").into()]);
-        check(Tag::new("p").holding([inner.into(), "b".into()]), "<p>\n  a\n  <br />\n  b\n</p>");
-        assert_eq!(print(&Tag::default().holding(["".into(), "a".into()]).into()), "a");
+    fn unnamed_element_renders_only_its_children() {
+        let inner = Element::default().with_children(["a".into(), RenderNode::Null, Element::new("br").into()]);
+        assert_html(Element::new("p").with_children([inner.into(), "b".into()]), "<p>\n  a\n  <br />\n  b\n</p>");
+        assert_eq!(to_html(&Element::default().with_children(["".into(), "a".into()]).into()), "a");
     }
 
     #[test]
-    fn preformatted_text_gets_no_space() {
-        let code = Tag::new("code").holding(["a\n".into(), Tag::new("i").into()]);
-        check(
-            Tag::new("div").holding([Tag::new("pre").holding([code.into()]).into()]),
+    fn pre_content_is_not_indented() {
+        let code = Element::new("code").with_children(["a\n".into(), Element::new("i").into()]);
+        assert_html(
+            Element::new("div").with_children([Element::new("pre").with_children([code.into()]).into()]),
             "<div>\n  <pre><code>a\n<i></i></code></pre>\n</div>",
         );
     }
 
     #[test]
-    fn attributes_are_written_as_values_are() {
-        let tag = Tag::new("input")
-            .with("a", true)
-            .with("b", false)
-            .with("c", Value::Null)
-            .with("d", json!([1, 2]))
-            .with("e", "<\"&'>")
-            .with("f", 2.0);
-        check(tag, "<input a d=\"1,2\" e=\"&lt;&quot;&amp;'&gt;\" f=\"2\" />");
+    fn attributes_are_formatted_by_value_type() {
+        let tag = Element::new("input")
+            .with_attr("a", true)
+            .with_attr("b", false)
+            .with_attr("c", Value::Null)
+            .with_attr("d", json!([1, 2]))
+            .with_attr("e", "<\"&'>")
+            .with_attr("f", 2.0);
+        assert_html(tag, "<input a d=\"1,2\" e=\"&lt;&quot;&amp;'&gt;\" f=\"2\" />");
     }
 
     #[test]
-    fn markup_is_passed_on_only_where_the_element_says_so() {
-        check(Tag::new("p").holding(["<b>".into()]), "<p>&lt;b&gt;</p>");
-        let raw = Tag::new("div").with("data-raw-html", true);
-        let inner: Node = Tag::new("p").holding(["<".into()]).into();
-        check(raw.holding(["<b>".into(), inner]), "<div data-raw-html><b><p>&lt;</p></div>");
-        check(
-            Tag::new("div").with("data-raw-html", "").holding(["<".into()]),
+    fn raw_html_needs_the_raw_attribute() {
+        assert_html(Element::new("p").with_children(["<b>".into()]), "<p>&lt;b&gt;</p>");
+        let raw = Element::new("div").with_attr("data-raw-html", true);
+        let inner: RenderNode = Element::new("p").with_children(["<".into()]).into();
+        assert_html(raw.with_children(["<b>".into(), inner]), "<div data-raw-html><b><p>&lt;</p></div>");
+        assert_html(
+            Element::new("div").with_attr("data-raw-html", "").with_children(["<".into()]),
             "<div data-raw-html=\"\">&lt;</div>",
         );
     }

@@ -29,4 +29,4 @@ pub const DIFF_CELLS_MAX: usize = 16_000_000;
 
 /// Most bytes of markup that the previews of one document show as text: a hundred of the largest examples. A preview within a
 /// preview shows the inner one's markup once more, escaped, so that the text more than doubles with each level.
-pub const SHOWN_MARKUP_BYTES_MAX: usize = 512 * 1024;
+pub const PREVIEW_MARKUP_BYTES_MAX: usize = 512 * 1024;

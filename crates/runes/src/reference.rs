@@ -8,23 +8,23 @@ mod markdown;
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{
-    Attribute, CORE, Catalogue, ContentModel, Delimited, Extract, Field, Package, Rune, Sections,
+    Attribute, CORE, Catalogue, ContentModel, DelimitedModel, PartExtractor, Field, Package, Rune, SectionsModel,
 };
 
-pub use markdown::{all_as_markdown, list_as_markdown, rune_as_markdown};
+pub use markdown::{site_reference_as_markdown, list_as_markdown, rune_as_markdown};
 
 /// How much is said about an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// What the original says.
-    Original,
+    NpmCompatible,
     /// Also defaults and what is deprecated.
     Full,
 }
 
 /// Names, descriptions and aliases, by package: the core first, the others by name.
 pub fn list(catalogue: &Catalogue) -> Value {
-    grouped(catalogue)
+    runes_by_package(catalogue)
         .into_iter()
         .map(|(package, runes)| {
             let runes: Vec<Value> = runes
@@ -37,13 +37,13 @@ pub fn list(catalogue: &Catalogue) -> Value {
 }
 
 /// Packages that have something to show, with their runes by name.
-fn grouped(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
+fn runes_by_package(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
     let mut groups: Vec<(&Package, Vec<&Rune>)> = catalogue
         .packages()
         .iter()
         .map(|package| {
             let mut runes: Vec<&Rune> =
-                shown(catalogue).filter(|rune| rune.package == package.name).collect();
+                visible_runes(catalogue).filter(|rune| rune.package == package.name).collect();
             runes.sort_by(|a, b| a.name.cmp(&b.name));
             (package.as_ref(), runes)
         })
@@ -54,25 +54,25 @@ fn grouped(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
 }
 
 /// Runes that people write.
-fn shown(catalogue: &Catalogue) -> impl Iterator<Item = &Rune> {
+fn visible_runes(catalogue: &Catalogue) -> impl Iterator<Item = &Rune> {
     catalogue.runes().filter(|rune| !rune.internal)
 }
 
-fn by_name(catalogue: &Catalogue) -> Vec<&Rune> {
-    let mut runes: Vec<&Rune> = shown(catalogue).collect();
+fn visible_runes_by_name(catalogue: &Catalogue) -> Vec<&Rune> {
+    let mut runes: Vec<&Rune> = visible_runes(catalogue).collect();
     runes.sort_by(|a, b| a.name.cmp(&b.name));
     runes
 }
 
 /// Every rune by name, each in full.
-pub fn dump(catalogue: &Catalogue, detail: Detail) -> Value {
-    by_name(catalogue).into_iter().map(|rune| one(catalogue, rune, detail)).collect()
+pub fn all_rune_references(catalogue: &Catalogue, detail: Detail) -> Value {
+    visible_runes_by_name(catalogue).into_iter().map(|rune| rune_reference(catalogue, rune, detail)).collect()
 }
 
 /// One rune.
-pub fn one(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
-    let mut entry = described(catalogue, rune, detail);
-    let names: Vec<&str> = catalogue.universal().map(|(name, _)| name).filter(|_| rune.universal).collect();
+pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
+    let mut entry = rune_entry(catalogue, rune, detail);
+    let names: Vec<&str> = catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal).collect();
     if let Some(attributes) = entry.get_mut("attributes").and_then(Value::as_object_mut) {
         attributes.insert("universal".into(), json!(names));
     }
@@ -80,24 +80,24 @@ pub fn one(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
 }
 
 /// The whole reference of a site: what all runes share once, then every rune.
-pub fn document(catalogue: &Catalogue, site: Option<&str>) -> Value {
+pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     let universal: Map<String, Value> = catalogue
-        .universal()
-        .map(|(name, shared)| (name.to_owned(), attribute(shared, None, Detail::Full)))
+        .universal_attributes()
+        .map(|(name, shared)| (name.to_owned(), attribute_entry(shared, None, Detail::Full)))
         .collect();
     let mut presets = Map::new();
-    for rune in by_name(catalogue) {
+    for rune in visible_runes_by_name(catalogue) {
         if let (Some(name), Some(preset)) = (&rune.preset, catalogue.preset_of(rune)) {
-            let attributes = attributes_of(&preset.attributes, |_| None, Detail::Full);
+            let attributes = attribute_entries(&preset.attributes, |_| None, Detail::Full);
             let entry =
                 json!({ "name": preset.title, "description": preset.description, "attributes": attributes });
             presets.insert(name.clone(), entry);
         }
     }
-    let runes: Vec<Value> = by_name(catalogue)
+    let runes: Vec<Value> = visible_runes_by_name(catalogue)
         .into_iter()
         .map(|rune| {
-            let mut entry = described(catalogue, rune, Detail::Full);
+            let mut entry = rune_entry(catalogue, rune, Detail::Full);
             if let Some(attributes) = entry.get_mut("attributes").and_then(Value::as_object_mut) {
                 if let Some(preset) = &rune.preset {
                     attributes.insert("base".into(), json!(preset));
@@ -123,18 +123,18 @@ pub fn document(catalogue: &Catalogue, site: Option<&str>) -> Value {
 }
 
 /// Everything about a rune but the attributes that all share.
-fn described(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, Value> {
+fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, Value> {
     let fallback = |name: &str| {
-        let modifiers = catalogue.engine_of(rune).map(|config| &config.modifiers);
+        let modifiers = catalogue.engine_config_of(rune).map(|config| &config.modifiers);
         modifiers
             .and_then(|modifiers| modifiers.get(name))
             .and_then(|modifier| modifier.default.clone())
             .map(Value::from)
     };
     let mut attributes = Map::new();
-    attributes.insert("own".into(), Value::Object(attributes_of(&rune.attributes, fallback, detail)));
+    attributes.insert("own".into(), Value::Object(attribute_entries(&rune.attributes, fallback, detail)));
     if let Some(preset) = catalogue.preset_of(rune) {
-        let shared = attributes_of(&preset.attributes, fallback, detail);
+        let shared = attribute_entries(&preset.attributes, fallback, detail);
         let base = json!({ "name": preset.title, "description": preset.description, "attributes": shared });
         attributes.insert("base".into(), base);
     }
@@ -145,7 +145,7 @@ fn described(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, 
     entry.insert("description".into(), json!(rune.description));
     entry.insert("attributes".into(), Value::Object(attributes));
     if let Some(content) = &rune.content {
-        entry.insert("contentModel".into(), model(content));
+        entry.insert("contentModel".into(), content_model_entry(content));
     }
     if let Some(example) = &rune.example {
         entry.insert("example".into(), json!(example));
@@ -153,16 +153,16 @@ fn described(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, 
     entry
 }
 
-fn attributes_of(
-    attributes: &crate::catalogue::Ordered<Attribute>,
+fn attribute_entries(
+    attributes: &crate::catalogue::OrderedMap<Attribute>,
     fallback: impl Fn(&str) -> Option<Value>,
     detail: Detail,
 ) -> Map<String, Value> {
-    attributes.iter().map(|(name, one)| (name.clone(), attribute(one, fallback(name), detail))).collect()
+    attributes.iter().map(|(name, definition)| (name.clone(), attribute_entry(definition, fallback(name), detail))).collect()
 }
 
 /// One attribute; `fallback` is what the engine assumes where the attribute itself says nothing.
-fn attribute(attribute: &Attribute, fallback: Option<Value>, detail: Detail) -> Value {
+fn attribute_entry(attribute: &Attribute, fallback: Option<Value>, detail: Detail) -> Value {
     let mut entry = Map::new();
     entry.insert("type".into(), json!(attribute.kind.reference_name()));
     entry.insert("required".into(), json!(attribute.required));
@@ -183,23 +183,23 @@ fn attribute(attribute: &Attribute, fallback: Option<Value>, detail: Detail) -> 
 }
 
 /// A content model as JSON. Where several are possible, the one that holds when nothing special is written.
-fn model(content: &ContentModel) -> Value {
+fn content_model_entry(content: &ContentModel) -> Value {
     match content {
-        ContentModel::Sequence(fields) => json!({ "type": "sequence", "fields": fields_of(fields) }),
-        ContentModel::Sections(sections) => sections_model(sections),
-        ContentModel::Delimited(delimited) => delimited_model(delimited),
+        ContentModel::Sequence(fields) => json!({ "type": "sequence", "fields": field_entries(fields) }),
+        ContentModel::Sections(sections) => sections_entry(sections),
+        ContentModel::Delimited(delimited) => delimited_entry(delimited),
         ContentModel::Custom(custom) => json!({ "type": "custom", "description": custom.description }),
-        ContentModel::When(when) => model(&when.default),
+        ContentModel::When(when) => content_model_entry(&when.default),
     }
 }
 
-fn fields_of(fields: &[Field]) -> Vec<Value> {
+fn field_entries(fields: &[Field]) -> Vec<Value> {
     fields
         .iter()
         .map(|field| {
             let mut entry = Map::new();
             entry.insert("name".into(), json!(field.name));
-            entry.insert("match".into(), json!(field.matches.source));
+            entry.insert("match".into(), json!(field.pattern.source));
             if let Some(optional) = field.optional {
                 entry.insert("optional".into(), json!(optional));
             }
@@ -221,63 +221,63 @@ fn fields_of(fields: &[Field]) -> Vec<Value> {
         .collect()
 }
 
-fn sections_model(sections: &Sections) -> Value {
+fn sections_entry(sections: &SectionsModel) -> Value {
     let mut entry = Map::new();
     entry.insert("type".into(), json!("sections"));
     entry.insert("sectionHeading".into(), json!(sections.section_heading));
-    entry.insert("fields".into(), json!(fields_of(&sections.fields)));
-    entry.insert("sectionModel".into(), model(&sections.section_model));
+    entry.insert("fields".into(), json!(field_entries(&sections.fields)));
+    entry.insert("sectionModel".into(), content_model_entry(&sections.section_model));
     if let Some(tag) = &sections.emit_tag {
         entry.insert("emitTag".into(), json!(tag));
     }
     if !sections.heading_extract.is_empty() {
-        let parts: Vec<Value> = sections.heading_extract.iter().map(extract).collect();
+        let parts: Vec<Value> = sections.heading_extract.iter().map(part_entry).collect();
         entry.insert("headingExtract".into(), json!({ "fields": parts }));
     }
     if let Some(attributes) = &sections.implicit_section {
         entry.insert("implicitSection".into(), json!({ "attributes": attributes }));
     }
     if !sections.known_sections.is_empty() {
-        let known: Map<String, Value> = sections
+        let known_sections: Map<String, Value> = sections
             .known_sections
             .iter()
-            .map(|(name, known)| {
+            .map(|(name, section_definition)| {
                 let mut section = Map::new();
-                if !known.alias.is_empty() {
-                    section.insert("alias".into(), json!(known.alias));
+                if !section_definition.alias.is_empty() {
+                    section.insert("alias".into(), json!(section_definition.alias));
                 }
-                section.insert("hasModel".into(), json!(known.model.is_some()));
+                section.insert("hasModel".into(), json!(section_definition.model.is_some()));
                 (name.clone(), Value::Object(section))
             })
             .collect();
-        entry.insert("knownSections".into(), Value::Object(known));
+        entry.insert("knownSections".into(), Value::Object(known_sections));
     }
     Value::Object(entry)
 }
 
-fn extract(part: &Extract) -> Value {
+fn part_entry(part: &PartExtractor) -> Value {
     let mut entry = Map::new();
     entry.insert("name".into(), json!(part.name));
-    entry.insert("pattern".into(), json!(part.source()));
+    entry.insert("pattern".into(), json!(part.pattern_text()));
     if let Some(optional) = part.optional {
         entry.insert("optional".into(), json!(optional));
     }
     Value::Object(entry)
 }
 
-fn delimited_model(delimited: &Delimited) -> Value {
+fn delimited_entry(delimited: &DelimitedModel) -> Value {
     let mut entry = Map::new();
     entry.insert("type".into(), json!("delimited"));
     entry.insert("delimiter".into(), json!(delimited.delimiter));
     if let Some(zone) = &delimited.dynamic {
         entry.insert("dynamicZones".into(), json!(true));
-        entry.insert("zoneModel".into(), model(zone));
+        entry.insert("zoneModel".into(), content_model_entry(zone));
     }
     if !delimited.zones.is_empty() {
         let zones: Vec<Value> = delimited
             .zones
             .iter()
-            .map(|zone| json!({ "name": zone.name, "type": "sequence", "fields": fields_of(&zone.fields) }))
+            .map(|zone| json!({ "name": zone.name, "type": "sequence", "fields": field_entries(&zone.fields) }))
             .collect();
         entry.insert("zones".into(), json!(zones));
     }
@@ -289,9 +289,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn internal_runes_are_not_shown() {
-        let catalogue = Catalogue::official();
-        assert_eq!(dump(&catalogue, Detail::Original).as_array().unwrap().len(), 118);
+    fn internal_runes_are_not_listed() {
+        let catalogue = Catalogue::all_builtin();
+        assert_eq!(all_rune_references(&catalogue, Detail::NpmCompatible).as_array().unwrap().len(), 118);
         let groups = list(&catalogue);
         let names: Vec<&str> =
             groups.as_array().unwrap().iter().map(|group| group["plugin"].as_str().unwrap()).collect();
@@ -300,10 +300,10 @@ mod tests {
     }
 
     #[test]
-    fn the_document_says_shared_things_once_and_adds_defaults() {
-        let document = document(&Catalogue::official(), Some("main"));
-        assert_eq!(document["universalAttributes"].as_object().unwrap().len(), 37);
-        let runes = document["runes"].as_array().unwrap();
+    fn site_reference_lists_shared_parts_once_with_defaults() {
+        let reference = site_reference(&Catalogue::all_builtin(), Some("main"));
+        assert_eq!(reference["universalAttributes"].as_object().unwrap().len(), 37);
+        let runes = reference["runes"].as_array().unwrap();
         let rune = |name: &str| runes.iter().find(|rune| rune["name"] == name).unwrap();
         let hint = rune("hint");
         assert_eq!(
@@ -313,13 +313,13 @@ mod tests {
         assert_eq!(hint["attributes"]["own"]["type"]["default"], "note");
         assert_eq!(hint["attributes"]["universal"], true);
         assert_eq!(rune("hero")["attributes"]["base"], "split");
-        assert_eq!(document["presets"]["split"]["attributes"].as_object().unwrap().len(), 4);
+        assert_eq!(reference["presets"]["split"]["attributes"].as_object().unwrap().len(), 4);
     }
 
     #[test]
-    fn a_default_may_come_from_the_engine() {
-        let catalogue = Catalogue::official();
-        let hero = one(&catalogue, catalogue.rune("hero").unwrap(), Detail::Full);
+    fn attribute_default_may_come_from_engine_config() {
+        let catalogue = Catalogue::all_builtin();
+        let hero = rune_reference(&catalogue, catalogue.rune("hero").unwrap(), Detail::Full);
         assert_eq!(hero["attributes"]["base"]["attributes"]["media-position"]["default"], "bottom");
     }
 }

@@ -13,8 +13,8 @@
 
 use crate::catalogue::Catalogue;
 use crate::schema::context::Result;
-use crate::schema::{Context, PageVariables, RenderError};
-use crate::tree::Node;
+use crate::schema::{RenderContext, PageVariables, RenderError};
+use crate::tree::RenderNode;
 use crate::{html, identity, selectors};
 
 /// A rendered document.
@@ -28,15 +28,15 @@ pub struct Rendered {
 
 /// Renders a document.
 pub fn render(catalogue: &Catalogue, source: &str, page: &PageVariables) -> Result<Rendered> {
-    let tree = identity::transform(catalogue, schema(catalogue, source, page)?);
-    Ok(Rendered { html: html::print(&tree), selectors: selectors::of(&tree) })
+    let tree = identity::transform(catalogue, expand_document(catalogue, source, page)?);
+    Ok(Rendered { html: html::to_html(&tree), selectors: selectors::collect_selectors(&tree) })
 }
 
 /// The first half: the tree that the engine is given.
-pub fn schema(catalogue: &Catalogue, source: &str, page: &PageVariables) -> Result<Node> {
+pub fn expand_document(catalogue: &Catalogue, source: &str, page: &PageVariables) -> Result<RenderNode> {
     let mut root = quad_markdoc::parse(source).map_err(RenderError::SourceTooLong)?.root;
-    let mut context = Context::new(catalogue, page, source, &root);
-    context.evaluate(&mut root);
-    let mut nodes = context.nodes(vec![root])?;
-    Ok(nodes.pop().unwrap_or(Node::Null))
+    let mut cx = RenderContext::new(catalogue, page, source, &root);
+    cx.evaluate(&mut root);
+    let mut nodes = cx.render_nodes(vec![root])?;
+    Ok(nodes.pop().unwrap_or(RenderNode::Null))
 }

@@ -5,38 +5,38 @@ use serde_json::Value;
 
 /// A number as JavaScript writes it: the fewest digits that read back as the same number, with an exponent only for the very
 /// large and the very small.
-pub fn number(number: f64) -> String {
+pub fn format_js_number(number: f64) -> String {
     if number.is_nan() {
         return "NaN".into();
     }
     if number.is_infinite() {
         return if number > 0.0 { "Infinity".into() } else { "-Infinity".into() };
     }
-    let size = number.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let written = format!("{number:e}");
+    let magnitude = number.abs();
+    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
+        let exponential = format!("{number:e}");
         // Rust leaves out the plus of a positive exponent.
-        return match written.split_once('e') {
+        return match exponential.split_once('e') {
             Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
-            _ => written,
+            _ => exponential,
         };
     }
     if number == 0.0 { "0".into() } else { number.to_string() }
 }
 
 /// A value as text.
-pub fn text(value: &Value) -> String {
+pub fn to_js_string(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),
         Value::Number(value) => match value.as_f64() {
-            Some(value) => number(value),
+            Some(value) => format_js_number(value),
             None => value.to_string(),
         },
         Value::String(text) => text.clone(),
         // An empty place of a list is written as nothing.
         Value::Array(items) => {
-            let items = items.iter().map(|item| if item.is_null() { String::new() } else { text(item) });
+            let items = items.iter().map(|item| if item.is_null() { String::new() } else { to_js_string(item) });
             items.collect::<Vec<_>>().join(",")
         }
         Value::Object(_) => "[object Object]".into(),
@@ -44,7 +44,7 @@ pub fn text(value: &Value) -> String {
 }
 
 /// Whether a value counts as true.
-pub fn truthy(value: &Value) -> bool {
+pub fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(truth) => *truth,
@@ -60,8 +60,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_have_the_fewest_digits() {
-        let check = |value: f64, expect: &str| assert_eq!(number(value), expect);
+    fn format_js_number_uses_shortest_digits() {
+        let check = |value: f64, expect: &str| assert_eq!(format_js_number(value), expect);
         check(0.0, "0");
         check(-0.0, "0");
         check(5.0, "5");
@@ -75,18 +75,18 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_hashes_have_a_text() {
-        assert_eq!(text(&json!([1, null, "a", [true, 2.5]])), "1,,a,true,2.5");
-        assert_eq!(text(&json!({ "a": 1 })), "[object Object]");
+    fn to_js_string_formats_arrays_and_objects() {
+        assert_eq!(to_js_string(&json!([1, null, "a", [true, 2.5]])), "1,,a,true,2.5");
+        assert_eq!(to_js_string(&json!({ "a": 1 })), "[object Object]");
     }
 
     #[test]
-    fn only_the_empty_is_false() {
+    fn is_truthy_is_false_only_for_empty_values() {
         for empty in [json!(null), json!(false), json!(0), json!("")] {
-            assert!(!truthy(&empty), "{empty}");
+            assert!(!is_truthy(&empty), "{empty}");
         }
         for full in [json!(true), json!(-1), json!("false"), json!([]), json!({})] {
-            assert!(truthy(&full), "{full}");
+            assert!(is_truthy(&full), "{full}");
         }
     }
 }

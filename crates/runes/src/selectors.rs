@@ -2,58 +2,58 @@
 
 use indexmap::IndexSet;
 
-use crate::collation::sort_key;
-use crate::contracts::PREFIX;
-use crate::tree::{Node, Tag};
+use crate::collation::collation_key;
+use crate::contracts::CLASS_PREFIX;
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
 /// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
-pub fn of(node: &Node) -> Vec<String> {
-    let mut found = IndexSet::new();
-    collect(node, &mut found);
-    let mut selectors: Vec<String> = found.into_iter().collect();
-    selectors.sort_by_cached_key(|selector| (Kind::of(selector), sort_key(selector)));
+pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
+    let mut unique = IndexSet::new();
+    collect_from_node(node, &mut unique);
+    let mut selectors: Vec<String> = unique.into_iter().collect();
+    selectors.sort_by_cached_key(|selector| (SelectorKind::classify(selector), collation_key(selector)));
     selectors
 }
 
 /// Kinds in the order in which they are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum SelectorKind {
     Block,
     Modifier,
     Element,
     Attribute,
 }
 
-impl Kind {
-    fn of(selector: &str) -> Kind {
+impl SelectorKind {
+    fn classify(selector: &str) -> SelectorKind {
         if selector.starts_with('[') {
-            Kind::Attribute
+            SelectorKind::Attribute
         } else if selector.contains("__") {
-            Kind::Element
+            SelectorKind::Element
         } else if selector.contains("--") {
-            Kind::Modifier
+            SelectorKind::Modifier
         } else {
-            Kind::Block
+            SelectorKind::Block
         }
     }
 }
 
-fn collect(node: &Node, found: &mut IndexSet<String>) {
-    let Some(tag) = node.as_tag() else { return };
-    classes(tag, found);
+fn collect_from_node(node: &RenderNode, selectors: &mut IndexSet<String>) {
+    let Some(tag) = node.as_element() else { return };
+    collect_classes(tag, selectors);
     for (key, value) in &tag.attributes {
         if key.starts_with("data-") && !value.is_null() {
-            found.insert(format!("[{key}=\"{}\"]", to_text(value)));
+            selectors.insert(format!("[{key}=\"{}\"]", to_text(value)));
         }
     }
-    tag.children.iter().for_each(|child| collect(child, found));
+    tag.children.iter().for_each(|child| collect_from_node(child, selectors));
 }
 
-fn classes(tag: &Tag, found: &mut IndexSet<String>) {
-    let names = tag.text("class").unwrap_or_default().split_whitespace();
-    let ours = names.filter(|name| name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('-')));
-    found.extend(ours.map(|name| format!(".{name}")));
+fn collect_classes(tag: &Element, selectors: &mut IndexSet<String>) {
+    let names = tag.attr_str("class").unwrap_or_default().split_whitespace();
+    let engine_classes = names.filter(|name| name.strip_prefix(CLASS_PREFIX).is_some_and(|rest| rest.starts_with('-')));
+    selectors.extend(engine_classes.map(|name| format!(".{name}")));
 }
 
 #[cfg(test)]
@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_stand_in_order_and_each_selector_once() {
-        let inner = Tag::new("b").with("class", "rf-a__x other rf-a--y").with("data-z", false);
-        let root = Tag::new("p")
-            .with("class", "rf-b rf-a rf")
-            .with("data-n", serde_json::Value::Null)
-            .with("id", "x")
-            .holding([inner.clone().into(), inner.into()]);
-        assert_eq!(of(&root.into()), [".rf-a", ".rf-b", ".rf-a--y", ".rf-a__x", "[data-z=\"false\"]"]);
+    fn selectors_are_unique_and_ordered_by_kind() {
+        let inner = Element::new("b").with_attr("class", "rf-a__x other rf-a--y").with_attr("data-z", false);
+        let root = Element::new("p")
+            .with_attr("class", "rf-b rf-a rf")
+            .with_attr("data-n", serde_json::Value::Null)
+            .with_attr("id", "x")
+            .with_children([inner.clone().into(), inner.into()]);
+        assert_eq!(collect_selectors(&root.into()), [".rf-a", ".rf-b", ".rf-a--y", ".rf-a__x", "[data-z=\"false\"]"]);
     }
 }

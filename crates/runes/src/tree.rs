@@ -10,9 +10,9 @@ pub type Attributes = IndexMap<String, Value>;
 
 /// One child of a tag.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub enum RenderNode {
     /// An element, or a rune that is one after the identity transform.
-    Tag(Box<Tag>),
+    Element(Box<Element>),
     /// Text as it is read, not escaped.
     Text(String),
     /// A number that stands as text; printed as JavaScript prints it.
@@ -23,16 +23,16 @@ pub enum Node {
 
 /// An element: a name, attributes, children.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tag {
+pub struct Element {
     /// Name of the element; without one, only the children are printed.
     pub name: Option<String>,
     /// Its attributes.
     pub attributes: Attributes,
     /// Its children.
-    pub children: Vec<Node>,
+    pub children: Vec<RenderNode>,
 }
 
-impl Tag {
+impl Element {
     /// An element without attributes and children.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
@@ -40,20 +40,20 @@ impl Tag {
 
     /// The same with one more attribute.
     #[must_use]
-    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with_attr(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.attributes.insert(key.into(), value.into());
         self
     }
 
     /// The same with these children after its own.
     #[must_use]
-    pub fn holding(mut self, children: impl IntoIterator<Item = Node>) -> Self {
+    pub fn with_children(mut self, children: impl IntoIterator<Item = RenderNode>) -> Self {
         self.children.extend(children);
         self
     }
 
     /// An attribute that is a text.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub fn attr_str(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).and_then(Value::as_str)
     }
 
@@ -63,51 +63,51 @@ impl Tag {
     }
 }
 
-impl Node {
+impl RenderNode {
     /// The element, if it is one.
-    pub fn as_tag(&self) -> Option<&Tag> {
+    pub fn as_element(&self) -> Option<&Element> {
         match self {
-            Self::Tag(tag) => Some(tag),
+            Self::Element(tag) => Some(tag),
             _ => None,
         }
     }
 
     /// Sets an attribute, if it is an element. One that is there keeps its place.
-    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
-        if let Some(tag) = self.as_tag_mut() {
+    pub fn set_attr(&mut self, key: &str, value: impl Into<Value>) {
+        if let Some(tag) = self.as_element_mut() {
             tag.attributes.insert(key.to_owned(), value.into());
         }
     }
 
     /// The same with an attribute set, if it is an element.
     #[must_use]
-    pub fn having(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.set(key, value);
+    pub fn with_attr(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.set_attr(key, value);
         self
     }
 
     /// The element, to be changed, if it is one.
-    pub fn as_tag_mut(&mut self) -> Option<&mut Tag> {
+    pub fn as_element_mut(&mut self) -> Option<&mut Element> {
         match self {
-            Self::Tag(tag) => Some(tag),
+            Self::Element(tag) => Some(tag),
             _ => None,
         }
     }
 }
 
-impl From<Tag> for Node {
-    fn from(tag: Tag) -> Self {
-        Self::Tag(Box::new(tag))
+impl From<Element> for RenderNode {
+    fn from(tag: Element) -> Self {
+        Self::Element(Box::new(tag))
     }
 }
 
-impl From<&str> for Node {
+impl From<&str> for RenderNode {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Node {
+impl From<String> for RenderNode {
     fn from(text: String) -> Self {
         Self::Text(text)
     }

@@ -5,13 +5,13 @@
 
 use serde_json::{Number, Value};
 
-pub use crate::script::{number as number_text, text as to_text, truthy};
+pub use crate::script::{format_js_number as number_text, to_js_string as to_text, is_truthy};
 
 /// A number, whole where it is whole.
-pub fn number(value: f64) -> Value {
+pub fn json_number(value: f64) -> Value {
     /// Beyond this, a float no longer tells two whole numbers apart.
-    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
+    const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT_INTEGER_MAX {
         #[allow(clippy::cast_possible_truncation)]
         return Value::from(value as i64);
     }
@@ -19,7 +19,7 @@ pub fn number(value: f64) -> Value {
 }
 
 /// The whole number that a text begins with, as `parseInt` reads it: white space and a sign first, anything after.
-pub fn leading_integer(text: &str) -> Option<f64> {
+pub fn parse_int(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),
@@ -30,17 +30,17 @@ pub fn leading_integer(text: &str) -> Option<f64> {
 }
 
 /// The number that a text begins with, as `parseFloat` reads it.
-pub fn leading_number(text: &str) -> Option<f64> {
+pub fn parse_float(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let mut end = 0;
     let (mut digits, mut point, mut exponent) = (false, false, false);
-    for (at, c) in text.char_indices() {
+    for (pos, c) in text.char_indices() {
         let fits = match c {
             '0'..='9' => {
                 digits = true;
                 true
             }
-            '+' | '-' => at == 0 || text[..at].ends_with(['e', 'E']),
+            '+' | '-' => pos == 0 || text[..pos].ends_with(['e', 'E']),
             '.' if !point && !exponent => {
                 point = true;
                 true
@@ -54,7 +54,7 @@ pub fn leading_number(text: &str) -> Option<f64> {
         if !fits {
             break;
         }
-        end = at + c.len_utf8();
+        end = pos + c.len_utf8();
     }
     // What follows the number may look like the start of an exponent: shorten until it reads.
     (1..=end)
@@ -70,17 +70,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_as_given() {
+    fn is_truthy_matches_javascript() {
         for value in [json!(null), json!(false), json!(0), json!("")] {
-            assert!(!truthy(&value), "{value}");
+            assert!(!is_truthy(&value), "{value}");
         }
         for value in [json!(true), json!(-1), json!("0"), json!([]), json!({})] {
-            assert!(truthy(&value), "{value}");
+            assert!(is_truthy(&value), "{value}");
         }
     }
 
     #[test]
-    fn numbers_print_short() {
+    fn numbers_format_like_javascript() {
         let cases = [
             (3.0, "3"),
             (-0.0, "0"),
@@ -91,19 +91,19 @@ mod tests {
         for (value, expect) in cases {
             assert_eq!(number_text(value), expect);
         }
-        assert_eq!(number(3.0).to_string(), "3");
-        assert_eq!(number(2.5).to_string(), "2.5");
+        assert_eq!(json_number(3.0).to_string(), "3");
+        assert_eq!(json_number(2.5).to_string(), "2.5");
     }
 
     #[test]
-    fn numbers_at_the_start_of_a_text() {
-        assert_eq!(leading_integer(" 12px"), Some(12.0));
-        assert_eq!(leading_integer("-3"), Some(-3.0));
-        assert_eq!(leading_integer("px"), None);
-        assert_eq!(leading_number("1.5e"), Some(1.5));
-        assert_eq!(leading_number("2.50 kg"), Some(2.5));
-        assert_eq!(leading_number("1e3x"), Some(1000.0));
-        assert_eq!(leading_number("."), None);
-        assert_eq!(leading_number("-"), None);
+    fn parse_int_and_parse_float_read_the_prefix() {
+        assert_eq!(parse_int(" 12px"), Some(12.0));
+        assert_eq!(parse_int("-3"), Some(-3.0));
+        assert_eq!(parse_int("px"), None);
+        assert_eq!(parse_float("1.5e"), Some(1.5));
+        assert_eq!(parse_float("2.50 kg"), Some(2.5));
+        assert_eq!(parse_float("1e3x"), Some(1000.0));
+        assert_eq!(parse_float("."), None);
+        assert_eq!(parse_float("-"), None);
     }
 }

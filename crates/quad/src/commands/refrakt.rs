@@ -51,7 +51,7 @@ pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()
 
 /// Renders with all official runes: neither a project nor a database is needed.
 pub fn render_with_all(file: &Path, as_json: bool) -> Result<()> {
-    let rendered = quad_refrakt::render(&Catalogue::official(), &contents(file)?)?;
+    let rendered = quad_refrakt::render(&Catalogue::all_builtin(), &contents(file)?)?;
     show(&rendered, as_json, html)
 }
 

@@ -154,7 +154,7 @@ impl PageIndex {
     fn entry(&self, page: &Page, twin: Option<&str>, folder: &Folder, catalogue: &Catalogue) -> Value {
         let body = page.body(folder);
         let runes: BTreeSet<&str> =
-            body.tags.iter().filter_map(|tag| catalogue.find(tag)).map(|rune| rune.name.as_str()).collect();
+            body.tags.iter().filter_map(|tag| catalogue.find_rune(tag)).map(|rune| rune.name.as_str()).collect();
         let title = page.front_matter.text("title").map(str::to_owned).or_else(|| body.heading.clone());
         let mut entry = Map::new();
         entry.insert("url".into(), page.url.as_str().into());
@@ -271,7 +271,7 @@ mod tests {
             ("z.md", "---\nslug: about\ndraft: true\n---\n"),
             ("my_layout.md", "---\nslug: 7\n---\n"),
         ]);
-        let json = index.to_json("main", "content", &folder, &Catalogue::official());
+        let json = index.to_json("main", "content", &folder, &Catalogue::all_builtin());
         let of = |key: &str| {
             json["pages"].as_array().unwrap().iter().map(|page| page[key].clone()).collect::<Vec<_>>()
         };

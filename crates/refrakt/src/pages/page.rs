@@ -2,7 +2,7 @@
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render;
-use quad_runes::schema::{Context, PageVariables, RenderError};
+use quad_runes::schema::{RenderContext, PageVariables, RenderError};
 use serde_json::{Map, Value};
 
 use super::front_matter::split;
@@ -14,7 +14,7 @@ pub fn rendered(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value,
     let (front_matter, body) = split(text);
     let draft = front_matter.is_draft();
     let values = Value::Object(front_matter.values.clone());
-    let variables = PageVariables::of_page(&page.url, &page.file, draft, values.clone());
+    let variables = PageVariables::for_page(&page.url, &page.file, draft, values.clone());
     let rendered = render::render(catalogue, body, &variables)?;
     let root = quad_markdoc::parse(body).map_err(RenderError::SourceTooLong)?.root;
     let heading = || title(&root);
@@ -25,7 +25,7 @@ pub fn rendered(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value,
     shown.insert("frontmatter".into(), values);
     shown.insert("html".into(), rendered.html.into());
     shown.insert("selectors".into(), rendered.selectors.into());
-    let headings = Context::new(catalogue, &variables, body, &root).variable("headings");
+    let headings = RenderContext::new(catalogue, &variables, body, &root).variable("headings");
     shown.insert("headings".into(), headings.unwrap_or_else(|| Value::Array(Vec::new())));
     if let Some(problem) = front_matter.problem {
         shown.insert("problem".into(), problem.to_json());

@@ -11,7 +11,7 @@ use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
 use super::entity::{Dependency, Direction, Entity, Fault, ScannedFile, ScopedRef};
 use super::passages;
 use super::vocabulary::{BLOCKED_BY, BLOCKS, EntityType};
-use quad_runes::catalogue::position;
+use quad_runes::catalogue::line_and_column;
 
 /// Reads one file.
 pub fn scan(file: &str, text: &str) -> ScannedFile {
@@ -35,7 +35,7 @@ pub fn scan(file: &str, text: &str) -> ScannedFile {
         };
         let unclosed = node.errors.iter().any(|error| error.id == ErrorId::MissingClosing);
         if unclosed {
-            let (line, column) = position(text, opening.start as usize);
+            let (line, column) = line_and_column(text, opening.start as usize);
             let message = format!("this {kind} is never closed; end it with {{% /{kind} %}}");
             faults.push(Fault { code: "unclosed-tag", line, column, message });
         }
@@ -100,7 +100,7 @@ fn broken_opening(text: &str, stray: &Node, kind: EntityType) -> Fault {
     let mut openings = before.rmatch_indices("{%");
     let looks_like = |at: usize| before[at + 2..].trim_start().starts_with(kind.as_str());
     let place = openings.find(|(at, _)| looks_like(*at)).map_or(before.len(), |(at, _)| at);
-    let (line, column) = position(text, place);
+    let (line, column) = line_and_column(text, place);
     let message = format!("the opening tag of this {kind} cannot be read; check its quotes and attributes");
     Fault { code: "broken-tag", line, column, message }
 }

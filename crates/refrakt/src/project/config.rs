@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::json_place::place;
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
-use quad_runes::catalogue::{RuneRules, position};
+use quad_runes::catalogue::{RunePreferences, line_and_column};
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +47,7 @@ pub struct SiteConfig {
     /// Packages of runes, in order.
     pub plugins: Vec<String>,
     /// Preferences and aliases.
-    pub rules: RuneRules,
+    pub rules: RunePreferences,
     /// Runes of the project's own that are code: name → module.
     pub local: Vec<(String, String)>,
     /// Folder of the pages, relative to the configuration.
@@ -143,7 +143,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn note(&mut self, path: &[&str], message: String, severe: bool) {
-        let (line, column) = if path.is_empty() { position(self.text, 0) } else { place(self.text, path) };
+        let (line, column) = if path.is_empty() { line_and_column(self.text, 0) } else { place(self.text, path) };
         let problem = ConfigProblem { file: self.file.into(), line, column, message, severe };
         self.config.problems.push(problem);
     }

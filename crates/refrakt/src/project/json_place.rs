@@ -1,13 +1,13 @@
 //! Where a key stands in a JSON text: serde_json tells only where the syntax breaks, people want to know where a wrong value is.
 
-use quad_runes::catalogue::position;
+use quad_runes::catalogue::line_and_column;
 
 /// Line and column of the key at the end of a path, or of the deepest part of it that is there. The text must be JSON.
 pub(crate) fn place(text: &str, path: &[&str]) -> (usize, usize) {
     let mut scanner = Scanner { text, at: 0 };
     let mut found = 0;
     scanner.descend(path, &mut found);
-    position(text, found)
+    line_and_column(text, found)
 }
 
 struct Scanner<'a> {

@@ -28,7 +28,7 @@ impl Site {
     pub fn rune(&self, name: &str) -> Result<&Rune, (UnknownRune, String)> {
         self.catalogue.rune(name).map_err(|unknown| {
             let mut hint = unknown.hint();
-            if unknown.elsewhere.is_none() && !self.opaque.is_empty() {
+            if unknown.available_in.is_none() && !self.opaque.is_empty() {
                 let opaque: Vec<String> =
                     self.opaque.iter().map(|(name, reason)| format!("{name} ({reason})")).collect();
                 hint = format!("{hint}; it may be one of {}", opaque.join(", "));

@@ -194,10 +194,10 @@ impl Question {
                 reference::rune_as_markdown(catalogue, rune_of(name)?)
             }
             Question::Reference { rune: Some(name), .. } => {
-                reference::one(catalogue, rune_of(name)?, Detail::Full).to_string()
+                reference::rune_reference(catalogue, rune_of(name)?, Detail::Full).to_string()
             }
-            Question::Reference { markdown: true, .. } => reference::all_as_markdown(catalogue),
-            Question::Reference { .. } => reference::document(catalogue, Some(&site.name)).to_string(),
+            Question::Reference { markdown: true, .. } => reference::site_reference_as_markdown(catalogue),
+            Question::Reference { .. } => reference::site_reference(catalogue, Some(&site.name)).to_string(),
             Question::Contracts { .. } => contracts::contracts(catalogue).to_string(),
             _ => json!({ "site": site.name, "packages": reference::list(catalogue) }).to_string(),
         })

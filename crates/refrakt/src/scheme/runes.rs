@@ -44,7 +44,7 @@ pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
 pub(crate) fn not_rendered(error: &RenderError) -> Error {
     let message = refusal::sentence(&error.to_string());
     match error {
-        RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::TooManyRunes => {
+        RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::RunesNestedTooDeep => {
             Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)
                 .hint("Split it, as the page would have to be")
         }

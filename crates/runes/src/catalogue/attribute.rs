@@ -39,7 +39,7 @@ impl AttributeType {
     }
 
     /// Whether a value is of this type.
-    pub fn admits(self, value: &Value) -> bool {
+    pub fn accepts(self, value: &Value) -> bool {
         match self {
             AttributeType::String | AttributeType::List => value.is_string(),
             AttributeType::Number => value.is_number(),
@@ -79,8 +79,8 @@ pub struct Attribute {
 
 impl Attribute {
     /// What is wrong with the attribute in itself.
-    pub(crate) fn mistake(&self) -> Option<String> {
-        if !self.matches.is_empty() && !self.kind.admits(&Value::String(String::new())) {
+    pub(crate) fn validation_error(&self) -> Option<String> {
+        if !self.matches.is_empty() && !self.kind.accepts(&Value::String(String::new())) {
             return Some("`matches` is for text; drop it or the type".into());
         }
         if self.required && self.default.is_some() {
@@ -88,12 +88,12 @@ impl Attribute {
         }
         for (name, value) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(value) = value else { continue };
-            if !self.kind.admits(value) {
+            if !self.kind.accepts(value) {
                 let kind = self.kind.reference_name();
                 return Some(format!("`{name}` is {value}, but the type is {kind}"));
             }
             let text = value.as_str().unwrap_or_default();
-            if !self.matches.is_empty() && !text.is_empty() && !self.matches.iter().any(|known| known == text)
+            if !self.matches.is_empty() && !text.is_empty() && !self.matches.iter().any(|allowed| allowed == text)
             {
                 return Some(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
             }
@@ -106,23 +106,23 @@ impl Attribute {
 mod tests {
     use super::*;
 
-    fn mistake(text: &str) -> Option<String> {
-        toml::from_str::<Attribute>(text).unwrap().mistake()
+    fn validation_error(text: &str) -> Option<String> {
+        toml::from_str::<Attribute>(text).unwrap().validation_error()
     }
 
     #[test]
-    fn a_default_fits_its_type_and_values() {
-        assert_eq!(mistake("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), None);
-        assert_eq!(mistake("description = ''\nmatches = ['a', 'b']\ndefault = ''"), None);
+    fn default_must_match_type_and_allowed_values() {
+        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), None);
+        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = ''"), None);
         assert_eq!(
-            mistake("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap(),
+            validation_error("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap(),
             "`fallback` is \"c\", which is not one of a, b"
         );
         assert_eq!(
-            mistake("description = ''\ntype = 'number'\ndefault = '3'").unwrap(),
+            validation_error("description = ''\ntype = 'number'\ndefault = '3'").unwrap(),
             "`default` is \"3\", but the type is number"
         );
-        assert!(mistake("description = ''\ntype = 'boolean'\nmatches = ['a']").is_some());
-        assert!(mistake("description = ''\nrequired = true\ndefault = 'a'").is_some());
+        assert!(validation_error("description = ''\ntype = 'boolean'\nmatches = ['a']").is_some());
+        assert!(validation_error("description = ''\nrequired = true\ndefault = 'a'").is_some());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::package::Package;
 
 /// A package that is built in: read when it is asked for, since a server that shows no project asks for few.
-struct BuiltIn {
+struct BuiltinPackage {
     name: &'static str,
     file: &'static str,
     text: &'static str,
@@ -13,26 +13,26 @@ struct BuiltIn {
 }
 
 /// In the order in which the original merges them.
-static ALL: [BuiltIn; 10] = [
-    BuiltIn::new("core", "core.toml", include_str!("../../catalogue/core.toml")),
-    BuiltIn::new("@refrakt-md/marketing", "marketing.toml", include_str!("../../catalogue/marketing.toml")),
-    BuiltIn::new("@refrakt-md/docs", "docs.toml", include_str!("../../catalogue/docs.toml")),
-    BuiltIn::new(
+static PACKAGES: [BuiltinPackage; 10] = [
+    BuiltinPackage::new("core", "core.toml", include_str!("../../catalogue/core.toml")),
+    BuiltinPackage::new("@refrakt-md/marketing", "marketing.toml", include_str!("../../catalogue/marketing.toml")),
+    BuiltinPackage::new("@refrakt-md/docs", "docs.toml", include_str!("../../catalogue/docs.toml")),
+    BuiltinPackage::new(
         "@refrakt-md/storytelling",
         "storytelling.toml",
         include_str!("../../catalogue/storytelling.toml"),
     ),
-    BuiltIn::new("@refrakt-md/places", "places.toml", include_str!("../../catalogue/places.toml")),
-    BuiltIn::new("@refrakt-md/business", "business.toml", include_str!("../../catalogue/business.toml")),
-    BuiltIn::new("@refrakt-md/design", "design.toml", include_str!("../../catalogue/design.toml")),
-    BuiltIn::new("@refrakt-md/learning", "learning.toml", include_str!("../../catalogue/learning.toml")),
-    BuiltIn::new("@refrakt-md/media", "media.toml", include_str!("../../catalogue/media.toml")),
-    BuiltIn::new("@refrakt-md/plan", "plan.toml", include_str!("../../catalogue/plan.toml")),
+    BuiltinPackage::new("@refrakt-md/places", "places.toml", include_str!("../../catalogue/places.toml")),
+    BuiltinPackage::new("@refrakt-md/business", "business.toml", include_str!("../../catalogue/business.toml")),
+    BuiltinPackage::new("@refrakt-md/design", "design.toml", include_str!("../../catalogue/design.toml")),
+    BuiltinPackage::new("@refrakt-md/learning", "learning.toml", include_str!("../../catalogue/learning.toml")),
+    BuiltinPackage::new("@refrakt-md/media", "media.toml", include_str!("../../catalogue/media.toml")),
+    BuiltinPackage::new("@refrakt-md/plan", "plan.toml", include_str!("../../catalogue/plan.toml")),
 ];
 
-impl BuiltIn {
-    const fn new(name: &'static str, file: &'static str, text: &'static str) -> BuiltIn {
-        BuiltIn { name, file, text, package: OnceLock::new() }
+impl BuiltinPackage {
+    const fn new(name: &'static str, file: &'static str, text: &'static str) -> BuiltinPackage {
+        BuiltinPackage { name, file, text, package: OnceLock::new() }
     }
 
     /// A file that does not parse is a fault of ours that the tests find, and is left out rather than taking the server down.
@@ -44,12 +44,12 @@ impl BuiltIn {
 
 /// All of them, the core first.
 pub fn packages() -> impl Iterator<Item = &'static Arc<Package>> {
-    ALL.iter().filter_map(BuiltIn::package)
+    PACKAGES.iter().filter_map(BuiltinPackage::package)
 }
 
 /// The built-in package of a name.
 pub fn package(name: &str) -> Option<&'static Arc<Package>> {
-    ALL.iter().find(|known| known.name == name)?.package()
+    PACKAGES.iter().find(|builtin| builtin.name == name)?.package()
 }
 
 #[cfg(test)]
@@ -57,18 +57,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_parses() {
-        for known in &ALL {
+    fn every_builtin_file_parses() {
+        for builtin in &PACKAGES {
             let package =
-                Package::parse(known.file, known.text, known.file).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(package.name, known.name);
-            assert_eq!(super::package(known.name).map(|package| package.name.as_str()), Some(known.name));
+                Package::parse(builtin.file, builtin.text, builtin.file).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(package.name, builtin.name);
+            assert_eq!(super::package(builtin.name).map(|package| package.name.as_str()), Some(builtin.name));
         }
-        assert_eq!(packages().count(), ALL.len());
+        assert_eq!(packages().count(), PACKAGES.len());
     }
 
     #[test]
-    fn every_rune_is_described_and_shown() {
+    fn every_builtin_rune_has_description_and_example() {
         let runes: Vec<_> = packages().flat_map(|package| package.runes.values()).collect();
         assert_eq!(runes.len(), 127);
         for rune in runes {

@@ -16,13 +16,13 @@ pub enum ContentModel {
     /// Fields one after another.
     Sequence(Vec<Field>),
     /// A preamble, then one section for each heading.
-    Sections(Box<Sections>),
+    Sections(Box<SectionsModel>),
     /// Zones parted by rules.
-    Delimited(Box<Delimited>),
+    Delimited(Box<DelimitedModel>),
     /// A reading that only code can do.
-    Custom(Custom),
+    Custom(CustomModel),
     /// One of several models, by what is written.
-    When(Box<When>),
+    When(Box<ConditionalModel>),
 }
 
 /// One field of a sequence.
@@ -31,7 +31,7 @@ pub struct Field {
     /// Name under which the rune finds what was matched.
     pub name: String,
     /// What it takes.
-    pub matches: Match,
+    pub pattern: NodePattern,
     /// May it be missing? `None` where the author did not say, which means no.
     pub optional: Option<bool>,
     /// Does it take every match in a row?
@@ -41,7 +41,7 @@ pub struct Field {
     /// One line for the author of a page.
     pub description: Option<String>,
     /// How each item of a list is taken apart.
-    pub item_model: Vec<Extract>,
+    pub item_model: Vec<PartExtractor>,
     /// The rune that each item becomes.
     pub emit_tag: Option<String>,
     /// Its attributes: `$name` of an extracted part, or the text itself.
@@ -50,16 +50,16 @@ pub struct Field {
 
 /// What a field takes, as it was written and as it is understood.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Match {
+pub struct NodePattern {
     /// As it was written: `heading|paragraph`.
     pub source: String,
     /// Any one of these.
-    pub any_of: Vec<MatchOne>,
+    pub any_of: Vec<NodePatternAlternative>,
 }
 
 /// One kind of child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MatchOne {
+pub enum NodePatternAlternative {
     /// Whatever it is.
     Any,
     /// A paragraph.
@@ -75,7 +75,7 @@ pub enum MatchOne {
     /// A code block.
     Fence,
     /// A rule.
-    Rule,
+    ThematicBreak,
     /// A table.
     Table,
     /// A tag, of one name or of any.
@@ -84,18 +84,18 @@ pub enum MatchOne {
 
 /// One part of a heading or of a list item.
 #[derive(Clone, Debug)]
-pub struct Extract {
+pub struct PartExtractor {
     /// Name of the part.
     pub name: String,
     /// Where it is looked for.
-    pub from: ExtractFrom,
+    pub from: PartSource,
     /// May it be missing? `None` where the author did not say.
     pub optional: Option<bool>,
 }
 
 /// Where a part is looked for.
 #[derive(Clone, Debug)]
-pub enum ExtractFrom {
+pub enum PartSource {
     /// The first inline node of this kind: its text, or one of its attributes.
     Inline {
         /// `strong`, `em`, `link`, `image` or `code`.
@@ -109,26 +109,26 @@ pub enum ExtractFrom {
     Remainder,
 }
 
-impl PartialEq for Extract {
-    fn eq(&self, other: &Extract) -> bool {
-        self.name == other.name && self.optional == other.optional && self.source() == other.source()
+impl PartialEq for PartExtractor {
+    fn eq(&self, other: &PartExtractor) -> bool {
+        self.name == other.name && self.optional == other.optional && self.pattern_text() == other.pattern_text()
     }
 }
 
-impl Extract {
+impl PartExtractor {
     /// The pattern as it was written, or the word that stands for it.
-    pub fn source(&self) -> &str {
+    pub fn pattern_text(&self) -> &str {
         match &self.from {
-            ExtractFrom::Inline { node, .. } => node,
-            ExtractFrom::Pattern(regex) => regex.as_str(),
-            ExtractFrom::Remainder => "remainder",
+            PartSource::Inline { node, .. } => node,
+            PartSource::Pattern(regex) => regex.as_str(),
+            PartSource::Remainder => "remainder",
         }
     }
 }
 
 /// A preamble, then one section for each heading.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sections {
+pub struct SectionsModel {
     /// `heading`, or `heading:N` for one level.
     pub section_heading: String,
     /// Fields of the preamble.
@@ -142,7 +142,7 @@ pub struct Sections {
     /// Its attributes: `$heading`, `$name` of an extracted part, or the text itself.
     pub emit_attributes: IndexMap<String, String>,
     /// How the heading is taken apart.
-    pub heading_extract: Vec<Extract>,
+    pub heading_extract: Vec<PartExtractor>,
     /// Attributes of the one section that everything forms when there is no heading.
     pub implicit_section: Option<IndexMap<String, String>>,
 }
@@ -158,7 +158,7 @@ pub struct KnownSection {
 
 /// Zones parted by rules.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Delimited {
+pub struct DelimitedModel {
     /// What parts them: `hr`.
     pub delimiter: String,
     /// The zones, in order.
@@ -180,23 +180,23 @@ pub struct Zone {
 
 /// A reading that only code can do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Custom {
+pub struct CustomModel {
     /// What the code makes of the content, for the author of a page.
     pub description: String,
 }
 
 /// One of several models.
 #[derive(Clone, Debug, PartialEq)]
-pub struct When {
+pub struct ConditionalModel {
     /// Tried in order.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<ModelBranch>,
     /// Where none holds.
     pub default: ContentModel,
 }
 
 /// One case of a [`When`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Branch {
+pub struct ModelBranch {
     /// When it holds.
     pub condition: Condition,
     /// What is then used.
@@ -211,7 +211,7 @@ pub enum Condition {
     /// The attribute is written.
     AttributeExists(String),
     /// There is such a child.
-    HasChild(Match),
+    HasChild(NodePattern),
 }
 
 impl ContentModel {
@@ -248,8 +248,8 @@ impl ContentModel {
         1 + match self {
             ContentModel::Sequence(_) | ContentModel::Custom(_) => 0,
             ContentModel::Sections(sections) => {
-                let known = sections.known_sections.values().filter_map(|known| known.model.as_ref());
-                known.chain([&sections.section_model]).map(ContentModel::depth).max().unwrap_or(0)
+                let section_models = sections.known_sections.values().filter_map(|section| section.model.as_ref());
+                section_models.chain([&sections.section_model]).map(ContentModel::depth).max().unwrap_or(0)
             }
             ContentModel::Delimited(delimited) => delimited.dynamic.as_ref().map_or(0, ContentModel::depth),
             ContentModel::When(when) => {
@@ -259,7 +259,7 @@ impl ContentModel {
         }
     }
 
-    pub(crate) fn mistake(&self) -> Option<String> {
+    pub(crate) fn validation_error(&self) -> Option<String> {
         (self.depth() > MODEL_DEPTH_MAX)
             .then(|| format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"))
     }
@@ -267,9 +267,9 @@ impl ContentModel {
 
 impl Field {
     pub(super) fn parse(text: &str) -> Result<Field, String> {
-        let shape = || format!("`{text}` is not a field; write \"name: what\", such as \"body: any*\"");
-        let (name, rest) = text.split_once(": ").ok_or_else(shape)?;
-        let (what, optional, greedy) = match rest.trim_end().chars().last().ok_or_else(shape)? {
+        let syntax_error = || format!("`{text}` is not a field; write \"name: what\", such as \"body: any*\"");
+        let (name, rest) = text.split_once(": ").ok_or_else(syntax_error)?;
+        let (pattern, optional, greedy) = match rest.trim_end().chars().last().ok_or_else(syntax_error)? {
             '?' => (&rest[..rest.len() - 1], Some(true), false),
             '*' => (&rest[..rest.len() - 1], Some(true), true),
             '+' => (&rest[..rest.len() - 1], None, true),
@@ -277,11 +277,11 @@ impl Field {
             _ => (rest, None, false),
         };
         if name.trim().is_empty() {
-            return Err(shape());
+            return Err(syntax_error());
         }
         Ok(Field {
             name: name.trim().into(),
-            matches: Match::parse(what.trim())?,
+            pattern: NodePattern::parse(pattern.trim())?,
             optional,
             greedy,
             template: None,
@@ -293,41 +293,41 @@ impl Field {
     }
 }
 
-impl Match {
+impl NodePattern {
     /// The words that a field may take, for messages.
-    const WORDS: &'static str = "any, paragraph, heading, heading:N, list, list:ordered, list:unordered, image, blockquote, \
+    const KNOWN_WORDS: &'static str = "any, paragraph, heading, heading:N, list, list:ordered, list:unordered, image, blockquote, \
                                  fence, hr, table, tag, tag:NAME";
 
-    pub(super) fn parse(source: &str) -> Result<Match, String> {
-        let any_of = source.split('|').map(MatchOne::parse).collect::<Result<_, _>>()?;
-        Ok(Match { source: source.into(), any_of })
+    pub(super) fn parse(source: &str) -> Result<NodePattern, String> {
+        let any_of = source.split('|').map(NodePatternAlternative::parse).collect::<Result<_, _>>()?;
+        Ok(NodePattern { source: source.into(), any_of })
     }
 }
 
-impl MatchOne {
-    fn parse(word: &str) -> Result<MatchOne, String> {
+impl NodePatternAlternative {
+    fn parse(word: &str) -> Result<NodePatternAlternative, String> {
         let (kind, detail) = match word.trim().split_once(':') {
             Some((kind, detail)) => (kind, Some(detail)),
             None => (word.trim(), None),
         };
         Ok(match (kind, detail) {
-            ("any", None) => MatchOne::Any,
-            ("paragraph", None) => MatchOne::Paragraph,
-            ("heading", None) => MatchOne::Heading(None),
+            ("any", None) => NodePatternAlternative::Any,
+            ("paragraph", None) => NodePatternAlternative::Paragraph,
+            ("heading", None) => NodePatternAlternative::Heading(None),
             ("heading", Some(level)) if matches!(level, "1" | "2" | "3" | "4" | "5" | "6") => {
-                MatchOne::Heading(level.parse().ok())
+                NodePatternAlternative::Heading(level.parse().ok())
             }
-            ("list", None) => MatchOne::List(None),
-            ("list", Some("ordered")) => MatchOne::List(Some(true)),
-            ("list", Some("unordered")) => MatchOne::List(Some(false)),
-            ("image", None) => MatchOne::Image,
-            ("blockquote", None) => MatchOne::Blockquote,
-            ("fence", None) => MatchOne::Fence,
-            ("hr", None) => MatchOne::Rule,
-            ("table", None) => MatchOne::Table,
-            ("tag", None) => MatchOne::Tag(None),
-            ("tag", Some(name)) if !name.is_empty() => MatchOne::Tag(Some(name.into())),
-            _ => return Err(format!("nothing matches `{word}`; known are {}", Match::WORDS)),
+            ("list", None) => NodePatternAlternative::List(None),
+            ("list", Some("ordered")) => NodePatternAlternative::List(Some(true)),
+            ("list", Some("unordered")) => NodePatternAlternative::List(Some(false)),
+            ("image", None) => NodePatternAlternative::Image,
+            ("blockquote", None) => NodePatternAlternative::Blockquote,
+            ("fence", None) => NodePatternAlternative::Fence,
+            ("hr", None) => NodePatternAlternative::ThematicBreak,
+            ("table", None) => NodePatternAlternative::Table,
+            ("tag", None) => NodePatternAlternative::Tag(None),
+            ("tag", Some(name)) if !name.is_empty() => NodePatternAlternative::Tag(Some(name.into())),
+            _ => return Err(format!("nothing matches `{word}`; known are {}", NodePattern::KNOWN_WORDS)),
         })
     }
 }
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_says_how_often() {
+    fn field_suffix_sets_optional_and_greedy() {
         let check = |text: &str, optional: Option<bool>, greedy: bool| {
             let field = Field::parse(text).unwrap();
             assert_eq!(
@@ -345,7 +345,7 @@ mod tests {
                 ("a", optional, greedy),
                 "{text}"
             );
-            assert_eq!(field.matches.source, "heading:2|list:ordered", "{text}");
+            assert_eq!(field.pattern.source, "heading:2|list:ordered", "{text}");
         };
         check("a: heading:2|list:ordered", None, false);
         check("a: heading:2|list:ordered!", Some(false), false);

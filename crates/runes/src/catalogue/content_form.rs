@@ -6,18 +6,18 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor, value};
 
 use super::content::{
-    Branch, Condition, ContentModel, Custom, Delimited, Extract, ExtractFrom, Field, KnownSection, Match,
-    MatchOne, Sections, When, Zone,
+    ModelBranch, Condition, ContentModel, CustomModel, DelimitedModel, PartExtractor, PartSource, Field, KnownSection, NodePattern,
+    NodePatternAlternative, SectionsModel, ConditionalModel, Zone,
 };
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FieldTable {
+struct FieldToml {
     field: String,
     template: Option<String>,
     description: Option<String>,
     #[serde(default)]
-    item_model: Vec<Extract>,
+    item_model: Vec<PartExtractor>,
     emit_tag: Option<String>,
     #[serde(default)]
     emit_attributes: IndexMap<String, String>,
@@ -38,10 +38,10 @@ impl<'de> Deserialize<'de> for Field {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field, A::Error> {
-                let table = FieldTable::deserialize(value::MapAccessDeserializer::new(map))?;
+                let table = FieldToml::deserialize(value::MapAccessDeserializer::new(map))?;
                 let field = Field::parse(&table.field).map_err(de::Error::custom)?;
-                let known = table.item_model.iter().map(|part| part.name.as_str());
-                known_variables(&table.emit_attributes, known).map_err(de::Error::custom)?;
+                let part_names = table.item_model.iter().map(|part| part.name.as_str());
+                check_variables(&table.emit_attributes, part_names).map_err(de::Error::custom)?;
                 Ok(Field {
                     template: table.template,
                     description: table.description,
@@ -57,14 +57,14 @@ impl<'de> Deserialize<'de> for Field {
 }
 
 /// Every `$name` of the emitted attributes must be something that was extracted.
-fn known_variables<'a>(
+fn check_variables<'a>(
     attributes: &IndexMap<String, String>,
-    known: impl Iterator<Item = &'a str> + Clone,
+    known_names: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), String> {
     for (attribute, text) in attributes {
         let Some(variable) = text.strip_prefix('$') else { continue };
-        if !known.clone().any(|name| name == variable) {
-            let names: Vec<String> = known.map(|name| format!("${name}")).collect();
+        if !known_names.clone().any(|name| name == variable) {
+            let names: Vec<String> = known_names.map(|name| format!("${name}")).collect();
             return Err(format!("`{attribute}` asks for `{text}`; known here are: {}", names.join(", ")));
         }
     }
@@ -73,7 +73,7 @@ fn known_variables<'a>(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ExtractTable {
+struct PartExtractorToml {
     name: String,
     #[serde(rename = "match")]
     node: Option<String>,
@@ -82,16 +82,16 @@ struct ExtractTable {
     optional: Option<bool>,
 }
 
-impl<'de> Deserialize<'de> for Extract {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extract, D::Error> {
-        let table = ExtractTable::deserialize(deserializer)?;
+impl<'de> Deserialize<'de> for PartExtractor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PartExtractor, D::Error> {
+        let table = PartExtractorToml::deserialize(deserializer)?;
         let from = match (table.node, table.pattern) {
-            (None, Some(pattern)) if pattern == "remainder" => ExtractFrom::Remainder,
-            (None, Some(pattern)) => ExtractFrom::Pattern(
+            (None, Some(pattern)) if pattern == "remainder" => PartSource::Remainder,
+            (None, Some(pattern)) => PartSource::Pattern(
                 Regex::new(&pattern).map_err(|error| de::Error::custom(format!("bad pattern: {error}")))?,
             ),
             (Some(node), None) if ["strong", "em", "link", "image", "code"].contains(&node.as_str()) => {
-                ExtractFrom::Inline { node, attribute: table.extract }
+                PartSource::Inline { node, attribute: table.extract }
             }
             (Some(node), None) => {
                 let message = format!("`match` is `{node}`; known are strong, em, link, image, code");
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Extract {
             }
             _ => return Err(de::Error::custom("a part needs either `match` or `pattern`")),
         };
-        Ok(Extract { name: table.name, from, optional: table.optional })
+        Ok(PartExtractor { name: table.name, from, optional: table.optional })
     }
 }
 
@@ -107,13 +107,13 @@ impl<'de> Deserialize<'de> for KnownSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KnownSection, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-        struct Table {
+        struct KnownSectionToml {
             #[serde(default)]
             alias: Vec<String>,
             model: Option<ContentModel>,
         }
-        struct KnownVisitor;
-        impl<'de> Visitor<'de> for KnownVisitor {
+        struct KnownSectionVisitor;
+        impl<'de> Visitor<'de> for KnownSectionVisitor {
             type Value = KnownSection;
 
             fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -126,18 +126,18 @@ impl<'de> Deserialize<'de> for KnownSection {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KnownSection, A::Error> {
-                let table = Table::deserialize(value::MapAccessDeserializer::new(map))?;
+                let table = KnownSectionToml::deserialize(value::MapAccessDeserializer::new(map))?;
                 Ok(KnownSection { alias: table.alias, model: table.model })
             }
         }
-        deserializer.deserialize_any(KnownVisitor)
+        deserializer.deserialize_any(KnownSectionVisitor)
     }
 }
 
 /// Every key of every model with a `kind`; which of them belong is settled in [`ModelTable::model`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ModelTable {
+struct ModelToml {
     kind: String,
     fields: Option<Vec<Field>>,
     section_heading: Option<String>,
@@ -145,21 +145,21 @@ struct ModelTable {
     known_sections: Option<IndexMap<String, KnownSection>>,
     emit_tag: Option<String>,
     emit_attributes: Option<IndexMap<String, String>>,
-    heading_extract: Option<Vec<Extract>>,
+    heading_extract: Option<Vec<PartExtractor>>,
     implicit_section: Option<IndexMap<String, String>>,
     delimiter: Option<String>,
-    zones: Option<Vec<ZoneTable>>,
+    zones: Option<Vec<ZoneToml>>,
     #[serde(default)]
     dynamic_zones: bool,
     zone_model: Option<ContentModel>,
     description: Option<String>,
-    when: Option<Vec<BranchTable>>,
+    when: Option<Vec<BranchToml>>,
     default: Option<ContentModel>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ZoneTable {
+struct ZoneToml {
     name: String,
     fields: Vec<Field>,
     #[serde(default)]
@@ -168,7 +168,7 @@ struct ZoneTable {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct BranchTable {
+struct BranchToml {
     attribute: Option<String>,
     #[serde(rename = "in")]
     one_of: Option<Vec<String>>,
@@ -176,8 +176,8 @@ struct BranchTable {
     model: ContentModel,
 }
 
-impl ModelTable {
-    fn model(self) -> Result<ContentModel, String> {
+impl ModelToml {
+    fn into_model(self) -> Result<ContentModel, String> {
         let kind = self.kind.clone();
         let allowed: &[&str] = match kind.as_str() {
             "sequence" => &["fields"],
@@ -200,26 +200,26 @@ impl ModelTable {
                 ));
             }
         };
-        if let Some(stray) = self.written().into_iter().find(|key| !allowed.contains(key)) {
-            return Err(format!("`{stray}` does not belong to a content model of kind {kind}"));
+        if let Some(unexpected) = self.written_keys().into_iter().find(|key| !allowed.contains(key)) {
+            return Err(format!("`{unexpected}` does not belong to a content model of kind {kind}"));
         }
-        let needs = |key: &str| format!("a content model of kind {kind} needs `{key}`");
+        let missing_key = |key: &str| format!("a content model of kind {kind} needs `{key}`");
         Ok(match self.kind.as_str() {
-            "sequence" => ContentModel::Sequence(self.fields.ok_or_else(|| needs("fields"))?),
+            "sequence" => ContentModel::Sequence(self.fields.ok_or_else(|| missing_key("fields"))?),
             "sections" => {
                 let emit_attributes = self.emit_attributes.unwrap_or_default();
                 let heading_extract = self.heading_extract.unwrap_or_default();
                 let parts = heading_extract.iter().map(|part| part.name.as_str());
-                known_variables(&emit_attributes, parts.chain(["heading"]))?;
+                check_variables(&emit_attributes, parts.chain(["heading"]))?;
                 let section_heading = self.section_heading.unwrap_or_else(|| "heading".into());
-                match Match::parse(&section_heading)?.any_of.as_slice() {
-                    [MatchOne::Heading(_)] => {}
+                match NodePattern::parse(&section_heading)?.any_of.as_slice() {
+                    [NodePatternAlternative::Heading(_)] => {}
                     _ => return Err("`section-heading` is `heading` or `heading:N`".into()),
                 }
-                ContentModel::Sections(Box::new(Sections {
+                ContentModel::Sections(Box::new(SectionsModel {
                     section_heading,
                     fields: self.fields.unwrap_or_default(),
-                    section_model: self.section_model.ok_or_else(|| needs("section-model"))?,
+                    section_model: self.section_model.ok_or_else(|| missing_key("section-model"))?,
                     known_sections: self.known_sections.unwrap_or_default(),
                     emit_tag: self.emit_tag,
                     emit_attributes,
@@ -229,7 +229,7 @@ impl ModelTable {
             }
             "delimited" => {
                 let dynamic = match (self.dynamic_zones, self.zone_model) {
-                    (true, model) => Some(model.ok_or_else(|| needs("zone-model"))?),
+                    (true, model) => Some(model.ok_or_else(|| missing_key("zone-model"))?),
                     (false, None) => None,
                     (false, Some(_)) => return Err("`zone-model` goes with `dynamic-zones = true`".into()),
                 };
@@ -240,26 +240,26 @@ impl ModelTable {
                     .map(|zone| Zone { name: zone.name, fields: zone.fields, primary: zone.primary })
                     .collect();
                 if dynamic.is_none() && zones.is_empty() {
-                    return Err(needs("zones"));
+                    return Err(missing_key("zones"));
                 }
                 let delimiter = self.delimiter.unwrap_or_else(|| "hr".into());
-                ContentModel::Delimited(Box::new(Delimited { delimiter, zones, dynamic }))
+                ContentModel::Delimited(Box::new(DelimitedModel { delimiter, zones, dynamic }))
             }
-            "custom" => ContentModel::Custom(Custom {
-                description: self.description.ok_or_else(|| needs("description"))?,
+            "custom" => ContentModel::Custom(CustomModel {
+                description: self.description.ok_or_else(|| missing_key("description"))?,
             }),
             _ => {
-                let branches = self.when.unwrap_or_default().into_iter().map(BranchTable::branch);
-                ContentModel::When(Box::new(When {
+                let branches = self.when.unwrap_or_default().into_iter().map(BranchToml::into_branch);
+                ContentModel::When(Box::new(ConditionalModel {
                     branches: branches.collect::<Result<_, _>>()?,
-                    default: self.default.ok_or_else(|| needs("default"))?,
+                    default: self.default.ok_or_else(|| missing_key("default"))?,
                 }))
             }
         })
     }
 
     /// The keys that were written, `kind` aside.
-    fn written(&self) -> Vec<&'static str> {
+    fn written_keys(&self) -> Vec<&'static str> {
         [
             ("fields", self.fields.is_some()),
             ("section-heading", self.section_heading.is_some()),
@@ -278,20 +278,20 @@ impl ModelTable {
             ("default", self.default.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, is)| is.then_some(key))
+        .filter_map(|(key, is_written)| is_written.then_some(key))
         .collect()
     }
 }
 
-impl BranchTable {
-    fn branch(self) -> Result<Branch, String> {
+impl BranchToml {
+    fn into_branch(self) -> Result<ModelBranch, String> {
         let condition = match (self.attribute, self.one_of, self.has_child) {
             (Some(attribute), Some(values), None) => Condition::AttributeIn(attribute, values),
             (Some(attribute), None, None) => Condition::AttributeExists(attribute),
-            (None, None, Some(child)) => Condition::HasChild(Match::parse(&child)?),
+            (None, None, Some(child)) => Condition::HasChild(NodePattern::parse(&child)?),
             _ => return Err("a branch needs `attribute` (with or without `in`) or `has-child`".into()),
         };
-        Ok(Branch { condition, model: self.model })
+        Ok(ModelBranch { condition, model: self.model })
     }
 }
 
@@ -315,8 +315,8 @@ impl<'de> Deserialize<'de> for ContentModel {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ContentModel, A::Error> {
-                let table = ModelTable::deserialize(value::MapAccessDeserializer::new(map))?;
-                table.model().map_err(de::Error::custom)
+                let table = ModelToml::deserialize(value::MapAccessDeserializer::new(map))?;
+                table.into_model().map_err(de::Error::custom)
             }
         }
         deserializer.deserialize_any(ModelVisitor)
@@ -337,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn a_string_and_a_list_are_sequences() {
+    fn string_and_list_parse_as_sequences() {
         assert_eq!(model("content = 'body: any*'"), model("content = ['body: any*']"));
         assert_eq!(model("content = []"), Ok(ContentModel::Sequence(Vec::new())));
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn content_model_errors_name_the_cause() {
         let check = |text: &str, expect: &str| {
             let message = model(text).unwrap_err();
             assert!(message.contains(expect), "{text}: {message}");

@@ -18,12 +18,12 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::engine::Ordered;
+use super::engine::OrderedMap;
 
 /// The template of a rune.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Emit {
+pub struct RuneTemplate {
     /// Element of the root.
     pub element: String,
     /// What the rune is to the one around it.
@@ -38,19 +38,19 @@ pub struct Emit {
     pub plain: bool,
     /// Attributes of the root, set last.
     #[serde(default)]
-    pub attributes: Ordered<String>,
+    pub attributes: OrderedMap<String>,
     /// Values for the engine. What has no value is not handed over.
     #[serde(default)]
-    pub values: Ordered<String>,
+    pub values: OrderedMap<String>,
     /// What stands in the root, in order.
     #[serde(default)]
-    pub children: Vec<EmitPart>,
+    pub children: Vec<TemplatePart>,
 }
 
 /// One element of a template.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct EmitPart {
+pub struct TemplatePart {
     /// Its element; without one its content stands there bare.
     pub element: Option<String>,
     /// Name by which the engine finds it.
@@ -61,7 +61,7 @@ pub struct EmitPart {
     pub property: Option<String>,
     /// Attributes: `$argument`, or the text itself.
     #[serde(default)]
-    pub attributes: Ordered<String>,
+    pub attributes: OrderedMap<String>,
     /// Fields of the content model that are put here: one name or several.
     #[serde(default, deserialize_with = "one_or_many")]
     pub holds: Vec<String>,
@@ -80,40 +80,40 @@ pub struct EmitPart {
     pub always: bool,
     /// Parts within it.
     #[serde(default)]
-    pub children: Vec<EmitPart>,
+    pub children: Vec<TemplatePart>,
 }
 
-impl Emit {
+impl RuneTemplate {
     /// What is wrong with the template: a field or an argument that the rune does not have.
-    pub(super) fn mistake(&self, fields: &[&str], known: &dyn Fn(&str) -> bool) -> Option<String> {
-        let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.mistake(fields, known)))
+    pub(super) fn validation_error(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Option<String> {
+        let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), is_known);
+        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
     }
 }
 
-impl EmitPart {
-    fn mistake(&self, fields: &[&str], known: &dyn Fn(&str) -> bool) -> Option<String> {
+impl TemplatePart {
+    fn validation_error(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some(field) = self.holds.iter().find(|field| !fields.contains(&field.as_str())) {
             return Some(format!("`{field}` is not a field of the content model"));
         }
-        if let Some(name) = self.when.as_deref().filter(|name| !known(name)) {
+        if let Some(name) = self.when.as_deref().filter(|name| !is_known(name)) {
             return Some(format!("`{name}` is not one of the rune's attributes"));
         }
-        let unknown = unknown_argument(self.attributes.values().chain(&self.text), known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.mistake(fields, known)))
+        let unknown = unknown_argument(self.attributes.values().chain(&self.text), is_known);
+        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
     }
 }
 
 fn unknown_argument<'a>(
     mut texts: impl Iterator<Item = &'a String>,
-    known: &dyn Fn(&str) -> bool,
+    is_known: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    let name = texts.find_map(|text| names(text).into_iter().find(|name| !known(name)))?;
+    let name = texts.find_map(|text| argument_names(text).into_iter().find(|name| !is_known(name)))?;
     Some(format!("`${name}` is not one of the rune's attributes"))
 }
 
 /// The arguments that a text asks for.
-fn names(text: &str) -> Vec<&str> {
+fn argument_names(text: &str) -> Vec<&str> {
     if let Some(name) = text.strip_prefix('$') {
         return vec![name.split(['|', '?']).next().unwrap_or(name).trim_end()];
     }

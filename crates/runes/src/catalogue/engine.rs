@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 /// A map that keeps the order of the file.
-pub type Ordered<T> = IndexMap<String, T>;
+pub type OrderedMap<T> = IndexMap<String, T>;
 
 /// What the engine does with one type. Empty maps and `None` mean: nothing of the kind.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -22,13 +22,13 @@ pub struct EngineConfig {
     /// Namespace that owns the type; that of the package unless said, empty for none.
     pub scope: Option<String>,
     /// Values that become classes and data attributes, in this order.
-    pub modifiers: Ordered<Modifier>,
+    pub modifiers: OrderedMap<Modifier>,
     /// Class suffix by the rune that stands around.
-    pub context_modifiers: Ordered<String>,
+    pub context_modifiers: OrderedMap<String>,
     /// Class suffixes that are always there.
     pub static_modifiers: Vec<String>,
     /// Attributes of the root element.
-    pub root_attributes: Ordered<String>,
+    pub root_attributes: OrderedMap<String>,
     /// Density of the block where neither the author nor the rune around says.
     pub default_density: Option<String>,
     /// Density of the blocks within.
@@ -46,25 +46,25 @@ pub struct EngineConfig {
     /// What a frame goes around: the media, or the block itself.
     pub frame_target: Option<String>,
     /// Role of a named part: header, title, body, media…
-    pub sections: Ordered<String>,
+    pub sections: OrderedMap<String>,
     /// Kind of slot that a named part offers to media.
-    pub media_slots: Ordered<String>,
+    pub media_slots: OrderedMap<String>,
     /// Element name or field → name of the part.
-    pub auto_label: Ordered<String>,
+    pub auto_label: OrderedMap<String>,
     /// How an editor lets a named part be edited.
-    pub edit_hints: Ordered<String>,
+    pub edit_hints: OrderedMap<String>,
     /// Words of an enumeration that are shown and may be translated.
-    pub i18n_enums: Ordered<String>,
+    pub i18n_enums: OrderedMap<String>,
     /// Inline styles from modifiers.
-    pub styles: Ordered<Style>,
+    pub styles: OrderedMap<Style>,
     /// Values that blocks show, and how.
-    pub meta_fields: Ordered<MetaField>,
+    pub meta_fields: OrderedMap<MetaField>,
     /// Blocks that the engine makes out of values.
-    pub blocks: Ordered<Block>,
+    pub blocks: OrderedMap<Block>,
     /// Where parts stand.
     pub layout: Layout,
     /// Elements before and after the content, as older configurations have them.
-    pub structure: Ordered<StructureElement>,
+    pub structure: OrderedMap<StructureElement>,
     /// Element around the content.
     pub content_wrapper: Option<ContentWrapper>,
     /// Hide, group and move parts after everything else.
@@ -82,7 +82,7 @@ pub struct EngineConfig {
     /// Work that only code does, after everything else.
     pub post_transform: Option<PostTransform>,
     /// What changes when a modifier has a value: modifier → value → configuration laid over this one.
-    pub variants: Ordered<Ordered<EngineConfig>>,
+    pub variants: OrderedMap<OrderedMap<EngineConfig>>,
 }
 
 /// Where a modifier's value comes from.
@@ -117,7 +117,7 @@ pub struct Modifier {
     /// Data attribute only, no class.
     pub no_bem_class: bool,
     /// Other words for values.
-    pub value_map: Ordered<String>,
+    pub value_map: OrderedMap<String>,
     /// Attribute that receives the other word.
     pub map_target: Option<String>,
 }
@@ -178,7 +178,7 @@ pub struct MetaField {
     /// Icon in front.
     pub icon: Option<Icon>,
     /// Good or bad news, by value.
-    pub sentiment_map: Ordered<String>,
+    pub sentiment_map: OrderedMap<String>,
     /// Modifier that holds a link.
     pub href: Option<String>,
     /// Shown as stars.
@@ -252,7 +252,7 @@ pub struct Layout {
     /// Names in the order in which they stand in the root; `None` leaves the root alone.
     pub root: Option<Vec<String>>,
     /// Containers by name.
-    pub containers: Ordered<Container>,
+    pub containers: OrderedMap<Container>,
 }
 
 /// A container of parts.
@@ -262,7 +262,7 @@ pub struct Container {
     /// Element to create; without one the existing part is put in order.
     pub tag: Option<String>,
     /// Attributes of that element.
-    pub attrs: Ordered<String>,
+    pub attrs: OrderedMap<String>,
     /// Names in order.
     pub children: Vec<String>,
 }
@@ -298,10 +298,10 @@ pub struct Projection {
     pub hide: Vec<String>,
     /// Parts that are put into a new element.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub group: Ordered<Group>,
+    pub group: OrderedMap<Group>,
     /// Parts that are moved into another.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub relocate: Ordered<Relocation>,
+    pub relocate: OrderedMap<Relocation>,
 }
 
 /// A new element around parts.
@@ -337,72 +337,72 @@ pub struct SequenceDirection {
 
 impl EngineConfig {
     /// The block's name for a type: as written, or the type in kebab case.
-    pub fn block_for(&self, type_name: &str) -> String {
+    pub fn block_name(&self, type_name: &str) -> String {
         self.block.clone().unwrap_or_else(|| super::names::kebab_case(type_name))
     }
 
     /// This configuration with another laid over it. What the other has replaces, but for value fields, blocks, layout
     /// containers and variants, which are joined by name.
-    pub fn overlaid(&self, over: &EngineConfig) -> EngineConfig {
-        fn pick<T: Clone>(base: &Option<T>, over: &Option<T>) -> Option<T> {
-            over.clone().or_else(|| base.clone())
+    pub fn merged_with(&self, overrides: &EngineConfig) -> EngineConfig {
+        fn override_value<T: Clone>(base: &Option<T>, overrides: &Option<T>) -> Option<T> {
+            overrides.clone().or_else(|| base.clone())
         }
-        fn swap<T: Clone>(base: &Ordered<T>, over: &Ordered<T>) -> Ordered<T> {
-            if over.is_empty() { base.clone() } else { over.clone() }
+        fn replace_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+            if overrides.is_empty() { base.clone() } else { overrides.clone() }
         }
-        fn join<T: Clone>(base: &Ordered<T>, over: &Ordered<T>) -> Ordered<T> {
-            let mut joined = base.clone();
-            joined.extend(over.iter().map(|(name, value)| (name.clone(), value.clone())));
-            joined
+        fn union_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+            let mut union = base.clone();
+            union.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
+            union
         }
         EngineConfig {
-            block: pick(&self.block, &over.block),
-            parent: pick(&self.parent, &over.parent),
-            requires_parent: pick(&self.requires_parent, &over.requires_parent),
-            scope: pick(&self.scope, &over.scope),
-            modifiers: swap(&self.modifiers, &over.modifiers),
-            context_modifiers: swap(&self.context_modifiers, &over.context_modifiers),
-            static_modifiers: if over.static_modifiers.is_empty() {
+            block: override_value(&self.block, &overrides.block),
+            parent: override_value(&self.parent, &overrides.parent),
+            requires_parent: override_value(&self.requires_parent, &overrides.requires_parent),
+            scope: override_value(&self.scope, &overrides.scope),
+            modifiers: replace_map(&self.modifiers, &overrides.modifiers),
+            context_modifiers: replace_map(&self.context_modifiers, &overrides.context_modifiers),
+            static_modifiers: if overrides.static_modifiers.is_empty() {
                 self.static_modifiers.clone()
             } else {
-                over.static_modifiers.clone()
+                overrides.static_modifiers.clone()
             },
-            root_attributes: swap(&self.root_attributes, &over.root_attributes),
-            default_density: pick(&self.default_density, &over.default_density),
-            child_density: pick(&self.child_density, &over.child_density),
-            default_elevation: pick(&self.default_elevation, &over.default_elevation),
-            default_width: pick(&self.default_width, &over.default_width),
-            default_reading: pick(&self.default_reading, &over.default_reading),
-            content_measure: pick(&self.content_measure, &over.content_measure),
-            guest_fit: pick(&self.guest_fit, &over.guest_fit),
-            frame_target: pick(&self.frame_target, &over.frame_target),
-            sections: swap(&self.sections, &over.sections),
-            media_slots: swap(&self.media_slots, &over.media_slots),
-            auto_label: swap(&self.auto_label, &over.auto_label),
-            edit_hints: swap(&self.edit_hints, &over.edit_hints),
-            i18n_enums: swap(&self.i18n_enums, &over.i18n_enums),
-            styles: swap(&self.styles, &over.styles),
-            meta_fields: join(&self.meta_fields, &over.meta_fields),
-            blocks: join(&self.blocks, &over.blocks),
+            root_attributes: replace_map(&self.root_attributes, &overrides.root_attributes),
+            default_density: override_value(&self.default_density, &overrides.default_density),
+            child_density: override_value(&self.child_density, &overrides.child_density),
+            default_elevation: override_value(&self.default_elevation, &overrides.default_elevation),
+            default_width: override_value(&self.default_width, &overrides.default_width),
+            default_reading: override_value(&self.default_reading, &overrides.default_reading),
+            content_measure: override_value(&self.content_measure, &overrides.content_measure),
+            guest_fit: override_value(&self.guest_fit, &overrides.guest_fit),
+            frame_target: override_value(&self.frame_target, &overrides.frame_target),
+            sections: replace_map(&self.sections, &overrides.sections),
+            media_slots: replace_map(&self.media_slots, &overrides.media_slots),
+            auto_label: replace_map(&self.auto_label, &overrides.auto_label),
+            edit_hints: replace_map(&self.edit_hints, &overrides.edit_hints),
+            i18n_enums: replace_map(&self.i18n_enums, &overrides.i18n_enums),
+            styles: replace_map(&self.styles, &overrides.styles),
+            meta_fields: union_map(&self.meta_fields, &overrides.meta_fields),
+            blocks: union_map(&self.blocks, &overrides.blocks),
             layout: Layout {
-                root: pick(&self.layout.root, &over.layout.root),
-                containers: join(&self.layout.containers, &over.layout.containers),
+                root: override_value(&self.layout.root, &overrides.layout.root),
+                containers: union_map(&self.layout.containers, &overrides.layout.containers),
             },
-            structure: swap(&self.structure, &over.structure),
-            content_wrapper: pick(&self.content_wrapper, &over.content_wrapper),
-            projection: pick(&self.projection, &over.projection),
-            sequence: pick(&self.sequence, &over.sequence),
-            sequence_direction: pick(&self.sequence_direction, &over.sequence_direction),
-            stagger_items: pick(&self.stagger_items, &over.stagger_items),
-            checklist: self.checklist || over.checklist,
-            interactive: self.interactive || over.interactive,
-            post_transform: pick(&self.post_transform, &over.post_transform),
-            variants: join(&self.variants, &over.variants),
+            structure: replace_map(&self.structure, &overrides.structure),
+            content_wrapper: override_value(&self.content_wrapper, &overrides.content_wrapper),
+            projection: override_value(&self.projection, &overrides.projection),
+            sequence: override_value(&self.sequence, &overrides.sequence),
+            sequence_direction: override_value(&self.sequence_direction, &overrides.sequence_direction),
+            stagger_items: override_value(&self.stagger_items, &overrides.stagger_items),
+            checklist: self.checklist || overrides.checklist,
+            interactive: self.interactive || overrides.interactive,
+            post_transform: override_value(&self.post_transform, &overrides.post_transform),
+            variants: union_map(&self.variants, &overrides.variants),
         }
     }
 
     /// What is wrong with the configuration in itself: the key below the type, and one sentence.
-    pub(crate) fn mistake(&self) -> Option<(Vec<&str>, String)> {
+    pub(crate) fn validation_error(&self) -> Option<(Vec<&str>, String)> {
         for (name, block) in &self.blocks {
             let missing = block.fields.iter().find(|field| !self.meta_fields.contains_key(&field.field));
             if let Some(missing) = missing {
@@ -433,34 +433,34 @@ mod tests {
     }
 
     #[test]
-    fn an_overlay_replaces_or_joins() {
+    fn merged_with_replaces_or_unions_by_key() {
         let base = config(
             "block = 'a'\nstatic-modifiers = ['x']\nroot-attributes = { one = '1' }\n\
              [meta-fields]\nm = {}\n[layout]\nroot = ['p']\np = { tag = 'div' }",
         );
-        let over =
+        let overrides =
             config("root-attributes = { two = '2' }\n[meta-fields]\nn = {}\n[layout]\nq = { tag = 'b' }");
-        let both = base.overlaid(&over);
-        assert_eq!(both.block.as_deref(), Some("a"));
-        assert_eq!(both.static_modifiers, ["x"]);
-        assert_eq!(both.root_attributes.keys().collect::<Vec<_>>(), ["two"]);
-        assert_eq!(both.meta_fields.keys().collect::<Vec<_>>(), ["m", "n"]);
-        assert_eq!(both.layout.root, Some(vec!["p".into()]));
-        assert_eq!(both.layout.containers.keys().collect::<Vec<_>>(), ["p", "q"]);
+        let merged = base.merged_with(&overrides);
+        assert_eq!(merged.block.as_deref(), Some("a"));
+        assert_eq!(merged.static_modifiers, ["x"]);
+        assert_eq!(merged.root_attributes.keys().collect::<Vec<_>>(), ["two"]);
+        assert_eq!(merged.meta_fields.keys().collect::<Vec<_>>(), ["m", "n"]);
+        assert_eq!(merged.layout.root, Some(vec!["p".into()]));
+        assert_eq!(merged.layout.containers.keys().collect::<Vec<_>>(), ["p", "q"]);
     }
 
     #[test]
-    fn names_must_exist() {
+    fn validation_rejects_unknown_names() {
         let check =
-            |text: &str, expect: &str| assert_eq!(config(text).mistake().unwrap().1, expect, "{text}");
+            |text: &str, expect: &str| assert_eq!(config(text).validation_error().unwrap().1, expect, "{text}");
         check("[blocks]\nb = { fields = ['m'], layout = 'bar' }", "`m` is not one of the meta-fields");
         check("[variants.size.big]\nblock = 'x'", "`size` is not one of the modifiers");
         check("[styles]\ngap = '--gap'", "`gap` is not one of the modifiers");
     }
 
     #[test]
-    fn the_type_names_the_block() {
-        assert_eq!(EngineConfig::default().block_for("TableOfContents"), "table-of-contents");
-        assert_eq!(config("block = 'toc'").block_for("TableOfContents"), "toc");
+    fn block_name_defaults_to_the_type() {
+        assert_eq!(EngineConfig::default().block_name("TableOfContents"), "table-of-contents");
+        assert_eq!(config("block = 'toc'").block_name("TableOfContents"), "toc");
     }
 }

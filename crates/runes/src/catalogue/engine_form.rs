@@ -34,7 +34,7 @@ macro_rules! text_or_table {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct StyleTable {
+struct StyleToml {
     prop: String,
     template: Option<String>,
     transform: Option<StyleTransform>,
@@ -44,8 +44,8 @@ text_or_table!(
     Style,
     "a property, or a table with `prop`",
     |prop| Style { prop, template: None, transform: None, bare: true },
-    StyleTable,
-    |table: StyleTable| Style {
+    StyleToml,
+    |table: StyleToml| Style {
         prop: table.prop,
         template: table.template,
         transform: table.transform,
@@ -55,7 +55,7 @@ text_or_table!(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct BlockFieldTable {
+struct BlockFieldToml {
     field: String,
     align: Option<String>,
 }
@@ -64,8 +64,8 @@ text_or_table!(
     BlockField,
     "the name of a meta-field, or a table with `field`",
     |field| BlockField { field, align: None },
-    BlockFieldTable,
-    |table: BlockFieldTable| BlockField { field: table.field, align: table.align }
+    BlockFieldToml,
+    |table: BlockFieldToml| BlockField { field: table.field, align: table.align }
 );
 
 impl<'de> Deserialize<'de> for Layout {

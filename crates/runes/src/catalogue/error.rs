@@ -28,19 +28,19 @@ impl CatalogueError {
         message: &str,
     ) -> CatalogueError {
         let offset = span.map_or(0, |span| span.start);
-        let (line, column) = position(source, offset);
+        let (line, column) = line_and_column(source, offset);
         CatalogueError {
             file: file.into(),
             line,
             column,
-            key: key_at(source, line),
-            message: one_line(message),
+            key: guess_key_on_line(source, line),
+            message: collapse_whitespace(message),
         }
     }
 
     /// A mistake in the value of a known key.
     pub(crate) fn at_key(file: &str, source: &str, path: &[&str], message: String) -> CatalogueError {
-        let (line, column) = position(source, locate(source, path));
+        let (line, column) = line_and_column(source, key_offset(source, path));
         CatalogueError { file: file.into(), line, column, key: path.join("."), message }
     }
 }
@@ -58,14 +58,14 @@ impl fmt::Display for CatalogueError {
 impl std::error::Error for CatalogueError {}
 
 /// Line and column of a byte offset, both from 1.
-pub fn position(source: &str, offset: usize) -> (usize, usize) {
+pub fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before = source.get(..offset).unwrap_or(source);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// Where a key stands: the deepest part of the path that the document has.
-fn locate(source: &str, path: &[&str]) -> usize {
+fn key_offset(source: &str, path: &[&str]) -> usize {
     use toml::de::{DeTable, DeValue};
     let Ok(document) = DeTable::parse(source) else { return 0 };
     let mut table = document.get_ref();
@@ -83,17 +83,17 @@ fn locate(source: &str, path: &[&str]) -> usize {
 
 /// The dotted key of a line: the header above it and the key before its equals sign. A guess by layout, good enough for
 /// files where the TOML reader itself has given up.
-fn key_at(source: &str, line: usize) -> String {
+fn guess_key_on_line(source: &str, line: usize) -> String {
     let lines: Vec<&str> = source.lines().take(line).collect();
     let header = lines.iter().rev().find_map(|text| {
         let text = text.trim();
-        text.starts_with('[').then(|| text.trim_matches(|sign| sign == '[' || sign == ']').to_owned())
+        text.starts_with('[').then(|| text.trim_matches(|ch| ch == '[' || ch == ']').to_owned())
     });
-    let own = lines.last().and_then(|text| {
+    let line_key = lines.last().and_then(|text| {
         let text = text.trim();
         (!text.starts_with('[')).then(|| text.split_once('=').map(|(key, _)| key.trim().to_owned())).flatten()
     });
-    match (header, own) {
+    match (header, line_key) {
         (Some(header), Some(own)) => format!("{header}.{own}"),
         (Some(header), None) => header,
         (None, own) => own.unwrap_or_default(),
@@ -101,7 +101,7 @@ fn key_at(source: &str, line: usize) -> String {
 }
 
 /// The TOML reader's message on one line.
-fn one_line(message: &str) -> String {
+fn collapse_whitespace(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -112,22 +112,22 @@ mod tests {
     const SOURCE: &str = "[package]\nname = \"x\"\n\n[runes.a.attributes]\nsize = { default = 1 }\n";
 
     #[test]
-    fn a_key_is_found_where_it_stands() {
+    fn error_at_key_has_its_line_and_column() {
         let error =
             CatalogueError::at_key("f.toml", SOURCE, &["runes", "a", "attributes", "size"], "m".into());
         assert_eq!(error.to_string(), "f.toml:5:1: runes.a.attributes.size: m");
     }
 
     #[test]
-    fn a_missing_key_points_at_its_parent() {
+    fn error_at_missing_key_points_at_the_parent() {
         let error = CatalogueError::at_key("f.toml", SOURCE, &["package", "version"], "m".into());
         assert_eq!((error.line, error.column), (1, 2));
     }
 
     #[test]
-    fn a_span_is_a_line_a_column_and_a_key() {
-        let at = SOURCE.find("default").unwrap();
-        let error = CatalogueError::at_span("f.toml", SOURCE, Some(at..at + 7), "a\n  b");
+    fn error_at_span_has_line_column_and_key() {
+        let offset = SOURCE.find("default").unwrap();
+        let error = CatalogueError::at_span("f.toml", SOURCE, Some(offset..offset + 7), "a\n  b");
         assert_eq!(error.to_string(), "f.toml:5:10: runes.a.attributes.size: a b");
     }
 }

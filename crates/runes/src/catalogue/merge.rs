@@ -12,14 +12,14 @@ use indexmap::IndexMap;
 use quad_address::nearest_few;
 
 use super::attribute::Attribute;
-use super::engine::{EngineConfig, Ordered};
+use super::engine::{EngineConfig, OrderedMap};
 use super::names::is_rune_name;
-use super::package::{Package, Preset, Rune, joined_attributes};
+use super::package::{Package, Preset, Rune, merged_attributes};
 use super::{CORE, LOCAL, PREFER_CORE, builtin};
 
 /// What a site's configuration says about its runes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuneRules {
+pub struct RunePreferences {
     /// Rune → package whose version is used; [`PREFER_CORE`] for the core's.
     pub prefer: Vec<(String, String)>,
     /// Further name → rune.
@@ -42,7 +42,7 @@ pub struct Catalogue {
     /// Rune → package that provides it.
     runes: IndexMap<String, usize>,
     aliases: HashMap<String, String>,
-    engine: Ordered<EngineConfig>,
+    engine_configs: OrderedMap<EngineConfig>,
 }
 
 /// A name that no rune has.
@@ -53,7 +53,7 @@ pub struct UnknownRune {
     /// Up to three names that it resembles.
     pub nearest: Vec<String>,
     /// Official package that has such a rune but is not used here.
-    pub elsewhere: Option<String>,
+    pub available_in: Option<String>,
 }
 
 impl fmt::Display for UnknownRune {
@@ -67,7 +67,7 @@ impl std::error::Error for UnknownRune {}
 impl UnknownRune {
     /// What to do about it.
     pub fn hint(&self) -> String {
-        match (&self.elsewhere, self.nearest.as_slice()) {
+        match (&self.available_in, self.nearest.as_slice()) {
             (Some(package), _) => format!("{package} has it; add it to the site's plugins"),
             (None, []) => "refrakt://runes lists them all".into(),
             (None, near) => format!("did you mean {}?", near.join(", ")),
@@ -78,38 +78,38 @@ impl UnknownRune {
 impl Catalogue {
     /// The core alone.
     pub fn core() -> Catalogue {
-        Catalogue::merge(&[], &RuneRules::default()).0
+        Catalogue::merge(&[], &RunePreferences::default()).0
     }
 
     /// The core and the nine official plugins.
-    pub fn official() -> Catalogue {
+    pub fn all_builtin() -> Catalogue {
         let plugins: Vec<_> = builtin::packages().filter(|package| package.name != CORE).cloned().collect();
-        Catalogue::merge(&plugins, &RuneRules::default()).0
+        Catalogue::merge(&plugins, &RunePreferences::default()).0
     }
 
     /// Joins the core with packages, in their order.
-    pub fn merge(plugins: &[Arc<Package>], rules: &RuneRules) -> (Catalogue, Vec<MergeProblem>) {
+    pub fn merge(plugins: &[Arc<Package>], preferences: &RunePreferences) -> (Catalogue, Vec<MergeProblem>) {
         let mut problems = Vec::new();
         let packages: Vec<Arc<Package>> =
             builtin::package(CORE).into_iter().chain(plugins).cloned().collect();
         let preferred: HashMap<&str, &str> =
-            rules.prefer.iter().map(|(rune, package)| (rune.as_str(), package.as_str())).collect();
+            preferences.prefer.iter().map(|(rune, package)| (rune.as_str(), package.as_str())).collect();
 
         let mut runes: IndexMap<String, usize> = IndexMap::new();
         for (index, package) in packages.iter().enumerate() {
             for name in package.runes.keys() {
-                let Some(&holder) = runes.get(name) else {
+                let Some(&provider_index) = runes.get(name) else {
                     runes.insert(name.clone(), index);
                     continue;
                 };
-                let holder = &packages[holder].name;
+                let provider = &packages[provider_index].name;
                 let wins = match preferred.get(name.as_str()) {
-                    Some(&PREFER_CORE) => holder != CORE,
+                    Some(&PREFER_CORE) => provider != CORE,
                     Some(&preferred) => preferred == package.name,
-                    None if holder == CORE || package.name == LOCAL => true,
+                    None if provider == CORE || package.name == LOCAL => true,
                     None => {
                         let message = format!(
-                            "both {holder} and {} have a rune called {name}; say which under `runes.prefer`",
+                            "both {provider} and {} have a rune called {name}; say which under `runes.prefer`",
                             package.name
                         );
                         problems.push(MergeProblem { name: name.clone(), message });
@@ -121,18 +121,18 @@ impl Catalogue {
                 }
             }
         }
-        for (rune, package) in &rules.prefer {
-            let wanted = if package == PREFER_CORE { CORE } else { package.as_str() };
-            let provides = |one: &&Arc<Package>| one.name == wanted && one.runes.contains_key(rune);
-            if !packages.iter().any(|one| provides(&one)) {
+        for (rune, package) in &preferences.prefer {
+            let package_name = if package == PREFER_CORE { CORE } else { package.as_str() };
+            let provides_rune = |candidate: &&Arc<Package>| candidate.name == package_name && candidate.runes.contains_key(rune);
+            if !packages.iter().any(|candidate| provides_rune(&candidate)) {
                 let message = format!("`runes.prefer` asks for {rune} of {package}, which has none");
                 problems.push(MergeProblem { name: rune.clone(), message });
             }
         }
 
-        let mut catalogue = Catalogue { packages, runes, aliases: HashMap::new(), engine: Ordered::new() };
-        catalogue.collect_aliases(rules, &mut problems);
-        catalogue.collect_engine();
+        let mut catalogue = Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: OrderedMap::new() };
+        catalogue.collect_aliases(preferences, &mut problems);
+        catalogue.merge_engine_configs();
         for rune in catalogue.runes() {
             if let Some(preset) = rune.preset.as_ref().filter(|_| catalogue.preset_of(rune).is_none()) {
                 let message = format!(
@@ -145,17 +145,17 @@ impl Catalogue {
         (catalogue, problems)
     }
 
-    fn collect_aliases(&mut self, rules: &RuneRules, problems: &mut Vec<MergeProblem>) {
-        let own: Vec<(String, String)> = self
+    fn collect_aliases(&mut self, preferences: &RunePreferences, problems: &mut Vec<MergeProblem>) {
+        let declared: Vec<(String, String)> = self
             .runes()
             .flat_map(|rune| rune.aliases.iter().map(|alias| (alias.clone(), rune.name.clone())))
             .collect();
-        for (alias, rune) in own {
+        for (alias, rune) in declared {
             if !self.runes.contains_key(&alias) {
                 self.aliases.entry(alias).or_insert(rune);
             }
         }
-        for (alias, rune) in &rules.aliases {
+        for (alias, rune) in &preferences.aliases {
             let message = if !is_rune_name(alias) {
                 format!("`{alias}` cannot be an alias: small letters, digits and hyphens, a letter first")
             } else if self.runes.contains_key(alias) {
@@ -170,14 +170,14 @@ impl Catalogue {
         }
     }
 
-    fn collect_engine(&mut self) {
+    fn merge_engine_configs(&mut self) {
         for package in &self.packages {
             for (name, config) in &package.engine {
-                let joined = match self.engine.get(name) {
-                    Some(base) => base.overlaid(config),
+                let merged = match self.engine_configs.get(name) {
+                    Some(base) => base.merged_with(config),
                     None => config.clone(),
                 };
-                self.engine.insert(name.clone(), joined);
+                self.engine_configs.insert(name.clone(), merged);
             }
         }
     }
@@ -194,43 +194,43 @@ impl Catalogue {
 
     /// The rune of a name or an alias. Case counts, as in a document.
     pub fn rune(&self, name: &str) -> Result<&Rune, UnknownRune> {
-        self.find(name).ok_or_else(|| self.unknown(name))
+        self.find_rune(name).ok_or_else(|| self.unknown_rune(name))
     }
 
     /// The same without a word about names that are not there, which costs a search.
-    pub fn find(&self, name: &str) -> Option<&Rune> {
+    pub fn find_rune(&self, name: &str) -> Option<&Rune> {
         let canonical = self.aliases.get(name).map_or(name, String::as_str);
         self.runes.get(canonical).and_then(|&package| self.packages[package].runes.get(canonical))
     }
 
-    fn unknown(&self, name: &str) -> UnknownRune {
-        let known = self.runes.keys().chain(self.aliases.keys()).map(String::as_str);
-        let elsewhere = builtin::packages().find(|package| {
-            let has = package
+    fn unknown_rune(&self, name: &str) -> UnknownRune {
+        let known_names = self.runes.keys().chain(self.aliases.keys()).map(String::as_str);
+        let available_in = builtin::packages().find(|package| {
+            let has_rune = package
                 .runes
                 .values()
                 .any(|rune| rune.name == name || rune.aliases.iter().any(|a| a == name));
-            has && !self.packages.iter().any(|mine| mine.name == package.name)
+            has_rune && !self.packages.iter().any(|installed| installed.name == package.name)
         });
         UnknownRune {
             name: name.to_owned(),
-            nearest: nearest_few(name, known).into_iter().map(str::to_owned).collect(),
-            elsewhere: elsewhere.map(|package| package.name.clone()),
+            nearest: nearest_few(name, known_names).into_iter().map(str::to_owned).collect(),
+            available_in: available_in.map(|package| package.name.clone()),
         }
     }
 
     /// What the engine does, by type, in the order of the packages.
-    pub fn engine(&self) -> &Ordered<EngineConfig> {
-        &self.engine
+    pub fn engine_configs(&self) -> &OrderedMap<EngineConfig> {
+        &self.engine_configs
     }
 
     /// What the engine does with a rune; `None` for the few that leave no element of their own.
-    pub fn engine_of(&self, rune: &Rune) -> Option<&EngineConfig> {
-        self.engine.get(&rune.type_name)
+    pub fn engine_config_of(&self, rune: &Rune) -> Option<&EngineConfig> {
+        self.engine_configs.get(&rune.type_name)
     }
 
     /// Attributes that every rune has.
-    pub fn universal(&self) -> impl Iterator<Item = (&str, &Attribute)> {
+    pub fn universal_attributes(&self) -> impl Iterator<Item = (&str, &Attribute)> {
         let core = self.packages.iter().find(|package| package.name == CORE);
         core.into_iter().flat_map(|core| &core.universal).map(|(name, attribute)| (name.as_str(), attribute))
     }
@@ -245,16 +245,16 @@ impl Catalogue {
 
     /// An attribute of a rune: its own, its preset's, or one that every rune has.
     pub fn attribute<'a>(&'a self, rune: &'a Rune, name: &str) -> Option<&'a Attribute> {
-        let own = joined_attributes(rune, self.preset_of(rune)).get(name).copied();
+        let own = merged_attributes(rune, self.preset_of(rune)).get(name).copied();
         own.or_else(|| {
-            let universal = rune.universal.then(|| self.universal().find(|(known, _)| *known == name));
+            let universal = rune.universal.then(|| self.universal_attributes().find(|(attribute_name, _)| *attribute_name == name));
             universal.flatten().map(|(_, attribute)| attribute)
         })
     }
 
     /// Attributes of a rune, the universal ones aside: its preset's, then its own.
     pub fn own_attributes<'a>(&'a self, rune: &'a Rune) -> IndexMap<&'a str, &'a Attribute> {
-        joined_attributes(rune, self.preset_of(rune))
+        merged_attributes(rune, self.preset_of(rune))
     }
 }
 
@@ -277,25 +277,25 @@ mod tests {
     ) -> (Catalogue, Vec<String>) {
         let pairs =
             |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();
-        let rules = RuneRules { prefer: pairs(prefer), aliases: pairs(aliases) };
-        let (catalogue, problems) = Catalogue::merge(plugins, &rules);
+        let preferences = RunePreferences { prefer: pairs(prefer), aliases: pairs(aliases) };
+        let (catalogue, problems) = Catalogue::merge(plugins, &preferences);
         (catalogue, problems.into_iter().map(|problem| problem.message).collect())
     }
 
     #[test]
-    fn the_official_catalogue_has_no_problems() {
+    fn builtin_catalogue_has_no_merge_problems() {
         let plugins: Vec<_> = builtin::packages().skip(1).cloned().collect();
-        let (catalogue, problems) = Catalogue::merge(&plugins, &RuneRules::default());
+        let (catalogue, problems) = Catalogue::merge(&plugins, &RunePreferences::default());
         assert_eq!(problems, []);
         assert_eq!(catalogue.runes().count(), 127);
-        assert_eq!(catalogue.engine().len(), 132);
+        assert_eq!(catalogue.engine_configs().len(), 132);
         assert_eq!(Catalogue::core().runes().count(), 60);
-        assert_eq!(Catalogue::core().engine().len(), 62);
+        assert_eq!(Catalogue::core().engine_configs().len(), 62);
     }
 
     #[test]
-    fn names_and_aliases_lead_to_runes() {
-        let catalogue = Catalogue::official();
+    fn runes_are_found_by_name_and_alias() {
+        let catalogue = Catalogue::all_builtin();
         let check =
             |name: &str, expect: &str| assert_eq!(catalogue.rune(name).unwrap().name, expect, "{name}");
         check("hint", "hint");
@@ -306,18 +306,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_gets_the_nearest_or_its_package() {
+    fn unknown_rune_hint_has_nearest_names_or_package() {
         let core = Catalogue::core();
         let near = core.rune("hitn").unwrap_err();
         assert_eq!(near.hint(), "did you mean hint?");
-        let elsewhere = core.rune("hero").unwrap_err();
-        assert_eq!(elsewhere.hint(), "@refrakt-md/marketing has it; add it to the site's plugins");
+        let available_in = core.rune("hero").unwrap_err();
+        assert_eq!(available_in.hint(), "@refrakt-md/marketing has it; add it to the site's plugins");
         assert_eq!(core.rune("--list").unwrap_err().hint(), "refrakt://runes lists them all");
         assert!(core.rune("Hint").is_err(), "case counts");
     }
 
     #[test]
-    fn a_plugin_beats_the_core_and_a_local_rune_beats_both() {
+    fn plugin_overrides_core_and_local_overrides_both() {
         let plugin = package("plugin", &rune("hint"));
         let local = package(LOCAL, &rune("hint"));
         assert_eq!(merge(std::slice::from_ref(&plugin), &[], &[]).0.rune("hint").unwrap().package, "plugin");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn two_plugins_with_one_name_are_a_problem_unless_one_is_preferred() {
+    fn duplicate_plugin_rune_is_a_problem_without_preference() {
         let plugins = [package("one", &rune("berth")), package("two", &rune("berth"))];
         let (catalogue, problems) = merge(&plugins, &[], &[]);
         assert_eq!(catalogue.rune("berth").unwrap().package, "one");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_name_nothing_are_problems() {
+    fn preferences_for_unknown_names_are_problems() {
         let (catalogue, problems) = merge(
             &[],
             &[("hint", "@no/such")],
@@ -359,10 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_lays_its_engine_configuration_over_the_core() {
+    fn plugin_engine_config_is_merged_over_core() {
         let plugin = package("plugin", "[engine.Hint]\ndefault-density = 'full'\n");
         let (catalogue, _) = merge(&[plugin], &[], &[]);
-        let hint = &catalogue.engine()["Hint"];
+        let hint = &catalogue.engine_configs()["Hint"];
         assert_eq!((hint.default_density.as_deref(), hint.modifiers.len()), (Some("full"), 1));
     }
 }

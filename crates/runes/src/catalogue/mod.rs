@@ -19,17 +19,17 @@ mod package;
 
 pub use attribute::{Attribute, AttributeType};
 pub use content::{
-    Branch, Condition, ContentModel, Custom, Delimited, Extract, ExtractFrom, Field, KnownSection, Match,
-    MatchOne, Sections, When, Zone,
+    ModelBranch, Condition, ContentModel, CustomModel, DelimitedModel, PartExtractor, PartSource, Field, KnownSection, NodePattern,
+    NodePatternAlternative, SectionsModel, ConditionalModel, Zone,
 };
-pub use emit::{Emit, EmitPart};
+pub use emit::{RuneTemplate, TemplatePart};
 pub use engine::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
-    Modifier, ModifierSource, Ordered, PostTransform, Projection, Rating, Relocation, SequenceDirection,
+    Modifier, ModifierSource, OrderedMap, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
-pub use error::{CatalogueError, position};
-pub use merge::{Catalogue, MergeProblem, RuneRules, UnknownRune};
+pub use error::{CatalogueError, line_and_column};
+pub use merge::{Catalogue, MergeProblem, RunePreferences, UnknownRune};
 pub use names::{is_rune_name, kebab_case, pascal_case};
 pub use package::{Package, Preset, Rune};
 

@@ -3,17 +3,17 @@
 /// `CodeGroup` and `codeGroup` → `code-group`.
 pub fn kebab_case(name: &str) -> String {
     let mut kebab = String::with_capacity(name.len() + 4);
-    let mut before_is_small = false;
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            if before_is_small {
+    let mut previous_is_lowercase = false;
+    for ch in name.chars() {
+        if ch.is_ascii_uppercase() {
+            if previous_is_lowercase {
                 kebab.push('-');
             }
-            kebab.push(letter.to_ascii_lowercase());
-            before_is_small = false;
+            kebab.push(ch.to_ascii_lowercase());
+            previous_is_lowercase = false;
         } else {
-            kebab.push(letter);
-            before_is_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+            kebab.push(ch);
+            previous_is_lowercase = ch.is_ascii_lowercase() || ch.is_ascii_digit();
         }
     }
     kebab
@@ -23,8 +23,8 @@ pub fn kebab_case(name: &str) -> String {
 pub fn pascal_case(name: &str) -> String {
     name.split('-')
         .flat_map(|word| {
-            let mut letters = word.chars();
-            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters)
+            let mut chars = word.chars();
+            chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars)
         })
         .collect()
 }
@@ -34,7 +34,7 @@ pub fn is_rune_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && !name.ends_with('-')
         && !name.contains("--")
-        && name.chars().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-')
+        && name.chars().all(|ch| ch.is_ascii_lowercase() || ch.is_ascii_digit() || ch == '-')
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_agree() {
+    fn kebab_and_pascal_case_are_inverse() {
         let check = |pascal: &str, kebab: &str| {
             assert_eq!(kebab_case(pascal), kebab);
             assert_eq!(pascal_case(kebab), pascal);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rune_name_is_a_tag_name() {
+    fn rune_name_must_be_kebab_case() {
         for good in ["hint", "bento-cell", "h2"] {
             assert!(is_rune_name(good), "{good}");
         }

@@ -21,8 +21,8 @@ use serde::Deserialize;
 
 use super::attribute::Attribute;
 use super::content::ContentModel;
-use super::emit::Emit;
-use super::engine::{EngineConfig, Ordered};
+use super::emit::RuneTemplate;
+use super::engine::{EngineConfig, OrderedMap};
 use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
@@ -41,15 +41,15 @@ pub struct Package {
     /// One line.
     pub description: Option<String>,
     /// Commands under the namespace that work here, with one line each; `None` for a package that brings only runes.
-    pub commands: Option<Ordered<String>>,
+    pub commands: Option<OrderedMap<String>>,
     /// Attributes that every rune has; only the core package may have any.
-    pub universal: Ordered<Attribute>,
+    pub universal: OrderedMap<Attribute>,
     /// Sets of attributes that runes share.
-    pub presets: Ordered<Preset>,
+    pub presets: OrderedMap<Preset>,
     /// The runes, by name.
-    pub runes: Ordered<Rune>,
+    pub runes: OrderedMap<Rune>,
     /// What the engine does, by type.
-    pub engine: Ordered<EngineConfig>,
+    pub engine: OrderedMap<EngineConfig>,
 }
 
 /// Attributes that several runes share.
@@ -61,7 +61,7 @@ pub struct Preset {
     /// One line.
     pub description: String,
     /// The attributes.
-    pub attributes: Ordered<Attribute>,
+    pub attributes: OrderedMap<Attribute>,
 }
 
 /// A rune: a tag that gives the Markdown inside it a new meaning.
@@ -90,39 +90,39 @@ pub struct Rune {
     /// The preset that it uses, by name.
     pub preset: Option<String>,
     /// Attributes of its own.
-    pub attributes: Ordered<Attribute>,
+    pub attributes: OrderedMap<Attribute>,
     /// How it reads its body; `None` where the body is not read at all.
     pub content: Option<ContentModel>,
     /// What it becomes, where a template says it.
-    pub emit: Option<Emit>,
+    pub emit: Option<RuneTemplate>,
     /// A document that shows it at work.
     pub example: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct PackageToml {
     #[serde(default)]
-    package: Head,
+    package: PackageHeader,
     #[serde(default)]
-    universal: Ordered<Attribute>,
+    universal: OrderedMap<Attribute>,
     #[serde(default)]
-    presets: Ordered<Preset>,
+    presets: OrderedMap<Preset>,
     #[serde(default)]
-    runes: Ordered<RuneTable>,
+    runes: OrderedMap<RuneToml>,
     #[serde(default)]
-    engine: Ordered<EngineConfig>,
+    engine: OrderedMap<EngineConfig>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct Head {
+struct PackageHeader {
     name: Option<String>,
     namespace: Option<String>,
     label: Option<String>,
     version: Option<String>,
     description: Option<String>,
-    commands: Option<Ordered<String>>,
+    commands: Option<OrderedMap<String>>,
 }
 
 fn yes() -> bool {
@@ -131,7 +131,7 @@ fn yes() -> bool {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RuneTable {
+struct RuneToml {
     #[serde(rename = "type")]
     type_name: Option<String>,
     #[serde(default)]
@@ -148,9 +148,9 @@ struct RuneTable {
     universal: bool,
     preset: Option<String>,
     #[serde(default)]
-    attributes: Ordered<Attribute>,
+    attributes: OrderedMap<Attribute>,
     content: Option<ContentModel>,
-    emit: Option<Emit>,
+    emit: Option<RuneTemplate>,
     example: Option<String>,
 }
 
@@ -162,10 +162,10 @@ impl Package {
             let message = format!("the file is larger than {CATALOGUE_FILE_BYTES_MAX} bytes");
             return Err(CatalogueError::at_span(file, "", None, &message));
         }
-        let parsed: File = toml::from_str(source)
+        let parsed: PackageToml = toml::from_str(source)
             .map_err(|error| CatalogueError::at_span(file, source, error.span(), error.message()))?;
         let name = parsed.package.name.unwrap_or_else(|| fallback_name.to_owned());
-        let namespace = parsed.package.namespace.unwrap_or_else(|| last_part(&name).to_owned());
+        let namespace = parsed.package.namespace.unwrap_or_else(|| last_path_segment(&name).to_owned());
         let package = Package {
             label: parsed.package.label.unwrap_or_else(|| name.clone()),
             version: parsed.package.version,
@@ -176,39 +176,39 @@ impl Package {
             runes: parsed
                 .runes
                 .into_iter()
-                .map(|(rune, table)| (rune.clone(), table.rune(rune, &name)))
+                .map(|(rune, table)| (rune.clone(), table.into_rune(rune, &name)))
                 .collect(),
             engine: parsed.engine,
             name,
             namespace,
         };
-        match package.mistake() {
+        match package.validation_error() {
             None => Ok(package),
             Some((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
         }
     }
 
     /// The first thing that TOML alone cannot see: its key and one sentence.
-    fn mistake(&self) -> Option<(Vec<&str>, String)> {
+    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
         if self.runes.len() > PACKAGE_RUNES_MAX {
             return Some((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
         }
         if !self.universal.is_empty() && self.name != super::CORE {
             return Some((vec!["universal"], "only the core package adds attributes to every rune".into()));
         }
-        let shared = self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
-        let shared = shared.map(|(path, attributes)| ([path, vec!["attributes"]].concat(), attributes));
-        let own = self.runes.iter().map(|(name, rune)| (vec!["runes", name, "attributes"], &rune.attributes));
-        for (path, attributes) in shared.chain(own).chain([(vec!["universal"], &self.universal)]) {
+        let preset_attributes = self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
+        let preset_paths = preset_attributes.map(|(path, attributes)| ([path, vec!["attributes"]].concat(), attributes));
+        let rune_paths = self.runes.iter().map(|(name, rune)| (vec!["runes", name, "attributes"], &rune.attributes));
+        for (path, attributes) in preset_paths.chain(rune_paths).chain([(vec!["universal"], &self.universal)]) {
             for (name, attribute) in attributes {
-                if let Some(message) = attribute.mistake() {
+                if let Some(message) = attribute.validation_error() {
                     return Some(([path, vec![name]].concat(), message));
                 }
             }
         }
-        self.runes.values().find_map(|rune| rune.mistake()).or_else(|| {
+        self.runes.values().find_map(|rune| rune.validation_error()).or_else(|| {
             self.engine.iter().find_map(|(name, config)| {
-                let (path, message) = config.mistake()?;
+                let (path, message) = config.validation_error()?;
                 Some(([vec!["engine", name], path].concat(), message))
             })
         })
@@ -221,8 +221,8 @@ impl Package {
     }
 }
 
-impl RuneTable {
-    fn rune(self, name: String, package: &str) -> Rune {
+impl RuneToml {
+    fn into_rune(self, name: String, package: &str) -> Rune {
         Rune {
             type_name: self.type_name.unwrap_or_else(|| pascal_case(&name)),
             name,
@@ -244,7 +244,7 @@ impl RuneTable {
 }
 
 impl Rune {
-    fn mistake(&self) -> Option<(Vec<&str>, String)> {
+    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
         let path = |key: &'static str| vec!["runes", self.name.as_str(), key];
         let grammar = "a name is small letters, digits and hyphens, and starts with a letter";
         if !is_rune_name(&self.name) {
@@ -253,13 +253,13 @@ impl Rune {
         if let Some(alias) = self.aliases.iter().find(|alias| !is_rune_name(alias)) {
             return Some((path("aliases"), format!("`{alias}`: {grammar}")));
         }
-        if let Some(message) = self.content.as_ref().and_then(ContentModel::mistake) {
+        if let Some(message) = self.content.as_ref().and_then(ContentModel::validation_error) {
             return Some((path("content"), message));
         }
         let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
         // What a preset brings is only known once packages are joined.
-        let known = |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
-        if let Some(message) = self.emit.as_ref().and_then(|emit| emit.mistake(&fields, &known)) {
+        let is_known = |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
+        if let Some(message) = self.emit.as_ref().and_then(|emit| emit.validation_error(&fields, &is_known)) {
             return Some((path("emit"), message));
         }
         let opening = format!("{{% {}", self.name);
@@ -271,12 +271,12 @@ impl Rune {
 }
 
 /// `@harbour/runes` → `runes`.
-fn last_part(name: &str) -> &str {
+fn last_path_segment(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Attributes that a rune takes from a preset and of its own, in the order in which they are shown.
-pub(crate) fn joined_attributes<'a>(
+pub(crate) fn merged_attributes<'a>(
     rune: &'a Rune,
     preset: Option<&'a Preset>,
 ) -> IndexMap<&'a str, &'a Attribute> {
@@ -288,12 +288,12 @@ pub(crate) fn joined_attributes<'a>(
 mod tests {
     use super::*;
 
-    fn fails(source: &str) -> String {
+    fn parse_error(source: &str) -> String {
         Package::parse("f.toml", source, "local").unwrap_err().to_string()
     }
 
     #[test]
-    fn a_small_package_needs_little() {
+    fn minimal_package_parses() {
         let source = "[runes.berth]\ndescription = 'A place'\ncontent = 'body: any*'\n";
         let package = Package::parse("f.toml", source, "@harbour/runes").unwrap();
         assert_eq!((package.name.as_str(), package.namespace.as_str()), ("@harbour/runes", "runes"));
@@ -302,9 +302,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_file_line_and_key() {
+    fn parse_error_has_file_line_and_key() {
         let head = "[package]\nname = 'x'\n\n[runes.berth]\ndescription = 'A place'\n";
-        let check = |tail: &str, expect: &str| assert_eq!(fails(&format!("{head}{tail}")), expect);
+        let check = |tail: &str, expect: &str| assert_eq!(parse_error(&format!("{head}{tail}")), expect);
         check(
             "descripton = ''",
             "f.toml:6:1: runes.berth.descripton: unknown field `descripton`, expected one of \
@@ -336,16 +336,16 @@ mod tests {
             "f.toml:6:2: universal: only the core package adds attributes to every rune",
         );
         assert_eq!(
-            fails("[runes.Berth]\ndescription = ''"),
+            parse_error("[runes.Berth]\ndescription = ''"),
             "f.toml:1:8: runes.Berth: a name is small letters, digits \
              and hyphens, and starts with a letter"
         );
-        assert!(fails("[runes").starts_with("f.toml:1:7: "), "{}", fails("[runes"));
+        assert!(parse_error("[runes").starts_with("f.toml:1:7: "), "{}", parse_error("[runes"));
     }
 
     #[test]
-    fn a_huge_file_is_refused_unread() {
+    fn oversized_file_is_rejected() {
         let source = "#".repeat(CATALOGUE_FILE_BYTES_MAX + 1);
-        assert!(fails(&source).contains("larger than"));
+        assert!(parse_error(&source).contains("larger than"));
     }
 }

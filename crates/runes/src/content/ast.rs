@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quad_markdoc::{Lines, Map, Node, NodeType, Span, Value};
 
 /// A node that nobody wrote.
-pub fn node(kind: NodeType, attributes: Map, children: Vec<Node>) -> Node {
+pub fn new_node(kind: NodeType, attributes: Map, children: Vec<Node>) -> Node {
     Node {
         kind,
         tag: None,
@@ -22,12 +22,12 @@ pub fn node(kind: NodeType, attributes: Map, children: Vec<Node>) -> Node {
 }
 
 /// A tag that nobody wrote.
-pub fn tag(name: &str, attributes: Map, children: Vec<Node>) -> Node {
-    Node { tag: Some(name.to_owned()), ..node(NodeType::Tag, attributes, children) }
+pub fn new_tag(name: &str, attributes: Map, children: Vec<Node>) -> Node {
+    Node { tag: Some(name.to_owned()), ..new_node(NodeType::Tag, attributes, children) }
 }
 
 /// A tag that nobody wrote, with attributes that are texts.
-pub fn tag_with<'a>(
+pub fn new_tag_with<'a>(
     name: &str,
     attributes: impl IntoIterator<Item = (&'a str, String)>,
     children: Vec<Node>,
@@ -36,7 +36,7 @@ pub fn tag_with<'a>(
     for (name, value) in attributes {
         map.insert(name.to_owned(), Value::String(value));
     }
-    tag(name, map, children)
+    new_tag(name, map, children)
 }
 
 /// The level of a heading; `None` for every other node.
@@ -54,11 +54,11 @@ pub fn list_is_ordered(node: &Node) -> Option<bool> {
 }
 
 /// All texts within a node, joined. Headings join with a space, list items with nothing.
-pub fn text_of(node: &Node, between: &str) -> String {
-    let own = std::iter::once(node).filter(|node| node.kind == NodeType::Text);
-    let texts = own.chain(node.walk().filter(|node| node.kind == NodeType::Text));
+pub fn joined_text(node: &Node, separator: &str) -> String {
+    let self_if_text = std::iter::once(node).filter(|node| node.kind == NodeType::Text);
+    let texts = self_if_text.chain(node.walk().filter(|node| node.kind == NodeType::Text));
     let texts = texts.filter_map(|node| node.attributes.text("content")).filter(|text| !text.is_empty());
-    texts.collect::<Vec<_>>().join(between)
+    texts.collect::<Vec<_>>().join(separator)
 }
 
 /// The nodes of a block's text: its children, without the node of type `inline` between.
@@ -82,12 +82,12 @@ pub fn unwrap_lone_image(node: Node) -> Node {
     if !is_lone_image(&node) {
         return node;
     }
-    let flat = node.children.into_iter().flat_map(|child| match child.kind {
+    let inline_nodes = node.children.into_iter().flat_map(|child| match child.kind {
         NodeType::Inline => child.children,
         _ => vec![child],
     });
-    let image = flat.into_iter().find(|child| child.kind == NodeType::Image);
-    image.unwrap_or_else(|| self::node(NodeType::Paragraph, Map::new(), Vec::new()))
+    let image = inline_nodes.into_iter().find(|child| child.kind == NodeType::Image);
+    image.unwrap_or_else(|| self::new_node(NodeType::Paragraph, Map::new(), Vec::new()))
 }
 
 fn is_blank(node: &Node) -> bool {
@@ -98,16 +98,16 @@ fn is_blank(node: &Node) -> bool {
 }
 
 /// Nodes split at every rule: one more group than there are rules.
-pub fn split_at_rules(nodes: Vec<Node>) -> Vec<Vec<Node>> {
-    split_where(nodes, |node| node.kind == NodeType::Hr)
+pub fn split_at_thematic_breaks(nodes: Vec<Node>) -> Vec<Vec<Node>> {
+    split_by(nodes, |node| node.kind == NodeType::Hr)
 }
 
 /// Nodes split at every one that parts them, which is dropped.
-pub fn split_where(nodes: Vec<Node>, parts: impl Fn(&Node) -> bool) -> Vec<Vec<Node>> {
+pub fn split_by(nodes: Vec<Node>, is_separator: impl Fn(&Node) -> bool) -> Vec<Vec<Node>> {
     let mut groups = Vec::new();
     let mut group = Vec::new();
     for node in nodes {
-        if parts(&node) {
+        if is_separator(&node) {
             groups.push(std::mem::take(&mut group));
         } else {
             group.push(node);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_alone_in_its_paragraph() {
+    fn lone_image_is_unwrapped_from_its_paragraph() {
         assert!(is_lone_image(&first("![a](b)")));
         assert!(!is_lone_image(&first("![a](b) text")));
         assert!(!is_lone_image(&first("text")));
@@ -135,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_joined() {
-        assert_eq!(text_of(&first("# One *two* three"), " "), "One  two  three");
+    fn joined_text_and_node_properties() {
+        assert_eq!(joined_text(&first("# One *two* three"), " "), "One  two  three");
         assert_eq!(heading_level(&first("### x")), Some(3));
         assert_eq!(list_is_ordered(&first("1. x")), Some(true));
     }

@@ -6,7 +6,7 @@ use super::ast;
 
 /// What stands before the first group, and the groups: a heading and what stands below it.
 #[derive(Debug, Default)]
-pub struct Grouped {
+pub struct HeadingGroups {
     /// Nodes before the first group.
     pub before: Vec<Node>,
     /// Each group: its first node (the heading), then the rest.
@@ -15,13 +15,13 @@ pub struct Grouped {
 
 /// Groups nodes below the headings of a level; of the first heading's level where none is asked for. Without such a heading
 /// the nodes come back.
-pub fn below_headings(nodes: Vec<Node>, level: Option<u8>) -> Result<Grouped, Vec<Node>> {
+pub fn group_by_heading(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGroups, Vec<Node>> {
     let level = level.or_else(|| nodes.iter().find_map(ast::heading_level));
     let is_heading = |node: &Node| level.is_some() && ast::heading_level(node) == level;
     if !nodes.iter().any(is_heading) {
         return Err(nodes);
     }
-    let mut grouped = Grouped::default();
+    let mut grouped = HeadingGroups::default();
     for node in nodes {
         if is_heading(&node) {
             grouped.groups.push((node, Vec::new()));
@@ -34,8 +34,8 @@ pub fn below_headings(nodes: Vec<Node>, level: Option<u8>) -> Result<Grouped, Ve
 
 /// The same, but that without headings a list at the end stands for them: the first line of each item is a heading. Without
 /// that too the nodes come back.
-pub fn group(nodes: Vec<Node>, level: Option<u8>) -> Result<Grouped, Vec<Node>> {
-    let mut nodes = match below_headings(nodes, level) {
+pub fn group_by_heading_or_list(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGroups, Vec<Node>> {
+    let mut nodes = match group_by_heading(nodes, level) {
         Err(nodes) => nodes,
         grouped => return grouped,
     };
@@ -47,5 +47,5 @@ pub fn group(nodes: Vec<Node>, level: Option<u8>) -> Result<Grouped, Vec<Node>> 
         let mut children = item.children.into_iter();
         children.next().map(|first| (first, children.collect()))
     });
-    Ok(Grouped { groups: groups.collect(), before: nodes })
+    Ok(HeadingGroups { groups: groups.collect(), before: nodes })
 }

@@ -4,47 +4,47 @@ use std::collections::BTreeSet;
 
 use quad_markdoc::{Node, NodeType, Value};
 
-use super::{Item, ast};
-use crate::catalogue::{Extract, ExtractFrom};
+use super::{ItemFields, ast};
+use crate::catalogue::{PartExtractor, PartSource};
 
 /// The parts of one list item.
-pub(super) fn resolve(model: &[Extract], item: &Node) -> Item {
+pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
     let nodes: Vec<&Node> = ast::inline_children(item).collect();
-    let mut parts = Item::new();
+    let mut parts = ItemFields::new();
     // A node that is a part itself is used up; one that only holds a part (a link around bold text) can still be one.
-    let (mut used, mut opened) = (BTreeSet::new(), BTreeSet::new());
+    let (mut used, mut partly_used) = (BTreeSet::new(), BTreeSet::new());
     for part in model {
-        let ExtractFrom::Inline { node: kind, attribute } = &part.from else { continue };
-        let found = nodes.iter().enumerate().find_map(|(at, node)| {
-            let free = !used.contains(&at) && (!opened.contains(&at) || node.kind.as_str() == kind);
-            free.then(|| matching(node, kind)).flatten().map(|inner| (at, *node, inner))
+        let PartSource::Inline { node: node_type, attribute } = &part.from else { continue };
+        let candidate = nodes.iter().enumerate().find_map(|(index, node)| {
+            let is_available = !used.contains(&index) && (!partly_used.contains(&index) || node.kind.as_str() == node_type);
+            is_available.then(|| find_matching_node(node, node_type)).flatten().map(|inner| (index, *node, inner))
         });
-        let Some((at, node, inner)) = found else { continue };
+        let Some((index, node, inner)) = candidate else { continue };
         if std::ptr::eq(node, inner) {
-            used.insert(at)
+            used.insert(index)
         } else {
-            opened.insert(at)
+            partly_used.insert(index)
         };
         let value = match attribute {
             Some(name) => {
                 let value = [node, inner].into_iter().find_map(|node| node.attributes.get(name));
-                value.and_then(plain_text)
+                value.and_then(scalar_to_string)
             }
-            None => Some(ast::text_of(inner, "")),
+            None => Some(ast::joined_text(inner, "")),
         };
         if let Some(value) = value {
             parts.insert(part.name.clone(), value);
         }
     }
-    used.append(&mut opened);
-    let left =
-        nodes.iter().enumerate().filter(|(at, node)| !used.contains(at) && node.kind == NodeType::Text);
-    let left: String = left.filter_map(|(_, node)| node.attributes.text("content")).collect();
-    read_text(model, left.trim(), &mut parts);
+    used.append(&mut partly_used);
+    let remaining =
+        nodes.iter().enumerate().filter(|(index, node)| !used.contains(index) && node.kind == NodeType::Text);
+    let remaining: String = remaining.filter_map(|(_, node)| node.attributes.text("content")).collect();
+    extract_from_text(model, remaining.trim(), &mut parts);
     parts
 }
 
-fn plain_text(value: &Value) -> Option<String> {
+fn scalar_to_string(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(crate::value::number_text(*number)),
@@ -54,32 +54,32 @@ fn plain_text(value: &Value) -> Option<String> {
 }
 
 /// The node itself, or the one within a link or within emphasis.
-fn matching<'n>(node: &'n Node, kind: &str) -> Option<&'n Node> {
+fn find_matching_node<'n>(node: &'n Node, kind: &str) -> Option<&'n Node> {
     if node.kind.as_str() == kind {
         return Some(node);
     }
-    let opens = matches!(node.kind, NodeType::Link | NodeType::Strong | NodeType::Em);
-    node.children.iter().filter(|_| opens).find(|child| child.kind.as_str() == kind)
+    let may_contain_part = matches!(node.kind, NodeType::Link | NodeType::Strong | NodeType::Em);
+    node.children.iter().filter(|_| may_contain_part).find(|child| child.kind.as_str() == kind)
 }
 
-fn read_text(model: &[Extract], text: &str, parts: &mut Item) {
-    let mut left = text.to_owned();
+fn extract_from_text(model: &[PartExtractor], text: &str, parts: &mut ItemFields) {
+    let mut remaining = text.to_owned();
     for part in model {
         match &part.from {
-            ExtractFrom::Inline { .. } => {}
-            ExtractFrom::Remainder => {
-                let rest = left.trim();
-                if !rest.is_empty() || part.optional != Some(true) {
-                    parts.insert(part.name.clone(), rest.to_owned());
+            PartSource::Inline { .. } => {}
+            PartSource::Remainder => {
+                let trimmed = remaining.trim();
+                if !trimmed.is_empty() || part.optional != Some(true) {
+                    parts.insert(part.name.clone(), trimmed.to_owned());
                 }
             }
-            ExtractFrom::Pattern(pattern) => {
-                let Some(found) = pattern.captures(&left) else { continue };
-                let Some(whole) = found.get(0) else { continue };
-                let value = found.get(1).unwrap_or(whole).as_str().to_owned();
-                let rest = [&left[..whole.start()], &left[whole.end()..]].concat();
+            PartSource::Pattern(pattern) => {
+                let Some(captures) = pattern.captures(&remaining) else { continue };
+                let Some(whole_match) = captures.get(0) else { continue };
+                let value = captures.get(1).unwrap_or(whole_match).as_str().to_owned();
+                let without_match = [&remaining[..whole_match.start()], &remaining[whole_match.end()..]].concat();
                 parts.insert(part.name.clone(), value);
-                left = rest;
+                remaining = without_match;
             }
         }
     }

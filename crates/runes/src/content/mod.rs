@@ -12,37 +12,37 @@ mod sequence;
 use indexmap::IndexMap;
 use quad_markdoc::Node;
 
-use crate::catalogue::{Condition, ContentModel, Delimited, Match, MatchOne};
+use crate::catalogue::{Condition, ContentModel, DelimitedModel, NodePattern, NodePatternAlternative};
 use crate::schema::Arguments;
 use crate::value::to_text;
 
 /// What was found in a rune, by name.
 #[derive(Debug, Default)]
-pub struct Resolved {
-    fields: IndexMap<String, Content>,
+pub struct ContentFields {
+    fields: IndexMap<String, FieldContent>,
 }
 
 /// What one name stands for.
 #[derive(Debug)]
-pub enum Content {
+pub enum FieldContent {
     /// Nodes that a field matched.
     Nodes(Vec<Node>),
     /// The fields of one zone.
-    Group(Resolved),
+    Group(ContentFields),
     /// The fields of each section or of each zone.
-    Groups(Vec<Resolved>),
+    Groups(Vec<ContentFields>),
     /// The parts of each list item.
-    Items(Vec<Item>),
+    Items(Vec<ItemFields>),
     /// A text: the heading of a section, or a part of it.
     Text(String),
 }
 
 /// The parts of one list item, by name.
-pub type Item = IndexMap<String, String>;
+pub type ItemFields = IndexMap<String, String>;
 
-impl Resolved {
+impl ContentFields {
     /// Sets a field.
-    pub fn insert(&mut self, name: impl Into<String>, content: Content) {
+    pub fn insert(&mut self, name: impl Into<String>, content: FieldContent) {
         self.fields.insert(name.into(), content);
     }
 
@@ -54,7 +54,7 @@ impl Resolved {
     /// The nodes of a field, taken out; none where it matched nothing.
     pub fn take(&mut self, name: &str) -> Vec<Node> {
         match self.fields.shift_remove(name) {
-            Some(Content::Nodes(nodes)) => nodes,
+            Some(FieldContent::Nodes(nodes)) => nodes,
             _ => Vec::new(),
         }
     }
@@ -67,31 +67,31 @@ impl Resolved {
     /// The nodes of a field, to look at.
     pub fn nodes(&self, name: &str) -> &[Node] {
         match self.fields.get(name) {
-            Some(Content::Nodes(nodes)) => nodes,
+            Some(FieldContent::Nodes(nodes)) => nodes,
             _ => &[],
         }
     }
 
     /// The fields of a zone, taken out.
-    pub fn take_group(&mut self, name: &str) -> Resolved {
+    pub fn take_group(&mut self, name: &str) -> ContentFields {
         match self.fields.shift_remove(name) {
-            Some(Content::Group(group)) => group,
-            _ => Resolved::default(),
+            Some(FieldContent::Group(group)) => group,
+            _ => ContentFields::default(),
         }
     }
 
     /// The fields of all sections (`sections`) or of all zones (`zones`), taken out.
-    pub fn take_groups(&mut self, name: &str) -> Vec<Resolved> {
+    pub fn take_groups(&mut self, name: &str) -> Vec<ContentFields> {
         match self.fields.shift_remove(name) {
-            Some(Content::Groups(groups)) => groups,
+            Some(FieldContent::Groups(groups)) => groups,
             _ => Vec::new(),
         }
     }
 
     /// The parts of the list items of a field: `<field>Data`, taken out.
-    pub fn take_items(&mut self, name: &str) -> Vec<Item> {
+    pub fn take_items(&mut self, name: &str) -> Vec<ItemFields> {
         match self.fields.shift_remove(name) {
-            Some(Content::Items(items)) => items,
+            Some(FieldContent::Items(items)) => items,
             _ => Vec::new(),
         }
     }
@@ -99,7 +99,7 @@ impl Resolved {
     /// A text: `$heading`, `$canonicalName`, `$canonicalSlug` or `$<part of the heading>`.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.fields.get(name) {
-            Some(Content::Text(text)) => Some(text),
+            Some(FieldContent::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -108,32 +108,32 @@ impl Resolved {
     pub fn take_all(&mut self) -> Vec<Node> {
         let fields = std::mem::take(&mut self.fields).into_values();
         fields
-            .flat_map(|content| if let Content::Nodes(nodes) = content { nodes } else { Vec::new() })
+            .flat_map(|content| if let FieldContent::Nodes(nodes) = content { nodes } else { Vec::new() })
             .collect()
     }
 }
 
 /// Sorts nodes by a model. A custom model leaves them as they are, under the name `children`.
-pub fn resolve(model: &ContentModel, nodes: Vec<Node>, arguments: &Arguments) -> Resolved {
+pub fn resolve(model: &ContentModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
     match model {
         ContentModel::Sequence(fields) => sequence::resolve(fields, nodes),
         ContentModel::Sections(model) => sections::resolve(model, nodes, arguments),
-        ContentModel::Delimited(model) => delimited(model, nodes, arguments),
+        ContentModel::Delimited(model) => resolve_delimited(model, nodes, arguments),
         ContentModel::Custom(_) => {
-            let mut resolved = Resolved::default();
-            resolved.insert("children", Content::Nodes(nodes));
+            let mut resolved = ContentFields::default();
+            resolved.insert("children", FieldContent::Nodes(nodes));
             resolved
         }
         ContentModel::When(when) => {
-            let branch = when.branches.iter().find(|branch| holds(&branch.condition, &nodes, arguments));
+            let branch = when.branches.iter().find(|branch| is_met(&branch.condition, &nodes, arguments));
             resolve(branch.map_or(&when.default, |branch| &branch.model), nodes, arguments)
         }
     }
 }
 
-fn holds(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool {
+fn is_met(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool {
     match condition {
-        Condition::HasChild(what) => nodes.iter().any(|node| what.takes(node)),
+        Condition::HasChild(pattern) => nodes.iter().any(|node| pattern.matches(node)),
         Condition::AttributeIn(name, values) => {
             let value = arguments.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
             values.contains(&value)
@@ -144,57 +144,57 @@ fn holds(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool {
     }
 }
 
-fn delimited(model: &Delimited, nodes: Vec<Node>, arguments: &Arguments) -> Resolved {
-    let mut groups = ast::split_at_rules(nodes);
-    let mut resolved = Resolved::default();
+fn resolve_delimited(model: &DelimitedModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
+    let mut groups = ast::split_at_thematic_breaks(nodes);
+    let mut resolved = ContentFields::default();
     if let Some(zone) = &model.dynamic {
         let zones = groups.into_iter().map(|group| resolve(zone, group, arguments)).collect();
-        resolved.insert("zones", Content::Groups(zones));
+        resolved.insert("zones", FieldContent::Groups(zones));
         return resolved;
     }
-    let alone = groups.len() == 1;
-    let primary = if alone { model.zones.iter().position(|zone| zone.primary) } else { None };
-    for (at, zone) in model.zones.iter().enumerate() {
-        let from = match primary {
-            Some(primary) if primary == at => Some(0),
+    let is_single_group = groups.len() == 1;
+    let primary = if is_single_group { model.zones.iter().position(|zone| zone.primary) } else { None };
+    for (index, zone) in model.zones.iter().enumerate() {
+        let group_index = match primary {
+            Some(primary) if primary == index => Some(0),
             Some(_) => None,
-            None => Some(at),
+            None => Some(index),
         };
-        let group = from.and_then(|from| groups.get_mut(from)).map(std::mem::take).unwrap_or_default();
-        resolved.insert(zone.name.as_str(), Content::Group(sequence::resolve(&zone.fields, group)));
+        let group = group_index.and_then(|group_index| groups.get_mut(group_index)).map(std::mem::take).unwrap_or_default();
+        resolved.insert(zone.name.as_str(), FieldContent::Group(sequence::resolve(&zone.fields, group)));
     }
     resolved
 }
 
-impl Match {
+impl NodePattern {
     /// Whether a field that is written so takes this node.
-    pub fn takes(&self, node: &Node) -> bool {
-        self.any_of.iter().any(|one| one.takes(node))
+    pub fn matches(&self, node: &Node) -> bool {
+        self.any_of.iter().any(|alternative| alternative.matches(node))
     }
 
     /// Whether it takes pictures and nothing else, which are then freed of their paragraph.
     pub(crate) fn is_image_only(&self) -> bool {
-        self.any_of == [MatchOne::Image]
+        self.any_of == [NodePatternAlternative::Image]
     }
 }
 
-impl MatchOne {
-    fn takes(&self, node: &Node) -> bool {
+impl NodePatternAlternative {
+    fn matches(&self, node: &Node) -> bool {
         use quad_markdoc::NodeType;
         match self {
-            MatchOne::Any => true,
-            MatchOne::Paragraph => node.kind == NodeType::Paragraph,
-            MatchOne::Heading(None) => node.kind == NodeType::Heading,
-            MatchOne::Heading(level) => ast::heading_level(node) == *level,
-            MatchOne::List(None) => node.kind == NodeType::List,
-            MatchOne::List(ordered) => ast::list_is_ordered(node) == *ordered,
-            MatchOne::Image => node.kind == NodeType::Image || ast::is_lone_image(node),
-            MatchOne::Blockquote => node.kind == NodeType::Blockquote,
-            MatchOne::Fence => node.kind == NodeType::Fence,
-            MatchOne::Rule => node.kind == NodeType::Hr,
-            MatchOne::Table => node.kind == NodeType::Table,
-            MatchOne::Tag(None) => node.kind == NodeType::Tag,
-            MatchOne::Tag(Some(name)) => node.is_tag(name),
+            NodePatternAlternative::Any => true,
+            NodePatternAlternative::Paragraph => node.kind == NodeType::Paragraph,
+            NodePatternAlternative::Heading(None) => node.kind == NodeType::Heading,
+            NodePatternAlternative::Heading(level) => ast::heading_level(node) == *level,
+            NodePatternAlternative::List(None) => node.kind == NodeType::List,
+            NodePatternAlternative::List(ordered) => ast::list_is_ordered(node) == *ordered,
+            NodePatternAlternative::Image => node.kind == NodeType::Image || ast::is_lone_image(node),
+            NodePatternAlternative::Blockquote => node.kind == NodeType::Blockquote,
+            NodePatternAlternative::Fence => node.kind == NodeType::Fence,
+            NodePatternAlternative::ThematicBreak => node.kind == NodeType::Hr,
+            NodePatternAlternative::Table => node.kind == NodeType::Table,
+            NodePatternAlternative::Tag(None) => node.kind == NodeType::Tag,
+            NodePatternAlternative::Tag(Some(name)) => node.is_tag(name),
         }
     }
 }

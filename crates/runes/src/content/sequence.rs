@@ -2,54 +2,54 @@
 
 use quad_markdoc::{Map, Node, NodeType, Value};
 
-use super::{Content, Resolved, ast, items};
+use super::{FieldContent, ContentFields, ast, items};
 use crate::catalogue::Field;
 
 /// Walks fields and nodes side by side. A node that a required field does not want is lost; nodes after the last field too.
-pub(super) fn resolve(fields: &[Field], nodes: Vec<Node>) -> Resolved {
-    let mut resolved = Resolved::default();
+pub(super) fn resolve(fields: &[Field], nodes: Vec<Node>) -> ContentFields {
+    let mut resolved = ContentFields::default();
     let mut nodes = nodes.into_iter().peekable();
     for field in fields {
         let Some(next) = nodes.peek() else { break };
-        if !field.matches.takes(next) {
+        if !field.pattern.matches(next) {
             if field.optional != Some(true) {
                 nodes.next();
             }
             continue;
         }
-        let mut taken = Vec::new();
-        while let Some(node) = nodes.next_if(|node| field.matches.takes(node)) {
-            taken.push(if field.matches.is_image_only() { ast::unwrap_lone_image(node) } else { node });
+        let mut matched = Vec::new();
+        while let Some(node) = nodes.next_if(|node| field.pattern.matches(node)) {
+            matched.push(if field.pattern.is_image_only() { ast::unwrap_lone_image(node) } else { node });
             if !field.greedy {
                 break;
             }
         }
-        insert(&mut resolved, field, taken);
+        insert_field(&mut resolved, field, matched);
     }
     resolved
 }
 
-fn insert(resolved: &mut Resolved, field: &Field, taken: Vec<Node>) {
+fn insert_field(resolved: &mut ContentFields, field: &Field, matched: Vec<Node>) {
     if field.item_model.is_empty() {
-        resolved.insert(field.name.as_str(), Content::Nodes(taken));
+        resolved.insert(field.name.as_str(), FieldContent::Nodes(matched));
         return;
     }
     if let Some(rune) = &field.emit_tag {
-        let tags = taken.into_iter().filter(|node| node.kind == NodeType::List);
-        let tags = tags.flat_map(|list| list.children).map(|item| emitted(field, rune, item)).collect();
-        resolved.insert(field.name.as_str(), Content::Nodes(tags));
+        let tags = matched.into_iter().filter(|node| node.kind == NodeType::List);
+        let tags = tags.flat_map(|list| list.children).map(|item| to_rune_node(field, rune, item)).collect();
+        resolved.insert(field.name.as_str(), FieldContent::Nodes(tags));
         return;
     }
     // Items of a greedy field stay unread, as in the original.
-    if let ([list], false) = (taken.as_slice(), field.greedy) {
+    if let ([list], false) = (matched.as_slice(), field.greedy) {
         let data = list.children.iter().map(|item| items::resolve(&field.item_model, item)).collect();
-        resolved.insert(format!("{}Data", field.name), Content::Items(data));
+        resolved.insert(format!("{}Data", field.name), FieldContent::Items(data));
     }
-    resolved.insert(field.name.as_str(), Content::Nodes(taken));
+    resolved.insert(field.name.as_str(), FieldContent::Nodes(matched));
 }
 
 /// The tag that a list item becomes: its parts as attributes, what follows its first line as content.
-fn emitted(field: &Field, rune: &str, item: Node) -> Node {
+fn to_rune_node(field: &Field, rune: &str, item: Node) -> Node {
     let parts = items::resolve(&field.item_model, &item);
     let mut attributes = Map::new();
     for (name, text) in &field.emit_attributes {
@@ -63,5 +63,5 @@ fn emitted(field: &Field, rune: &str, item: Node) -> Node {
         };
         attributes.insert(name.clone(), Value::String(value));
     }
-    ast::tag(rune, attributes, item.children.into_iter().skip(1).collect())
+    ast::new_tag(rune, attributes, item.children.into_iter().skip(1).collect())
 }

@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use crate::catalogue::{Block, BlockLayout, EngineConfig, MetaField};
 use crate::limits::RATING_MARKS_MAX;
-use crate::tree::{Attributes, Node, Tag};
-use crate::value::{leading_integer, to_text, truthy};
+use crate::tree::{Attributes, RenderNode, Element};
+use crate::value::{parse_int, to_text, is_truthy};
 
 /// Sorts of values that are shown as chips.
-const CHIPS: [&str; 3] = ["status", "category", "tag"];
+const CHIP_META_TYPES: [&str; 3] = ["status", "category", "tag"];
 
 /// Marks of a rating that does not say how many it has.
-const RATING_TOTAL: i64 = 5;
+const DEFAULT_RATING_TOTAL: i64 = 5;
 
 /// A value that is to be shown.
 #[derive(Clone)]
-struct Shown<'a> {
+struct BlockItem<'a> {
     name: &'a str,
     value: Value,
     field: &'a MetaField,
@@ -25,195 +25,195 @@ struct Shown<'a> {
 }
 
 /// A block with its values, or nothing where none of them is there.
-pub(super) fn project(config: &EngineConfig, name: &str, axes: &Attributes) -> Option<Node> {
+pub(super) fn build_block(config: &EngineConfig, name: &str, modifier_values: &Attributes) -> Option<RenderNode> {
     let block = config.blocks.get(name)?;
-    let shown = shown(config, block, axes);
-    if shown.is_empty() {
+    let items = block_items(config, block, modifier_values);
+    if items.is_empty() {
         return None;
     }
     Some(match block.layout {
-        BlockLayout::Bar => bar(name, &shown, block.wrap != Some(false)),
-        BlockLayout::DefinitionList => list(name, &shown),
+        BlockLayout::Bar => bar_element(name, &items, block.wrap != Some(false)),
+        BlockLayout::DefinitionList => definition_list_element(name, &items),
     })
 }
 
-fn shown<'a>(config: &'a EngineConfig, block: &'a Block, axes: &Attributes) -> Vec<Shown<'a>> {
+fn block_items<'a>(config: &'a EngineConfig, block: &'a Block, modifier_values: &Attributes) -> Vec<BlockItem<'a>> {
     let fields = block.fields.iter().filter_map(|item| {
         let (name, field) = config.meta_fields.get_key_value(&item.field)?;
         let at_end = item.align.as_deref() == Some("end");
-        resolve(name, field, axes).map(|shown| Shown { at_end, ..shown })
+        resolve_item(name, field, modifier_values).map(|resolved| BlockItem { at_end, ..resolved })
     });
     fields.collect()
 }
 
-fn resolve<'a>(name: &'a str, field: &'a MetaField, axes: &Attributes) -> Option<Shown<'a>> {
+fn resolve_item<'a>(name: &'a str, field: &'a MetaField, modifier_values: &Attributes) -> Option<BlockItem<'a>> {
     let empty = || Value::String(String::new());
-    let value = axes.get(name).cloned().unwrap_or_else(empty);
+    let value = modifier_values.get(name).cloned().unwrap_or_else(empty);
     if let Some(condition) = &field.condition {
-        let met = axes.get(condition);
-        let is_met = if field.render_when_empty { met.is_some() } else { met.is_some_and(truthy) };
-        if !is_met || (!field.render_when_empty && !truthy(&value)) {
+        let condition_value = modifier_values.get(condition);
+        let is_met = if field.render_when_empty { condition_value.is_some() } else { condition_value.is_some_and(is_truthy) };
+        if !is_met || (!field.render_when_empty && !is_truthy(&value)) {
             return None;
         }
     }
     let value = match field.transform.as_deref() {
-        Some("duration") => duration(&to_text(&value)).into(),
+        Some("duration") => format_duration(&to_text(&value)).into(),
         Some("uppercase") => to_text(&value).to_uppercase().into(),
-        Some("capitalize") => capitalized(&to_text(&value)).into(),
+        Some("capitalize") => capitalize(&to_text(&value)).into(),
         _ => value,
     };
-    let href = field.href.as_ref().map(|modifier| axes.get(modifier).cloned().unwrap_or_else(empty));
-    if href.as_ref().is_some_and(|href| !truthy(href)) {
+    let href = field.href.as_ref().map(|modifier| modifier_values.get(modifier).cloned().unwrap_or_else(empty));
+    if href.as_ref().is_some_and(|href| !is_truthy(href)) {
         return None;
     }
     let total = field.rating.as_ref().map(|rating| {
-        let total = axes.get(&rating.total).filter(|total| truthy(total));
-        total.cloned().unwrap_or_else(|| Value::from(RATING_TOTAL))
+        let total = modifier_values.get(&rating.total).filter(|total| is_truthy(total));
+        total.cloned().unwrap_or_else(|| Value::from(DEFAULT_RATING_TOTAL))
     });
-    Some(Shown { name, value, field, href, total, at_end: false })
+    Some(BlockItem { name, value, field, href, total, at_end: false })
 }
 
 /// A row: values without labels.
-fn bar(name: &str, shown: &[Shown<'_>], may_wrap: bool) -> Node {
-    let mut bar = zone("div", name, "bar");
+fn bar_element(name: &str, items: &[BlockItem<'_>], may_wrap: bool) -> RenderNode {
+    let mut bar = zone_element("div", name, "bar");
     if !may_wrap {
-        bar = bar.with("data-wrap", "false");
+        bar = bar.with_attr("data-wrap", "false");
     }
-    for item in shown {
-        let mut values = parts(item);
+    for item in items {
+        let mut values = split_values(item);
         if let (true, Some(first)) = (item.at_end, values.first_mut()) {
             first.attributes.insert("data-align".into(), "end".into());
         }
-        bar.children.extend(values.into_iter().map(Node::from));
+        bar.children.extend(values.into_iter().map(RenderNode::from));
     }
     bar.into()
 }
 
 /// A list: labels and values.
-fn list(name: &str, shown: &[Shown<'_>]) -> Node {
-    let rows = shown.iter().map(|item| {
+fn definition_list_element(name: &str, items: &[BlockItem<'_>]) -> RenderNode {
+    let rows = items.iter().map(|item| {
         let label = item.field.label.as_deref().unwrap_or(item.name);
-        let term = Tag::new("dt").with("data-meta-label", "").holding([label.into()]);
-        let row = Tag::new("div").with("data-name", "row").with("data-field", item.name);
-        Node::from(row.holding([term.into(), description(item).into()]))
+        let term = Element::new("dt").with_attr("data-meta-label", "").with_children([label.into()]);
+        let row = Element::new("div").with_attr("data-name", "row").with_attr("data-field", item.name);
+        RenderNode::from(row.with_children([term.into(), description_element(item).into()]))
     });
-    zone("dl", name, "definition-list").holding(rows).into()
+    zone_element("dl", name, "definition-list").with_children(rows).into()
 }
 
-fn zone(tag: &str, name: &str, layout: &str) -> Tag {
-    Tag::new(tag).with("data-name", name).with("data-zone", name).with("data-zone-layout", layout)
+fn zone_element(tag: &str, name: &str, layout: &str) -> Element {
+    Element::new(tag).with_attr("data-name", name).with_attr("data-zone", name).with_attr("data-zone-layout", layout)
 }
 
-fn description(item: &Shown<'_>) -> Tag {
-    let description = Tag::new("dd");
-    if item.field.split_on.is_some() && truthy(&item.value) {
-        let values = parts(item).into_iter().map(Node::from);
-        return description.with("data-multi-value", "").holding(values);
+fn description_element(item: &BlockItem<'_>) -> Element {
+    let description = Element::new("dd");
+    if item.field.split_on.is_some() && is_truthy(&item.value) {
+        let values = split_values(item).into_iter().map(RenderNode::from);
+        return description.with_attr("data-multi-value", "").with_children(values);
     }
     if is_chip(item.field) {
-        return description.holding([chip(item).into()]);
+        return description.with_children([chip_element(item).into()]);
     }
-    let is_time = item.field.tag.as_deref() == Some("time") && truthy(&item.value);
+    let is_time = item.field.tag.as_deref() == Some("time") && is_truthy(&item.value);
     let value = if is_time {
-        Tag::new("time").with("datetime", item.value.clone()).holding([node(&item.value)]).into()
+        Element::new("time").with_attr("datetime", item.value.clone()).with_children([value_node(&item.value)]).into()
     } else {
-        node(&item.value)
+        value_node(&item.value)
     };
-    typed(description, item.field).holding([value])
+    with_meta_type(description, item.field).with_children([value])
 }
 
 /// A value, or each of its parts where it is a list in one text.
-fn parts(item: &Shown<'_>) -> Vec<Tag> {
-    let separator = item.field.split_on.as_deref().filter(|sign| !sign.is_empty() && truthy(&item.value));
-    let Some(separator) = separator else { return vec![shape(item)] };
+fn split_values(item: &BlockItem<'_>) -> Vec<Element> {
+    let separator = item.field.split_on.as_deref().filter(|separator| !separator.is_empty() && is_truthy(&item.value));
+    let Some(separator) = separator else { return vec![value_element(item)] };
     let text = to_text(&item.value);
     let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
-    parts.map(|part| shape(&Shown { value: part.into(), ..item.clone() })).collect()
+    parts.map(|part| value_element(&BlockItem { value: part.into(), ..item.clone() })).collect()
 }
 
 /// A value in its shape: a link, stars, an icon, a chip or plain.
-fn shape(item: &Shown<'_>) -> Tag {
+fn value_element(item: &BlockItem<'_>) -> Element {
     if let Some(href) = &item.href {
-        let text = item.field.label.as_deref().map_or_else(|| node(&item.value), Node::from);
-        return Tag::new("a").with("href", href.clone()).with("data-meta-type", "link").holding([text]);
+        let text = item.field.label.as_deref().map_or_else(|| value_node(&item.value), RenderNode::from);
+        return Element::new("a").with_attr("href", href.clone()).with_attr("data-meta-type", "link").with_children([text]);
     }
     if let Some(total) = &item.total {
-        return rating(&item.value, total);
+        return rating_element(&item.value, total);
     }
     if let Some(icon) = &item.field.icon {
-        let glyph = Tag::new("span")
-            .with("data-icon-group", icon.group.as_str())
-            .with("data-icon", item.value.clone());
-        let text = item.field.label.as_deref().map_or_else(|| node(&item.value), Node::from);
-        let text = Tag::new("span").with("data-meta-value", "").holding([text]);
-        return typed(Tag::new(element(item.field)), item.field).holding([glyph.into(), text.into()]);
+        let glyph = Element::new("span")
+            .with_attr("data-icon-group", icon.group.as_str())
+            .with_attr("data-icon", item.value.clone());
+        let text = item.field.label.as_deref().map_or_else(|| value_node(&item.value), RenderNode::from);
+        let text = Element::new("span").with_attr("data-meta-value", "").with_children([text]);
+        return with_meta_type(Element::new(element_name(item.field)), item.field).with_children([glyph.into(), text.into()]);
     }
     if is_chip(item.field) {
-        return chip(item);
+        return chip_element(item);
     }
-    dated(typed(Tag::new(element(item.field)), item.field), item).holding([node(&item.value)])
+    with_datetime(with_meta_type(Element::new(element_name(item.field)), item.field), item).with_children([value_node(&item.value)])
 }
 
-fn chip(item: &Shown<'_>) -> Tag {
-    let mut chip = typed(Tag::new(element(item.field)).with("class", "rf-badge"), item.field);
+fn chip_element(item: &BlockItem<'_>) -> Element {
+    let mut chip = with_meta_type(Element::new(element_name(item.field)).with_attr("class", "rf-badge"), item.field);
     if let Some(sentiment) = item.field.sentiment_map.get(&to_text(&item.value)) {
-        chip = chip.with("data-meta-sentiment", sentiment.as_str());
+        chip = chip.with_attr("data-meta-sentiment", sentiment.as_str());
     }
-    dated(chip, item).holding([node(&item.value)])
+    with_datetime(chip, item).with_children([value_node(&item.value)])
 }
 
-fn rating(value: &Value, total: &Value) -> Tag {
-    let whole = |value: &Value| leading_integer(&to_text(value)).filter(|number| *number != 0.0);
-    let filled = whole(value).unwrap_or_default();
+fn rating_element(value: &Value, total: &Value) -> Element {
+    let nonzero_integer = |value: &Value| parse_int(&to_text(value)).filter(|number| *number != 0.0);
+    let filled = nonzero_integer(value).unwrap_or_default();
     #[allow(clippy::cast_precision_loss)]
-    let total = whole(total).unwrap_or(RATING_TOTAL as f64).clamp(0.0, f64::from(RATING_MARKS_MAX));
-    let marks = (0..RATING_MARKS_MAX).map(f64::from).take_while(|place| *place < total).map(|place| {
-        let is_filled = if place < filled { "true" } else { "false" };
-        Node::from(Tag::new("span").with("data-filled", is_filled))
+    let total = nonzero_integer(total).unwrap_or(DEFAULT_RATING_TOTAL as f64).clamp(0.0, f64::from(RATING_MARKS_MAX));
+    let marks = (0..RATING_MARKS_MAX).map(f64::from).take_while(|index| *index < total).map(|index| {
+        let is_filled = if index < filled { "true" } else { "false" };
+        RenderNode::from(Element::new("span").with_attr("data-filled", is_filled))
     });
-    Tag::new("span").with("data-meta-type", "rating").holding(marks)
+    Element::new("span").with_attr("data-meta-type", "rating").with_children(marks)
 }
 
 fn is_chip(field: &MetaField) -> bool {
-    field.meta_type.as_deref().is_some_and(|kind| CHIPS.contains(&kind))
+    field.meta_type.as_deref().is_some_and(|kind| CHIP_META_TYPES.contains(&kind))
 }
 
-fn element(field: &MetaField) -> &str {
+fn element_name(field: &MetaField) -> &str {
     field.tag.as_deref().unwrap_or("span")
 }
 
-fn typed(tag: Tag, field: &MetaField) -> Tag {
+fn with_meta_type(tag: Element, field: &MetaField) -> Element {
     match &field.meta_type {
-        Some(kind) => tag.with("data-meta-type", kind.as_str()),
+        Some(kind) => tag.with_attr("data-meta-type", kind.as_str()),
         None => tag,
     }
 }
 
-fn dated(tag: Tag, item: &Shown<'_>) -> Tag {
-    if tag.is("time") && truthy(&item.value) { tag.with("datetime", item.value.clone()) } else { tag }
+fn with_datetime(tag: Element, item: &BlockItem<'_>) -> Element {
+    if tag.is("time") && is_truthy(&item.value) { tag.with_attr("datetime", item.value.clone()) } else { tag }
 }
 
 /// A value among children; only texts and numbers are seen there.
-fn node(value: &Value) -> Node {
+fn value_node(value: &Value) -> RenderNode {
     match value {
         Value::String(text) => text.as_str().into(),
-        Value::Number(number) => number.as_f64().map_or(Node::Null, Node::Number),
-        _ => Node::Null,
+        Value::Number(number) => number.as_f64().map_or(RenderNode::Null, RenderNode::Number),
+        _ => RenderNode::Null,
     }
 }
 
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next();
-    first.into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next();
+    first.into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
 /// `PT1H30M` → `1h 30m`; as written where it is no duration.
-fn duration(text: &str) -> String {
+fn format_duration(text: &str) -> String {
     let Some((_, mut rest)) = text.split_once("PT") else { return text.to_owned() };
     let mut parts = Vec::new();
     for (unit, short) in [('H', 'h'), ('M', 'm'), ('S', 's')] {
-        let end = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
+        let end = rest.find(|ch: char| !ch.is_ascii_digit()).unwrap_or(rest.len());
         let (number, tail) = rest.split_at(end);
         if let (false, Some(tail)) = (number.is_empty(), tail.strip_prefix(unit)) {
             parts.push(format!("{number}{short}"));
@@ -228,8 +228,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_by_people() {
-        let check = |text: &str, expect: &str| assert_eq!(duration(text), expect);
+    fn format_duration_converts_iso_durations() {
+        let check = |text: &str, expect: &str| assert_eq!(format_duration(text), expect);
         check("PT1H30M", "1h 30m");
         check("PT45M", "45m");
         check("PT90S", "90s");
@@ -239,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rating_has_its_marks_and_no_more_than_can_be_read() {
-        let marks = |value: Value, total: Value| rating(&value, &total).children.len();
+    fn rating_marks_are_bounded() {
+        let marks = |value: Value, total: Value| rating_element(&value, &total).children.len();
         assert_eq!(marks("3".into(), "5".into()), 5);
         assert_eq!(marks("3".into(), "0".into()), 5);
         assert_eq!(marks("3".into(), "-2".into()), 0);

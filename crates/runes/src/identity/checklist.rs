@@ -1,21 +1,21 @@
 //! List items that are things to tick: `[ ]`, `[x]`, `[>]` and `[-]` in front of their text.
 
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 
 /// Turns the mark in front of an item's text into `data-checked`.
-pub(super) fn mark(tag: &mut Tag) {
+pub(super) fn mark_checked(tag: &mut Element) {
     if !tag.is("li") {
         return;
     }
     let text = match tag.children.first_mut() {
-        Some(Node::Text(text)) => Some(text),
-        Some(Node::Tag(first)) if first.is("p") => match first.children.first_mut() {
-            Some(Node::Text(text)) => Some(text),
+        Some(RenderNode::Text(text)) => Some(text),
+        Some(RenderNode::Element(first)) if first.is("p") => match first.children.first_mut() {
+            Some(RenderNode::Text(text)) => Some(text),
             _ => None,
         },
         _ => None,
     };
-    if let Some((state, rest)) = text.as_deref().and_then(|text| ticked(text)) {
+    if let Some((state, rest)) = text.as_deref().and_then(|text| parse_checkbox(text)) {
         let rest = rest.to_owned();
         if let Some(text) = text {
             *text = rest;
@@ -25,22 +25,22 @@ pub(super) fn mark(tag: &mut Tag) {
 }
 
 /// The state of an item and its text without the mark.
-fn ticked(text: &str) -> Option<(&'static str, &str)> {
-    let mut signs = text.strip_prefix('[')?.chars();
-    let state = match signs.next()? {
+fn parse_checkbox(text: &str) -> Option<(&'static str, &str)> {
+    let mut chars = text.strip_prefix('[')?.chars();
+    let state = match chars.next()? {
         'x' | 'X' => "checked",
         '>' => "active",
         '-' => "skipped",
-        sign if is_space(sign) => "unchecked",
+        ch if is_js_whitespace(ch) => "unchecked",
         _ => return None,
     };
-    let rest = signs.as_str().strip_prefix(']')?;
-    Some((state, rest.trim_start_matches(is_space)))
+    let rest = chars.as_str().strip_prefix(']')?;
+    Some((state, rest.trim_start_matches(is_js_whitespace)))
 }
 
 /// White space as a regular expression of the original takes it.
-fn is_space(sign: char) -> bool {
-    sign == '\u{feff}' || (sign.is_whitespace() && sign != '\u{85}')
+fn is_js_whitespace(ch: char) -> bool {
+    ch == '\u{feff}' || (ch.is_whitespace() && ch != '\u{85}')
 }
 
 #[cfg(test)]
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_says_how_far_it_is() {
-        let check = |text: &str, expect| assert_eq!(ticked(text), expect, "{text}");
+    fn checkbox_mark_sets_the_state() {
+        let check = |text: &str, expect| assert_eq!(parse_checkbox(text), expect, "{text}");
         check("[ ] sail", Some(("unchecked", "sail")));
         check("[x]sail", Some(("checked", "sail")));
         check("[X]  sail", Some(("checked", "sail")));

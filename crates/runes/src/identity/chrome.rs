@@ -3,15 +3,15 @@
 //! Both are worked out early and put on late, since the media's element exists only when the children stand.
 
 use super::find;
-use super::look::Look;
-use super::style::append;
-use super::subject::Subject;
-use crate::tree::{Attributes, Node};
+use super::look::RootStyle;
+use super::style::append_styles;
+use super::subject::RuneInput;
+use crate::tree::{Attributes, RenderNode};
 use crate::value::to_text;
 
 /// Attributes and styles for a surface.
 #[derive(Default)]
-pub(super) struct Chrome {
+pub(super) struct SurfaceStyle {
     attributes: Attributes,
     styles: Vec<(String, String)>,
 }
@@ -34,49 +34,49 @@ const OFFSETS: [(&str, &str); 8] = [
     ("4xl", "var(--rf-spacing-section-breathe)"),
 ];
 
-const CELLS: [(&str, &str); 3] = [("sm", "12px"), ("md", "16px"), ("lg", "24px")];
+const CELL_SIZES: [(&str, &str); 3] = [("sm", "12px"), ("md", "16px"), ("lg", "24px")];
 const OPACITIES: [(&str, &str); 3] = [("sm", "0.25"), ("md", "0.5"), ("lg", "0.85")];
 
 /// The value that belongs to a word.
-pub(super) fn word<'w>(words: &[(&str, &'w str)], wanted: &str) -> Option<&'w str> {
-    words.iter().find(|(word, _)| *word == wanted).map(|(_, value)| *value)
+pub(super) fn lookup<'w>(table: &[(&str, &'w str)], key: &str) -> Option<&'w str> {
+    table.iter().find(|(entry_key, _)| *entry_key == key).map(|(_, value)| *value)
 }
 
 /// Reads fields and remembers which were there.
-struct Reader<'s, 'a> {
-    subject: &'s Subject<'a>,
-    seen: Vec<&'static str>,
+struct FieldReader<'s, 'a> {
+    input: &'s RuneInput<'a>,
+    present_fields: Vec<&'static str>,
 }
 
-impl Reader<'_, '_> {
+impl FieldReader<'_, '_> {
     /// A field as text, where it is not empty.
     fn read(&mut self, field: &'static str) -> Option<String> {
-        let value = self.subject.meta(field)?;
-        self.seen.push(field);
+        let value = self.input.meta(field)?;
+        self.present_fields.push(field);
         Some(to_text(value)).filter(|text| !text.is_empty())
     }
 }
 
 /// A frame: a preset's name and what is written beside it.
-pub(super) fn apply_frame(subject: &Subject<'_>, look: &mut Look) {
-    let mut reader = Reader { subject, seen: Vec::new() };
-    let chrome = frame(&mut reader, subject.config.guest_fit.as_deref() == Some("bleed"));
-    if reader.seen.is_empty() {
+pub(super) fn apply_frame(input: &RuneInput<'_>, root_style: &mut RootStyle) {
+    let mut reader = FieldReader { input, present_fields: Vec::new() };
+    let surface_style = frame_style(&mut reader, input.config.guest_fit.as_deref() == Some("bleed"));
+    if reader.present_fields.is_empty() {
         return;
     }
-    look.consume(&reader.seen);
-    let target = match subject.config.frame_target.as_deref() {
+    root_style.mark_consumed(&reader.present_fields);
+    let target = match input.config.frame_target.as_deref() {
         Some("self") => Target::Rune,
         Some("media") => Target::Media,
         Some(_) => Target::Nothing,
-        None if has_media(subject) => Target::Media,
+        None if has_media(input) => Target::Media,
         None => Target::Nothing,
     };
-    put(chrome, &target, look);
+    apply(surface_style, &target, root_style);
 }
 
-fn frame(reader: &mut Reader<'_, '_>, is_bleeding: bool) -> Chrome {
-    let mut chrome = Chrome::default();
+fn frame_style(reader: &mut FieldReader<'_, '_>, is_bleeding: bool) -> SurfaceStyle {
+    let mut surface_style = SurfaceStyle::default();
     let preset = reader.read("frame");
     let aspect = reader.read("frame-aspect");
     let displace = reader.read("frame-displace");
@@ -99,9 +99,9 @@ fn frame(reader: &mut Reader<'_, '_>, is_bleeding: bool) -> Chrome {
         ("data-frame-overflow", overflow),
     ];
     for (name, value) in attributes {
-        chrome.attributes.extend(value.map(|value| (name.to_owned(), value.into())));
+        surface_style.attributes.extend(value.map(|value| (name.to_owned(), value.into())));
     }
-    let offset = offset.map(|offset| word(&OFFSETS, &offset).unwrap_or("0").to_owned());
+    let offset = offset.map(|offset| lookup(&OFFSETS, &offset).unwrap_or("0").to_owned());
     let styles = [
         ("--frame-aspect", aspect),
         ("--frame-offset", offset),
@@ -109,13 +109,13 @@ fn frame(reader: &mut Reader<'_, '_>, is_bleeding: bool) -> Chrome {
         ("--frame-anchor", anchor),
     ];
     for (property, value) in styles {
-        chrome.styles.extend(value.map(|value| (property.to_owned(), value)));
+        surface_style.styles.extend(value.map(|value| (property.to_owned(), value)));
     }
     if let Some((x, y)) = place.map(|place| placement(&place)) {
-        chrome.styles.push(("--frame-place-x".into(), x.into()));
-        chrome.styles.push(("--frame-place-y".into(), y.into()));
+        surface_style.styles.push(("--frame-place-x".into(), x.into()));
+        surface_style.styles.push(("--frame-place-y".into(), y.into()));
     }
-    chrome
+    surface_style
 }
 
 /// `top left` → where along the line and where across it.
@@ -134,50 +134,50 @@ fn placement(place: &str) -> (&'static str, &'static str) {
 }
 
 /// A pattern; its other values mean nothing without one.
-pub(super) fn apply_substrate(subject: &Subject<'_>, look: &mut Look) {
-    let mut reader = Reader { subject, seen: Vec::new() };
+pub(super) fn apply_substrate(input: &RuneInput<'_>, root_style: &mut RootStyle) {
+    let mut reader = FieldReader { input, present_fields: Vec::new() };
     let pattern = reader.read("substrate");
     let size = reader.read("substrate-size");
     let opacity = reader.read("substrate-opacity");
     let fill = reader.read("substrate-fill");
     let target = reader.read("substrate-target");
     let Some(pattern) = pattern else { return };
-    look.consume(&reader.seen);
-    let mut chrome = Chrome::default();
-    chrome.attributes.insert("data-substrate".into(), pattern.into());
-    chrome.attributes.extend(fill.map(|fill| ("data-substrate-fill".to_owned(), fill.into())));
-    let cell = size.and_then(|size| word(&CELLS, &size));
-    let opacity = opacity.and_then(|opacity| word(&OPACITIES, &opacity));
-    chrome.styles.extend(cell.map(|cell| ("--substrate-cell".to_owned(), cell.to_owned())));
-    chrome.styles.extend(opacity.map(|opacity| ("--substrate-opacity".to_owned(), opacity.to_owned())));
+    root_style.mark_consumed(&reader.present_fields);
+    let mut surface_style = SurfaceStyle::default();
+    surface_style.attributes.insert("data-substrate".into(), pattern.into());
+    surface_style.attributes.extend(fill.map(|fill| ("data-substrate-fill".to_owned(), fill.into())));
+    let cell = size.and_then(|size| lookup(&CELL_SIZES, &size));
+    let opacity = opacity.and_then(|opacity| lookup(&OPACITIES, &opacity));
+    surface_style.styles.extend(cell.map(|cell| ("--substrate-cell".to_owned(), cell.to_owned())));
+    surface_style.styles.extend(opacity.map(|opacity| ("--substrate-opacity".to_owned(), opacity.to_owned())));
     let target = match target.as_deref() {
-        Some("media") if has_media(subject) => Target::Media,
+        Some("media") if has_media(input) => Target::Media,
         Some("media") => Target::Nothing,
         _ => Target::Rune,
     };
-    put(chrome, &target, look);
+    apply(surface_style, &target, root_style);
 }
 
-fn put(chrome: Chrome, target: &Target, look: &mut Look) {
+fn apply(surface_style: SurfaceStyle, target: &Target, root_style: &mut RootStyle) {
     match target {
         Target::Rune => {
-            look.data.extend(chrome.attributes);
-            look.styles.extend(chrome.styles);
+            root_style.data.extend(surface_style.attributes);
+            root_style.styles.extend(surface_style.styles);
         }
-        Target::Media => look.media_chrome.push(chrome),
+        Target::Media => root_style.media_styles.push(surface_style),
         Target::Nothing => {}
     }
 }
 
-fn has_media(subject: &Subject<'_>) -> bool {
-    subject.config.sections.values().any(|role| role == "media")
+fn has_media(input: &RuneInput<'_>) -> bool {
+    input.config.sections.values().any(|role| role == "media")
 }
 
 /// Puts what is for the media on its element.
-pub(super) fn dress_media(look: &mut Look, children: &mut [Node]) {
-    for chrome in std::mem::take(&mut look.media_chrome) {
-        let Some(media) = find::media(children) else { return };
-        media.attributes.extend(chrome.attributes);
-        append(media, &chrome.styles);
+pub(super) fn apply_media_attributes(root_style: &mut RootStyle, children: &mut [RenderNode]) {
+    for surface_style in std::mem::take(&mut root_style.media_styles) {
+        let Some(media) = find::find_media(children) else { return };
+        media.attributes.extend(surface_style.attributes);
+        append_styles(media, &surface_style.styles);
     }
 }

@@ -1,27 +1,27 @@
 //! Named parts: each gets the class `block__name` and says which role it plays.
 
-use super::look::Look;
+use super::look::RootStyle;
 use super::reading;
 use crate::catalogue::EngineConfig;
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 
 /// What the parts of one rune are given.
-pub(super) struct Parts<'a> {
+pub(super) struct PartStyler<'a> {
     pub config: &'a EngineConfig,
     pub block: &'a str,
-    pub look: &'a Look,
+    pub root_style: &'a RootStyle,
 }
 
-impl Parts<'_> {
+impl PartStyler<'_> {
     /// Dresses a part and the parts within it. A part below an element without a name is out of reach.
-    pub fn dress(&self, tag: &mut Tag) {
-        let Some(name) = tag.text("data-name").filter(|name| !name.is_empty()).map(str::to_owned) else {
+    pub fn apply_classes(&self, tag: &mut Element) {
+        let Some(name) = tag.attr_str("data-name").filter(|name| !name.is_empty()).map(str::to_owned) else {
             return;
         };
-        tag.children.iter_mut().filter_map(Node::as_tag_mut).for_each(|child| self.dress(child));
-        let own = tag.text("class").unwrap_or_default();
-        let space = if own.is_empty() { "" } else { " " };
-        let class = format!("{}__{name}{space}{own}", self.block);
+        tag.children.iter_mut().filter_map(RenderNode::as_element_mut).for_each(|child| self.apply_classes(child));
+        let existing = tag.attr_str("class").unwrap_or_default();
+        let separator = if existing.is_empty() { "" } else { " " };
+        let class = format!("{}__{name}{separator}{existing}", self.block);
         let attributes = &mut tag.attributes;
         attributes.insert("class".into(), class.into());
         let role = self.config.sections.get(&name).filter(|role| !role.is_empty());
@@ -30,10 +30,10 @@ impl Parts<'_> {
         }
         let role = role.map(String::as_str);
         if role == Some("body") {
-            if self.look.reading != reading::UNMARKED {
-                attributes.insert("data-reading".into(), self.look.reading.as_str().into());
+            if self.root_style.reading_mode != reading::DEFAULT_READING_MODE {
+                attributes.insert("data-reading".into(), self.root_style.reading_mode.as_str().into());
             }
-            if self.look.has_dropcap {
+            if self.root_style.has_dropcap {
                 attributes.insert("data-dropcap".into(), "true".into());
             }
         }

@@ -1,27 +1,27 @@
 //! The first element in the order of the document that carries a mark.
 
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 
 /// The first element with this `data-name`.
-pub(super) fn named<'n>(nodes: &'n mut [Node], name: &str) -> Option<&'n mut Tag> {
-    first(nodes, &|tag| tag.text("data-name") == Some(name))
+pub(super) fn find_named<'n>(nodes: &'n mut [RenderNode], name: &str) -> Option<&'n mut Element> {
+    find_first(nodes, &|tag| tag.attr_str("data-name") == Some(name))
 }
 
 /// The first element that holds media.
-pub(super) fn media(nodes: &mut [Node]) -> Option<&mut Tag> {
-    first(nodes, &|tag| tag.text("data-section") == Some("media"))
+pub(super) fn find_media(nodes: &mut [RenderNode]) -> Option<&mut Element> {
+    find_first(nodes, &|tag| tag.attr_str("data-section") == Some("media"))
 }
 
-fn first<'n>(nodes: &'n mut [Node], is_wanted: &dyn Fn(&Tag) -> bool) -> Option<&'n mut Tag> {
-    nodes.iter_mut().filter_map(Node::as_tag_mut).find_map(|tag| {
-        if is_wanted(tag) {
+fn find_first<'n>(nodes: &'n mut [RenderNode], predicate: &dyn Fn(&Element) -> bool) -> Option<&'n mut Element> {
+    nodes.iter_mut().filter_map(RenderNode::as_element_mut).find_map(|tag| {
+        if predicate(tag) {
             return Some(tag);
         }
-        first(&mut tag.children, is_wanted)
+        find_first(&mut tag.children, predicate)
     })
 }
 
 /// The name of a part, where it has one.
-pub(super) fn name_of(node: &Node) -> Option<&str> {
-    node.as_tag()?.text("data-name").filter(|name| !name.is_empty())
+pub(super) fn part_name(node: &RenderNode) -> Option<&str> {
+    node.as_element()?.attr_str("data-name").filter(|name| !name.is_empty())
 }

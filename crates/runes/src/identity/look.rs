@@ -4,16 +4,16 @@
 
 use serde_json::Value;
 
-use super::chrome::Chrome;
-use super::subject::Subject;
-use super::{Around, backdrop, chrome, cover, modifiers, reading, surface, tint};
-use crate::tree::{Attributes, Node};
+use super::chrome::SurfaceStyle;
+use super::subject::RuneInput;
+use super::{ParentRune, backdrop, chrome, cover, modifiers, reading, surface, tint};
+use crate::tree::{Attributes, RenderNode};
 
 /// What the facets of a rune add up to.
 #[derive(Default)]
-pub(super) struct Look {
+pub(super) struct RootStyle {
     /// Values by name, such as `media-position`: each becomes a data attribute, and blocks and styles read them.
-    pub axes: Attributes,
+    pub modifier_values: Attributes,
     /// Modifier classes.
     pub classes: Vec<String>,
     /// Data attributes that are not values of an axis.
@@ -25,7 +25,7 @@ pub(super) struct Look {
     /// How tightly the rune is set.
     pub density: String,
     /// Register of the body text.
-    pub reading: String,
+    pub reading_mode: String,
     /// Does the body begin with a large letter?
     pub has_dropcap: bool,
     /// Do its children appear one after another?
@@ -33,61 +33,61 @@ pub(super) struct Look {
     /// Does its media fill it, with the text on top?
     pub is_cover: bool,
     /// Colours of the text on top of a cover, unless others are fixed.
-    pub content_scheme: Option<Value>,
+    pub content_color_scheme: Option<Value>,
     /// Colours that a tint or a backdrop has fixed.
     pub color_scheme: Option<String>,
     /// What goes around or behind the media.
-    pub media_chrome: Vec<Chrome>,
+    pub media_styles: Vec<SurfaceStyle>,
     /// What lies behind the content.
-    pub backdrop: Option<Node>,
+    pub backdrop: Option<RenderNode>,
 }
 
-impl Look {
+impl RootStyle {
     /// Works out the look of a rune.
-    pub fn of(subject: &Subject<'_>, around: Option<Around<'_>>) -> Look {
-        let mut look = Look::default();
-        modifiers::apply(subject, around, &mut look);
-        tint::apply(subject, &mut look);
-        surface::apply(subject, around, &mut look);
-        reading::apply(subject, &mut look);
-        surface::apply_depth(subject, &mut look);
-        cover::apply(subject, &mut look);
-        chrome::apply_frame(subject, &mut look);
-        chrome::apply_substrate(subject, &mut look);
-        backdrop::apply(subject, &mut look);
-        look
+    pub fn compute(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>) -> RootStyle {
+        let mut root_style = RootStyle::default();
+        modifiers::apply(input, parent, &mut root_style);
+        tint::apply(input, &mut root_style);
+        surface::apply(input, parent, &mut root_style);
+        reading::apply(input, &mut root_style);
+        surface::apply_elevation_and_motion(input, &mut root_style);
+        cover::apply(input, &mut root_style);
+        chrome::apply_frame(input, &mut root_style);
+        chrome::apply_substrate(input, &mut root_style);
+        backdrop::apply(input, &mut root_style);
+        root_style
     }
 
     /// The value of an axis as text.
-    pub fn axis(&self, name: &str) -> Option<&str> {
-        self.axes.get(name).and_then(Value::as_str)
+    pub fn modifier_value(&self, name: &str) -> Option<&str> {
+        self.modifier_values.get(name).and_then(Value::as_str)
     }
 
     /// Adds a class of the block: `rf-hint--wide`.
-    pub fn class(&mut self, subject: &Subject<'_>, suffix: &str) {
-        self.classes.push(format!("{}--{suffix}", subject.block));
+    pub fn add_class(&mut self, input: &RuneInput<'_>, suffix: &str) {
+        self.classes.push(format!("{}--{suffix}", input.block));
     }
 
     /// Sets a data attribute.
-    pub fn set(&mut self, attribute: &str, value: impl Into<Value>) {
+    pub fn set_data_attr(&mut self, attribute: &str, value: impl Into<Value>) {
         self.data.insert(attribute.to_owned(), value.into());
     }
 
     /// Adds an inline style.
-    pub fn style(&mut self, property: &str, value: impl Into<String>) {
+    pub fn add_style(&mut self, property: &str, value: impl Into<String>) {
         self.styles.push((property.to_owned(), value.into()));
     }
 
     /// Marks fields as done with.
-    pub fn consume(&mut self, fields: &[&str]) {
+    pub fn mark_consumed(&mut self, fields: &[&str]) {
         self.consumed.extend(fields.iter().map(|field| (*field).to_owned()));
     }
 
     /// All data attributes in order: axes first.
-    pub fn attributes(&self) -> Attributes {
+    pub fn data_attributes(&self) -> Attributes {
         let mut attributes = Attributes::new();
-        for (name, value) in &self.axes {
-            attributes.insert(data_attribute(name), value.clone());
+        for (name, value) in &self.modifier_values {
+            attributes.insert(data_attribute_name(name), value.clone());
         }
         attributes.extend(self.data.iter().map(|(name, value)| (name.clone(), value.clone())));
         attributes
@@ -95,14 +95,14 @@ impl Look {
 }
 
 /// `hintType` → `data-hint-type`.
-fn data_attribute(name: &str) -> String {
+fn data_attribute_name(name: &str) -> String {
     let mut attribute = String::with_capacity(name.len() + 8);
     attribute.push_str("data-");
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+    for ch in name.chars() {
+        if ch.is_ascii_uppercase() {
             attribute.push('-');
         }
-        attribute.extend(letter.to_lowercase());
+        attribute.extend(ch.to_lowercase());
     }
     attribute
 }

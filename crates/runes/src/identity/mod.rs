@@ -29,18 +29,18 @@ mod surface;
 mod tint;
 
 use crate::catalogue::{Catalogue, EngineConfig, kebab_case, pascal_case};
-use crate::tree::{Node, Tag};
-use crate::value::truthy;
+use crate::tree::{RenderNode, Element};
+use crate::value::is_truthy;
 
 /// What the engine makes of a tree.
-pub fn transform(catalogue: &Catalogue, mut tree: Node) -> Node {
-    Engine { catalogue }.node(&mut tree, None);
+pub fn transform(catalogue: &Catalogue, mut tree: RenderNode) -> RenderNode {
+    Engine { catalogue }.transform_node(&mut tree, None);
     tree
 }
 
 /// The rune that stands around a node.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct ParentRune<'a> {
     /// Its `data-rune`.
     rune: &'a str,
     /// Density that it wants for the runes within.
@@ -54,27 +54,27 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// Transforms a node and everything within.
-    fn node(&self, node: &mut Node, around: Option<Around<'_>>) {
-        let Some(tag) = node.as_tag_mut() else { return };
-        if tag.attributes.get(label::TRANSLATED).is_some_and(truthy) {
-            label::untranslated(tag);
-        } else if let Some((type_name, config)) = self.configuration(tag) {
-            rune::transform(self, tag, type_name, config, around);
+    fn transform_node(&self, node: &mut RenderNode, parent: Option<ParentRune<'_>>) {
+        let Some(tag) = node.as_element_mut() else { return };
+        if tag.attributes.get(label::I18N_ATTRIBUTE).is_some_and(is_truthy) {
+            label::strip_i18n(tag);
+        } else if let Some((type_name, config)) = self.config_of(tag) {
+            rune::transform(self, tag, type_name, config, parent);
         } else {
-            checklist::mark(tag);
+            checklist::mark_checked(tag);
             for child in &mut tag.children {
-                self.node(child, around);
+                self.transform_node(child, parent);
             }
         }
     }
 
     /// The configuration of the rune that a tag is the root of, with the name of its type.
-    fn configuration(&self, tag: &Tag) -> Option<(&'a str, &'a EngineConfig)> {
-        let rune = tag.text("data-rune").filter(|rune| !rune.is_empty())?;
-        let engine = self.catalogue.engine();
+    fn config_of(&self, tag: &Element) -> Option<(&'a str, &'a EngineConfig)> {
+        let rune = tag.attr_str("data-rune").filter(|rune| !rune.is_empty())?;
+        let engine = self.catalogue.engine_configs();
         let exact = engine.get_key_value(&pascal_case(rune)).filter(|(name, _)| kebab_case(name) == rune);
         // A type whose name has capitals in a row does not come back from its kebab case.
-        let found = exact.or_else(|| engine.iter().find(|(name, _)| kebab_case(name) == rune))?;
-        Some((found.0.as_str(), found.1))
+        let entry = exact.or_else(|| engine.iter().find(|(name, _)| kebab_case(name) == rune))?;
+        Some((entry.0.as_str(), entry.1))
     }
 }

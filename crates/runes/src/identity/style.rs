@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::chrome::word;
-use super::look::Look;
+use super::chrome::lookup;
+use super::look::RootStyle;
 use crate::catalogue::{EngineConfig, Style, StyleTransform};
-use crate::tree::Tag;
-use crate::value::{to_text, truthy};
+use crate::tree::Element;
+use crate::value::{to_text, is_truthy};
 
 const VALIGNS: [(&str, &str); 2] = [("top", "start"), ("bottom", "end")];
 
@@ -18,26 +18,26 @@ const GAPS: [(&str, &str); 4] = [
 ];
 
 /// Styles of the root: those that follow modifiers, then those of the facets.
-pub(super) fn of_root(config: &EngineConfig, look: &Look) -> Vec<(String, String)> {
+pub(super) fn root_styles(config: &EngineConfig, root_style: &RootStyle) -> Vec<(String, String)> {
     let from_modifiers = config.styles.iter().filter_map(|(modifier, style)| {
-        let value = look.axes.get(modifier).filter(|value| truthy(value))?;
-        Some((style.prop.clone(), styled(style, &to_text(value))))
+        let value = root_style.modifier_values.get(modifier).filter(|value| is_truthy(value))?;
+        Some((style.prop.clone(), style_value(style, &to_text(value))))
     });
-    from_modifiers.chain(look.styles.iter().cloned()).collect()
+    from_modifiers.chain(root_style.styles.iter().cloned()).collect()
 }
 
-fn styled(style: &Style, value: &str) -> String {
+fn style_value(style: &Style, value: &str) -> String {
     match (style.transform, &style.template) {
-        (Some(StyleTransform::Valign), _) => word(&VALIGNS, value).unwrap_or(value).to_owned(),
-        (Some(StyleTransform::Gap), _) => word(&GAPS, value).unwrap_or(value).to_owned(),
-        (Some(StyleTransform::Ratio), _) => fractions(value),
+        (Some(StyleTransform::Valign), _) => lookup(&VALIGNS, value).unwrap_or(value).to_owned(),
+        (Some(StyleTransform::Gap), _) => lookup(&GAPS, value).unwrap_or(value).to_owned(),
+        (Some(StyleTransform::Ratio), _) => to_fractions(value),
         (None, Some(template)) => template.replacen("{}", value, 1),
         (None, None) => value.to_owned(),
     }
 }
 
 /// `2 1` → `2fr 1fr`.
-fn fractions(value: &str) -> String {
+fn to_fractions(value: &str) -> String {
     let parts = split_at_spaces(value).map(|part| format!("{part}fr"));
     parts.collect::<Vec<_>>().join(" ")
 }
@@ -51,13 +51,13 @@ fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Adds declarations to an element's own.
-pub(super) fn append(tag: &mut Tag, styles: &[(String, String)]) {
+pub(super) fn append_styles(tag: &mut Element, styles: &[(String, String)]) {
     if styles.is_empty() {
         return;
     }
-    let own = tag.attributes.get("style").filter(|style| truthy(style)).map(to_text);
+    let existing = tag.attributes.get("style").filter(|style| is_truthy(style)).map(to_text);
     let added = styles.iter().map(|(property, value)| format!("{property}: {value}"));
-    let all: Vec<String> = own.into_iter().chain(added).collect();
+    let all: Vec<String> = existing.into_iter().chain(added).collect();
     tag.attributes.insert("style".into(), Value::String(all.join("; ")));
 }
 
@@ -66,17 +66,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_become_fractions() {
-        assert_eq!(fractions("2 1"), "2fr 1fr");
-        assert_eq!(fractions(" 2  1"), "fr 2fr 1fr");
-        assert_eq!(fractions("1 "), "1fr fr");
+    fn ratio_is_converted_to_fractions() {
+        assert_eq!(to_fractions("2 1"), "2fr 1fr");
+        assert_eq!(to_fractions(" 2  1"), "fr 2fr 1fr");
+        assert_eq!(to_fractions("1 "), "1fr fr");
     }
 
     #[test]
-    fn styles_are_added_to_those_that_are_there() {
-        let mut tag = Tag::new("p").with("style", "a: 1").with("id", "x");
-        append(&mut tag, &[("b".into(), "2".into()), ("c".into(), "3".into())]);
-        assert_eq!(tag.text("style"), Some("a: 1; b: 2; c: 3"));
+    fn append_styles_keeps_existing_styles() {
+        let mut tag = Element::new("p").with_attr("style", "a: 1").with_attr("id", "x");
+        append_styles(&mut tag, &[("b".into(), "2".into()), ("c".into(), "3".into())]);
+        assert_eq!(tag.attr_str("style"), Some("a: 1; b: 2; c: 3"));
         assert_eq!(tag.attributes.keys().collect::<Vec<_>>(), ["style", "id"]);
     }
 }

@@ -8,23 +8,23 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
-use crate::schema::component::FIELDS;
-use crate::tree::{Node, Tag};
-use crate::value::{to_text, truthy};
+use crate::schema::component::RUNE_FIELDS_ATTRIBUTE;
+use crate::tree::{RenderNode, Element};
+use crate::value::{to_text, is_truthy};
 
 /// A rune as the engine finds it.
-pub(super) struct Subject<'a> {
+pub(super) struct RuneInput<'a> {
     /// Its root element.
-    pub tag: &'a Tag,
+    pub tag: &'a Element,
     /// Its configuration, with the variants that apply.
     pub config: &'a EngineConfig,
     /// What its classes begin with: `rf-hint`.
     pub block: &'a str,
     /// The values of the bag.
-    pub bag: &'a Map<String, Value>,
+    pub fields: &'a Map<String, Value>,
 }
 
-impl Subject<'_> {
+impl RuneInput<'_> {
     /// The content of the first `meta` child of this field.
     pub fn meta(&self, field: &str) -> Option<&Value> {
         meta(self.tag, field)
@@ -32,7 +32,7 @@ impl Subject<'_> {
 
     /// The same as text, where it is not empty.
     pub fn meta_text(&self, field: &str) -> Option<String> {
-        self.meta(field).filter(|value| truthy(value)).map(to_text)
+        self.meta(field).filter(|value| is_truthy(value)).map(to_text)
     }
 
     /// An attribute of the root, where it has a value.
@@ -42,42 +42,42 @@ impl Subject<'_> {
 
     /// The value of a modifier: what was handed over, or its default.
     pub fn modifier(&self, name: &str, modifier: &Modifier) -> Option<Value> {
-        modifier_value(self.tag, self.bag, name, modifier)
+        modifier_value(self.tag, self.fields, name, modifier)
     }
 }
 
 /// The bag of a rune, as it was written by its schema.
-pub(super) fn bag(tag: &Tag) -> Map<String, Value> {
-    tag.text(FIELDS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+pub(super) fn rune_fields(tag: &Element) -> Map<String, Value> {
+    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 /// The content of the first `meta` child of a field.
-pub(super) fn meta<'t>(tag: &'t Tag, field: &str) -> Option<&'t Value> {
-    let field = kebab(field);
-    let mut metas = tag.children.iter().filter_map(Node::as_tag).filter(|child| child.is("meta"));
-    let meta = metas.find(|child| child.text("data-field") == Some(&field))?;
+pub(super) fn meta<'t>(tag: &'t Element, field: &str) -> Option<&'t Value> {
+    let field = to_kebab_case(field);
+    let mut metas = tag.children.iter().filter_map(RenderNode::as_element).filter(|child| child.is("meta"));
+    let meta = metas.find(|child| child.attr_str("data-field") == Some(&field))?;
     meta.attributes.get("content").filter(|value| !value.is_null())
 }
 
 /// The value of a modifier: what was handed over, or its default.
 pub(super) fn modifier_value(
-    tag: &Tag,
-    bag: &Map<String, Value>,
+    tag: &Element,
+    fields: &Map<String, Value>,
     name: &str,
     modifier: &Modifier,
 ) -> Option<Value> {
-    let given = match modifier.source {
+    let value = match modifier.source {
         ModifierSource::Attribute => tag.attributes.get(name).filter(|value| !value.is_null()),
         ModifierSource::Meta => {
             let scalar = |value: &&Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
-            bag.get(name).filter(scalar).or_else(|| meta(tag, name))
+            fields.get(name).filter(scalar).or_else(|| meta(tag, name))
         }
     };
-    given.cloned().or_else(|| modifier.default.clone().map(Value::String))
+    value.cloned().or_else(|| modifier.default.clone().map(Value::String))
 }
 
 /// Most names are in kebab case already.
-fn kebab(name: &str) -> Cow<'_, str> {
+fn to_kebab_case(name: &str) -> Cow<'_, str> {
     if name.chars().any(|letter| letter.is_ascii_uppercase()) {
         return Cow::Owned(kebab_case(name));
     }

@@ -2,66 +2,66 @@
 
 use serde_json::Value;
 
-use super::Around;
-use super::look::Look;
-use super::subject::Subject;
-use crate::value::{to_text, truthy};
+use super::ParentRune;
+use super::look::RootStyle;
+use super::subject::RuneInput;
+use crate::value::{to_text, is_truthy};
 
 /// Roles of parts that make a header, which prominence scales.
 const HEADER_ROLES: [&str; 4] = ["header", "preamble", "title", "description"];
 
 /// Older words for depth.
-const OLDER_ELEVATIONS: [(&str, &str); 4] =
+const LEGACY_ELEVATIONS: [(&str, &str); 4] =
     [("none", "flat"), ("sm", "raised"), ("md", "raised"), ("lg", "floating")];
 
 /// Attributes of the root that are taken over here.
-pub(super) const TAKEN: [&str; 8] =
+pub(super) const CONSUMED_ATTRIBUTES: [&str; 8] =
     ["width", "spacing", "inset", "elevation", "prominence", "reveal", "stagger", "density"];
 
 /// Width, measure, spacing and density.
-pub(super) fn apply(subject: &Subject<'_>, around: Option<Around<'_>>, look: &mut Look) {
-    let config = subject.config;
+pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_style: &mut RootStyle) {
+    let config = input.config;
     let default_width = config.default_width.clone().map(Value::String);
-    let width = subject.attribute("width").cloned().or(default_width);
-    if let Some(width) = width.filter(|width| truthy(width) && width != "content") {
-        look.class(subject, &to_text(&width));
-        look.axes.insert("width".into(), width);
+    let width = input.attribute("width").cloned().or(default_width);
+    if let Some(width) = width.filter(|width| is_truthy(width) && width != "content") {
+        root_style.add_class(input, &to_text(&width));
+        root_style.modifier_values.insert("width".into(), width);
     }
     if config.content_measure.as_deref() == Some("anchored") {
-        look.axes.insert("content-measure".into(), "anchored".into());
+        root_style.modifier_values.insert("content-measure".into(), "anchored".into());
     }
     for name in ["spacing", "inset"] {
-        let value = subject.attribute(name).filter(|value| truthy(value) && *value != "default");
+        let value = input.attribute(name).filter(|value| is_truthy(value) && *value != "default");
         if let Some(value) = value {
-            look.class(subject, &format!("{name}-{}", to_text(value)));
-            look.axes.insert(name.into(), value.clone());
+            root_style.add_class(input, &format!("{name}-{}", to_text(value)));
+            root_style.modifier_values.insert(name.into(), value.clone());
         }
     }
-    let given = subject.attribute("density").map(to_text);
-    let inherited = || around.and_then(|around| around.child_density).or(config.default_density.as_deref());
-    look.density = given.unwrap_or_else(|| inherited().unwrap_or("full").to_owned());
+    let requested = input.attribute("density").map(to_text);
+    let inherited = || parent.and_then(|enclosing| enclosing.child_density).or(config.default_density.as_deref());
+    root_style.density = requested.unwrap_or_else(|| inherited().unwrap_or("full").to_owned());
 }
 
 /// Elevation, prominence and motion, which come after the text's register.
-pub(super) fn apply_depth(subject: &Subject<'_>, look: &mut Look) {
-    let config = subject.config;
-    let elevation = match subject.attribute("elevation") {
+pub(super) fn apply_elevation_and_motion(input: &RuneInput<'_>, root_style: &mut RootStyle) {
+    let config = input.config;
+    let elevation = match input.attribute("elevation") {
         Some(value) => value.as_str(),
         None => config.default_elevation.as_deref(),
     };
     if let Some(elevation) = elevation.filter(|elevation| !elevation.is_empty()) {
-        let newer = OLDER_ELEVATIONS.iter().find(|(older, _)| *older == elevation).map(|(_, newer)| *newer);
-        look.axes.insert("elevation".into(), newer.unwrap_or(elevation).into());
+        let current = LEGACY_ELEVATIONS.iter().find(|(legacy, _)| *legacy == elevation).map(|(_, newer)| *newer);
+        root_style.modifier_values.insert("elevation".into(), current.unwrap_or(elevation).into());
     }
     let has_header = config.sections.values().any(|role| HEADER_ROLES.contains(&role.as_str()));
-    if let Some(prominence) = subject.attribute("prominence").filter(|value| has_header && truthy(value)) {
-        look.axes.insert("prominence".into(), to_text(prominence).into());
+    if let Some(prominence) = input.attribute("prominence").filter(|value| has_header && is_truthy(value)) {
+        root_style.modifier_values.insert("prominence".into(), to_text(prominence).into());
     }
-    if let Some(reveal) = subject.attribute("reveal").filter(|value| truthy(value)) {
-        look.axes.insert("reveal".into(), to_text(reveal).into());
+    if let Some(reveal) = input.attribute("reveal").filter(|value| is_truthy(value)) {
+        root_style.modifier_values.insert("reveal".into(), to_text(reveal).into());
     }
-    if subject.attribute("stagger").is_some_and(truthy) {
-        look.axes.insert("stagger".into(), "".into());
-        look.is_staggered = true;
+    if input.attribute("stagger").is_some_and(is_truthy) {
+        root_style.modifier_values.insert("stagger".into(), "".into());
+        root_style.is_staggered = true;
     }
 }

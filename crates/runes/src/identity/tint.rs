@@ -2,45 +2,45 @@
 //!
 //! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
 
-use super::look::Look;
-use super::subject::Subject;
+use super::look::RootStyle;
+use super::subject::RuneInput;
 
 /// The colours that a tint may set, in order.
-const TOKENS: [&str; 6] = ["bg", "surface", "text", "muted", "primary", "border"];
+const COLOUR_TOKENS: [&str; 6] = ["bg", "surface", "text", "muted", "primary", "border"];
 
-pub(super) fn apply(subject: &Subject<'_>, look: &mut Look) {
-    let name = subject.meta_text("tint");
-    let mode = subject.meta_text("tint-mode");
+pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
+    let name = input.meta_text("tint");
+    let mode = input.meta_text("tint-mode");
     if name.is_none() && mode.is_none() {
         return;
     }
-    look.consume(&["tint", "tint-mode"]);
-    let has_colours = colours(subject, "tint", look) > 0;
-    let has_dark_colours = colours(subject, "tint-dark", look) > 0;
+    root_style.mark_consumed(&["tint", "tint-mode"]);
+    let has_colours = apply_colours(input, "tint", root_style) > 0;
+    let has_dark_colours = apply_colours(input, "tint-dark", root_style) > 0;
     if name.is_some() || has_colours {
-        look.set("data-tint", name.unwrap_or_else(|| "custom".into()));
+        root_style.set_data_attr("data-tint", name.unwrap_or_else(|| "custom".into()));
     }
     // `auto` is no lock at all.
     if let Some(mode) = mode.filter(|mode| mode != "auto") {
-        look.set("data-color-scheme", mode.as_str());
-        look.color_scheme = Some(mode);
+        root_style.set_data_attr("data-color-scheme", mode.as_str());
+        root_style.color_scheme = Some(mode);
     }
     if has_dark_colours {
-        look.set("data-tint-dark", "");
+        root_style.set_data_attr("data-tint-dark", "");
     }
     if has_colours {
-        look.class(subject, "tinted");
+        root_style.add_class(input, "tinted");
     }
 }
 
 /// Turns the colours of one scheme into styles and counts them.
-fn colours(subject: &Subject<'_>, prefix: &str, look: &mut Look) -> usize {
+fn apply_colours(input: &RuneInput<'_>, prefix: &str, root_style: &mut RootStyle) -> usize {
     let mut count = 0;
-    for token in TOKENS {
+    for token in COLOUR_TOKENS {
         let field = format!("{prefix}-{token}");
-        if let Some(colour) = subject.meta_text(&field) {
-            look.style(&format!("--{field}"), colour);
-            look.consumed.push(field);
+        if let Some(colour) = input.meta_text(&field) {
+            root_style.add_style(&format!("--{field}"), colour);
+            root_style.consumed.push(field);
             count += 1;
         }
     }

@@ -3,61 +3,61 @@
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{
-    BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, Ordered, Rune, kebab_case,
+    BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, OrderedMap, Rune, kebab_case,
 };
-use crate::contracts::inline_style;
+use crate::contracts::inline_style_json;
 
 /// What the engine does with a rune. A rune that leaves no element of its own has an empty configuration, never none.
-pub fn config(catalogue: &Catalogue, rune: &Rune) -> Value {
+pub fn engine_config_json(catalogue: &Catalogue, rune: &Rune) -> Value {
     let empty = EngineConfig::default();
-    let config = catalogue.engine_of(rune).unwrap_or(&empty);
+    let config = catalogue.engine_config_of(rune).unwrap_or(&empty);
     let block = config.block.clone().unwrap_or_else(|| kebab_case(&rune.type_name));
     let wrapper = config.content_wrapper.as_ref();
-    let mut shown = json!({
+    let mut json_config = json!({
         "block": block,
-        "modifiers": each(&config.modifiers, modifier),
-        "structure": each(&config.structure, |element| {
-            set([("tag", json!(element.tag)), ("before", json!(element.before))])
+        "modifiers": map_to_json(&config.modifiers, modifier_json),
+        "structure": map_to_json(&config.structure, |element| {
+            object_without_empty([("tag", json!(element.tag)), ("before", json!(element.before))])
         }),
         "contentWrapper": wrapper.map(|wrapper| json!({ "tag": wrapper.tag, "ref": wrapper.name })),
         "contextModifiers": config.context_modifiers,
         "rootAttributes": config.root_attributes,
         "staticModifiers": config.static_modifiers,
-        "styles": each(&config.styles, inline_style),
+        "styles": map_to_json(&config.styles, inline_style_json),
         "sections": config.sections,
-        "metaFields": each(&config.meta_fields, meta_field),
-        "blocks": each(&config.blocks, |block| {
-            let fields: Vec<Value> = block.fields.iter().map(block_field).collect();
-            set([("fields", json!(fields)), ("layout", json!(block.layout.as_str())), ("wrap", json!(block.wrap))])
+        "metaFields": map_to_json(&config.meta_fields, meta_field_json),
+        "blocks": map_to_json(&config.blocks, |block| {
+            let fields: Vec<Value> = block.fields.iter().map(block_field_json).collect();
+            object_without_empty([("fields", json!(fields)), ("layout", json!(block.layout.as_str())), ("wrap", json!(block.wrap))])
         }),
-        "layout": layout(&config.layout),
+        "layout": layout_json(&config.layout),
     });
     if let Some(density) = &config.child_density {
-        shown["childDensity"] = json!(density);
+        json_config["childDensity"] = json!(density);
     }
     if let Some(projection) = &config.projection {
-        shown["projection"] = json!(projection);
+        json_config["projection"] = json!(projection);
     }
-    shown
+    json_config
 }
 
-fn each<T>(values: &Ordered<T>, show: impl Fn(&T) -> Value) -> Value {
-    Value::Object(values.iter().map(|(name, value)| (name.clone(), show(value))).collect())
+fn map_to_json<T>(values: &OrderedMap<T>, to_json: impl Fn(&T) -> Value) -> Value {
+    Value::Object(values.iter().map(|(name, value)| (name.clone(), to_json(value))).collect())
 }
 
 /// An object of what is said: without `null`, `false` and what is empty.
-fn set<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    let is_said = |value: &Value| match value {
+fn object_without_empty<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let is_present = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::Object(entries) => !entries.is_empty(),
         _ => true,
     };
-    let said = entries.into_iter().filter(|(_, value)| is_said(value));
-    Value::Object(said.map(|(name, value)| (name.to_owned(), value)).collect())
+    let present = entries.into_iter().filter(|(_, value)| is_present(value));
+    Value::Object(present.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn modifier(modifier: &Modifier) -> Value {
-    set([
+fn modifier_json(modifier: &Modifier) -> Value {
+    object_without_empty([
         ("source", json!(modifier.source.as_str())),
         ("default", json!(modifier.default)),
         ("noBemClass", json!(modifier.no_bem_class)),
@@ -66,8 +66,8 @@ fn modifier(modifier: &Modifier) -> Value {
     ])
 }
 
-fn meta_field(field: &MetaField) -> Value {
-    set([
+fn meta_field_json(field: &MetaField) -> Value {
+    object_without_empty([
         ("metaType", json!(field.meta_type)),
         ("label", json!(field.label)),
         ("condition", json!(field.condition)),
@@ -83,28 +83,28 @@ fn meta_field(field: &MetaField) -> Value {
 }
 
 /// A value by its name alone, unless it stands at the end.
-fn block_field(field: &BlockField) -> Value {
+fn block_field_json(field: &BlockField) -> Value {
     match &field.align {
         Some(align) => json!({ "field": field.field, "align": align }),
         None => json!(field.field),
     }
 }
 
-fn layout(layout: &Layout) -> Value {
+fn layout_json(layout: &Layout) -> Value {
     let root = layout.root.iter().map(|root| ("root".to_owned(), json!(root)));
     let containers = layout.containers.iter().map(|(name, container)| {
-        let shown = match &container.tag {
+        let container_json = match &container.tag {
             Some(tag) => {
                 let parts = [
                     ("tag", json!(tag)),
                     ("attrs", json!(container.attrs)),
                     ("children", json!(container.children)),
                 ];
-                set(parts)
+                object_without_empty(parts)
             }
             None => json!(container.children),
         };
-        (name.clone(), shown)
+        (name.clone(), container_json)
     });
     Value::Object(root.chain(containers).collect::<Map<_, _>>())
 }

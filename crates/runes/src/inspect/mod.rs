@@ -29,9 +29,9 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-pub use attributes::{ALL, InvalidAttribute, check};
-pub use config::config;
-pub use splice::splice;
+pub use attributes::{ALL_VALUES, InvalidAttribute, check_attributes};
+pub use config::engine_config_json;
+pub use splice::set_attributes;
 
 use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
 use crate::render::render;
@@ -93,33 +93,33 @@ pub fn inspect(
     attributes: &[(String, String)],
 ) -> Result<Value, InspectError> {
     let rune = catalogue.rune(name).map_err(InspectError::Unknown)?;
-    let checked = check(catalogue, rune, attributes).map_err(InspectError::Invalid)?;
-    let Some((swept, values)) = checked.every else {
-        return shown(catalogue, rune, &checked.values);
+    let checked = check_attributes(catalogue, rune, attributes).map_err(InspectError::Invalid)?;
+    let Some((expand_over, values)) = checked.expand_over else {
+        return render_preview(catalogue, rune, &checked.values);
     };
     let each = values.into_iter().map(|value| {
         let mut values = checked.values.clone();
-        values.insert(swept.clone(), value.into());
-        shown(catalogue, rune, &values)
+        values.insert(expand_over.clone(), value.into());
+        render_preview(catalogue, rune, &values)
     });
     each.collect::<Result<Vec<Value>, InspectError>>().map(Value::Array)
 }
 
-fn shown(catalogue: &Catalogue, rune: &Rune, values: &attributes::Values) -> Result<Value, InspectError> {
-    let input = splice(&example(rune), &rune.name, values);
+fn render_preview(catalogue: &Catalogue, rune: &Rune, values: &attributes::AttributeValues) -> Result<Value, InspectError> {
+    let input = set_attributes(&example_source(rune), &rune.name, values);
     let rendered = render(catalogue, &input, &PageVariables::default()).map_err(InspectError::Render)?;
     Ok(json!({
         "rune": rune.name,
         "theme": THEME,
         "input": input,
-        "config": config(catalogue, rune),
+        "config": engine_config_json(catalogue, rune),
         "html": rendered.html,
         "selectors": rendered.selectors,
     }))
 }
 
 /// The rune's own example, or the least that it needs.
-fn example(rune: &Rune) -> String {
+fn example_source(rune: &Rune) -> String {
     if let Some(example) = &rune.example {
         return example.clone();
     }

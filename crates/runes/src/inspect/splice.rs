@@ -5,7 +5,7 @@ use std::ops::Range;
 use quad_markdoc::{Node, parse};
 use serde_json::Value;
 
-use super::attributes::Values;
+use super::attributes::AttributeValues;
 use crate::value::number_text;
 
 /// The document with these attributes in the first tag of this name: a value that is there is replaced, one that is not is
@@ -17,7 +17,7 @@ use crate::value::number_text;
 /// let values = [("depth".to_owned(), 2.into()), ("title".to_owned(), "say \"hi\"".into())].into_iter().collect();
 /// assert_eq!(splice("{% toc depth=3 /%}", "toc", &values), r#"{% toc depth=2 title="say \"hi\"" /%}"#);
 /// ```
-pub fn splice(source: &str, rune: &str, values: &Values) -> String {
+pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> String {
     if values.is_empty() {
         return source.to_owned();
     }
@@ -25,15 +25,15 @@ pub fn splice(source: &str, rune: &str, values: &Values) -> String {
     let mut tags = document.root.walk().filter(|node| node.is_tag(rune) && node.opening().is_some());
     let Some(tag) = tags.next() else { return source.to_owned() };
     let mut edits = Vec::new();
-    let mut added = String::new();
+    let mut insertion = String::new();
     for (name, value) in values {
-        match replacement(source, tag, name, value) {
+        match attribute_edit(source, tag, name, value) {
             Some(edit) => edits.push(edit),
-            None => added.push_str(&format!(" {name}={}", literal(value))),
+            None => insertion.push_str(&format!(" {name}={}", to_markdoc_literal(value))),
         }
     }
-    if !added.is_empty() {
-        edits.extend(room(source, tag).map(|range| (range, added + " ")));
+    if !insertion.is_empty() {
+        edits.extend(insertion_range(source, tag).map(|range| (range, insertion + " ")));
     }
     // From the back, so that what is still to come keeps its place.
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
@@ -45,17 +45,17 @@ pub fn splice(source: &str, rune: &str, values: &Values) -> String {
 }
 
 /// Where an attribute stands and what replaces it.
-fn replacement(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
+fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
     let annotation = tag.annotation(name)?;
     if annotation.span.of(source).starts_with('#') {
         // An id in short form can hold only a word.
-        return Some((annotation.span.range(), format!("{name}={}", literal(value))));
+        return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
     }
-    Some((annotation.value_span.range(), literal(value)))
+    Some((annotation.value_span.range(), to_markdoc_literal(value)))
 }
 
 /// The space between the last attribute and the end of an opening tag.
-fn room(source: &str, tag: &Node) -> Option<Range<usize>> {
+fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     let opening = tag.opening()?;
     let text = opening.of(source);
     let inner = text.strip_suffix("/%}").or_else(|| text.strip_suffix("%}"))?;
@@ -64,35 +64,35 @@ fn room(source: &str, tag: &Node) -> Option<Range<usize>> {
 }
 
 /// A value as a document holds it.
-fn literal(value: &Value) -> String {
+fn to_markdoc_literal(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
-        Value::String(text) => quoted(text),
+        Value::String(text) => quote(text),
         Value::Array(items) => {
-            format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))
         }
         Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{}: {}", quoted(key), literal(value)));
+            let entries = entries.iter().map(|(key, value)| format!("{}: {}", quote(key), to_markdoc_literal(value)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
-    for sign in text.chars() {
-        match sign {
+    for ch in text.chars() {
+        match ch {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             // Nothing else below a space can be written in a document.
-            sign if u32::from(sign) < 0x20 => {}
-            sign => quoted.push(sign),
+            ch if u32::from(ch) < 0x20 => {}
+            ch => quoted.push(ch),
         }
     }
     quoted.push('"');
@@ -103,42 +103,42 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(source: &str, rune: &str, values: &[(&str, Value)], expect: &str) {
+    fn assert_set_attributes(source: &str, rune: &str, values: &[(&str, Value)], expect: &str) {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        assert_eq!(splice(source, rune, &values), expect);
+        assert_eq!(set_attributes(source, rune, &values), expect);
     }
 
     #[test]
-    fn only_the_rune_that_is_meant_is_changed() {
+    fn only_the_named_rune_is_changed() {
         let source = "{% steps %}\n{% step %}\nx\n{% /step %}\n{% /steps %}";
         let expect = "{% steps %}\n{% step valign=\"top\" %}\nx\n{% /step %}\n{% /steps %}";
-        check(source, "step", &[("valign", "top".into())], expect);
-        check(source, "hint", &[("valign", "top".into())], source);
+        assert_set_attributes(source, "step", &[("valign", "top".into())], expect);
+        assert_set_attributes(source, "hint", &[("valign", "top".into())], source);
     }
 
     #[test]
-    fn only_the_attribute_that_is_meant_is_changed() {
+    fn only_the_named_attribute_is_changed() {
         let source = "{% hero content-height=\"sm\" height=\"md\" %}{% /hero %}";
-        check(source, "hero", &[("height", "lg".into())], &source.replace("md", "lg"));
+        assert_set_attributes(source, "hero", &[("height", "lg".into())], &source.replace("md", "lg"));
     }
 
     #[test]
-    fn whatever_stands_there_is_replaced() {
-        check(
+    fn existing_value_of_any_type_is_replaced() {
+        assert_set_attributes(
             "{% a b=true c=[1, 2] /%}",
             "a",
             &[("b", false.into()), ("c", "d".into())],
             "{% a b=false c=\"d\" /%}",
         );
-        check("{% a #x /%}", "a", &[("id", "y z".into())], "{% a id=\"y z\" /%}");
-        check("{% ref \"W-1\" /%}", "ref", &[("primary", "W-2".into())], "{% ref \"W-2\" /%}");
-        check("{% a b=\"120%\" %}{% /a %}", "a", &[("c", 1.into())], "{% a b=\"120%\" c=1 %}{% /a %}");
+        assert_set_attributes("{% a #x /%}", "a", &[("id", "y z".into())], "{% a id=\"y z\" /%}");
+        assert_set_attributes("{% ref \"W-1\" /%}", "ref", &[("primary", "W-2".into())], "{% ref \"W-2\" /%}");
+        assert_set_attributes("{% a b=\"120%\" %}{% /a %}", "a", &[("c", 1.into())], "{% a b=\"120%\" c=1 %}{% /a %}");
     }
 
     #[test]
-    fn any_text_can_be_a_value() {
+    fn any_string_round_trips_as_a_value() {
         for text in ["say \"hi\"", "a\\b", "%}", "{% x %}", "$& $1 $$", "two\nlines", ""] {
-            let spliced = splice("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
+            let spliced = set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
             let document = parse(&spliced).unwrap();
             let tag = document.root.walk().find(|node| node.is_tag("a")).unwrap();
             assert_eq!(tag.attributes.text("b"), Some(text), "{spliced}");

@@ -16,31 +16,31 @@ mod storytelling;
 
 use crate::catalogue::{CORE, Rune};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
 /// What a native rune does.
-pub type Transform = fn(Call<'_>, &mut Context<'_>) -> Result<Node>;
+pub type RuneTransform = fn(RuneUse<'_>, &mut RenderContext<'_>) -> Result<RenderNode>;
 
 /// The transform of a rune, if it is native. A rune of another package that has the name of one of ours is not.
-pub(crate) fn find(rune: &Rune) -> Option<Transform> {
+pub(crate) fn find_transform(rune: &Rune) -> Option<RuneTransform> {
     let name = rune.name.as_str();
     match rune.package.as_str() {
-        CORE => core::find(name),
-        "@refrakt-md/marketing" => marketing::find(name),
-        "@refrakt-md/docs" => docs::find(name),
-        "@refrakt-md/storytelling" => storytelling::find(name),
-        "@refrakt-md/places" => places::find(name),
-        "@refrakt-md/business" => business::find(name),
-        "@refrakt-md/design" => design::find(name),
-        "@refrakt-md/learning" => learning::find(name),
-        "@refrakt-md/media" => media::find(name),
-        "@refrakt-md/plan" => plan::find(name),
+        CORE => core::find_transform(name),
+        "@refrakt-md/marketing" => marketing::find_transform(name),
+        "@refrakt-md/docs" => docs::find_transform(name),
+        "@refrakt-md/storytelling" => storytelling::find_transform(name),
+        "@refrakt-md/places" => places::find_transform(name),
+        "@refrakt-md/business" => business::find_transform(name),
+        "@refrakt-md/design" => design::find_transform(name),
+        "@refrakt-md/learning" => learning::find_transform(name),
+        "@refrakt-md/media" => media::find_transform(name),
+        "@refrakt-md/plan" => plan::find_transform(name),
         _ => None,
     }
 }
 
 /// Arguments that a rune hands to the runes within it and does not take itself.
-pub(crate) fn handed_down(rune: &Rune) -> &'static [&'static str] {
-    if rune.package == "@refrakt-md/marketing" { marketing::handed_down(&rune.name) } else { &[] }
+pub(crate) fn forwarded_attributes(rune: &Rune) -> &'static [&'static str] {
+    if rune.package == "@refrakt-md/marketing" { marketing::forwarded_attributes(&rune.name) } else { &[] }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Detail, grouped, one};
+use super::{Detail, runes_by_package, rune_reference};
 use crate::catalogue::{Catalogue, ContentModel, Field, Rune};
 
 /// Names and descriptions, one line each, by package.
 pub fn list_as_markdown(catalogue: &Catalogue) -> String {
     let mut text = String::from("# Runes\n");
-    for (package, runes) in grouped(catalogue) {
+    for (package, runes) in runes_by_package(catalogue) {
         let _ = write!(text, "\n## {}\n\n", package.label);
         for rune in runes {
             let _ = write!(text, "- `{}`", rune.name);
@@ -24,13 +24,13 @@ pub fn list_as_markdown(catalogue: &Catalogue) -> String {
 }
 
 /// Every rune, one after another.
-pub fn all_as_markdown(catalogue: &Catalogue) -> String {
+pub fn site_reference_as_markdown(catalogue: &Catalogue) -> String {
     let mut text = String::from("# Rune reference\n\n## Attributes of every rune\n\n");
-    for (name, attribute) in catalogue.universal() {
-        let entry = super::attribute(attribute, None, Detail::Full);
-        attribute_line(&mut text, name, &entry);
+    for (name, attribute) in catalogue.universal_attributes() {
+        let entry = super::attribute_entry(attribute, None, Detail::Full);
+        write_attribute_line(&mut text, name, &entry);
     }
-    for rune in super::by_name(catalogue) {
+    for rune in super::visible_runes_by_name(catalogue) {
         let _ = write!(text, "\n{}", rune_as_markdown(catalogue, rune));
     }
     text
@@ -46,15 +46,15 @@ pub fn rune_as_markdown(catalogue: &Catalogue, rune: &Rune) -> String {
     if rune.self_closing {
         let _ = writeln!(text, "- written without a body: `{{% {} /%}}`", rune.name);
     }
-    let entry = one(catalogue, rune, Detail::Full);
+    let entry = rune_reference(catalogue, rune, Detail::Full);
     let attributes = &entry["attributes"];
     let shared = attributes["base"]["attributes"].as_object().into_iter().flatten();
-    let all: Vec<(&String, &Value)> =
+    let attributes_with_preset: Vec<(&String, &Value)> =
         attributes["own"].as_object().into_iter().flatten().chain(shared).collect();
-    if !all.is_empty() {
+    if !attributes_with_preset.is_empty() {
         text.push_str("\n### Attributes\n\n");
-        for (name, attribute) in all {
-            attribute_line(&mut text, name, attribute);
+        for (name, attribute) in attributes_with_preset {
+            write_attribute_line(&mut text, name, attribute);
         }
     }
     if rune.universal {
@@ -62,7 +62,7 @@ pub fn rune_as_markdown(catalogue: &Catalogue, rune: &Rune) -> String {
     }
     if let Some(content) = &rune.content {
         text.push_str("\n### Content\n\n");
-        content_lines(&mut text, content);
+        write_content_lines(&mut text, content);
     }
     if let Some(example) = &rune.example {
         let fence = fence_for(example);
@@ -75,13 +75,13 @@ fn code_list(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn attribute_line(text: &mut String, name: &str, attribute: &Value) {
-    let words: Vec<&str> =
+fn write_attribute_line(text: &mut String, name: &str, attribute: &Value) {
+    let allowed: Vec<&str> =
         attribute["matches"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let kind = if words.is_empty() {
+    let kind = if allowed.is_empty() {
         attribute["type"].as_str().unwrap_or_default().to_owned()
     } else {
-        words.join(" \\| ")
+        allowed.join(" \\| ")
     };
     let _ = write!(text, "- `{name}` ({kind}");
     if attribute["required"] == true {
@@ -99,18 +99,18 @@ fn attribute_line(text: &mut String, name: &str, attribute: &Value) {
     let _ = writeln!(text, "): {}", attribute["description"].as_str().unwrap_or_default());
 }
 
-fn content_lines(text: &mut String, content: &ContentModel) {
+fn write_content_lines(text: &mut String, content: &ContentModel) {
     match content {
         ContentModel::Sequence(fields) if fields.is_empty() => text.push_str("Nothing.\n"),
-        ContentModel::Sequence(fields) => field_lines(text, fields),
+        ContentModel::Sequence(fields) => write_field_lines(text, fields),
         ContentModel::Sections(sections) => {
-            field_lines(text, &sections.fields);
+            write_field_lines(text, &sections.fields);
             let emits = sections.emit_tag.as_ref().map(|tag| format!(", as `{tag}`")).unwrap_or_default();
             let _ = writeln!(text, "- then one section for each `{}`{emits}", sections.section_heading);
-            for (name, known) in &sections.known_sections {
+            for (name, definition) in &sections.known_sections {
                 let _ = write!(text, "  - {name}");
-                if !known.alias.is_empty() {
-                    let _ = write!(text, " (also {})", known.alias.join(", "));
+                if !definition.alias.is_empty() {
+                    let _ = write!(text, " (also {})", definition.alias.join(", "));
                 }
                 text.push('\n');
             }
@@ -118,19 +118,19 @@ fn content_lines(text: &mut String, content: &ContentModel) {
         ContentModel::Delimited(delimited) => {
             for zone in &delimited.zones {
                 let _ = writeln!(text, "Zone `{}`:\n", zone.name);
-                field_lines(text, &zone.fields);
+                write_field_lines(text, &zone.fields);
                 text.push('\n');
             }
             text.push_str("A rule (`---`) parts one zone from the next.\n");
         }
         ContentModel::Custom(custom) => drop(writeln!(text, "{}", custom.description)),
-        ContentModel::When(when) => content_lines(text, &when.default),
+        ContentModel::When(when) => write_content_lines(text, &when.default),
     }
 }
 
-fn field_lines(text: &mut String, fields: &[Field]) {
+fn write_field_lines(text: &mut String, fields: &[Field]) {
     for field in fields {
-        let _ = write!(text, "- {}: {}", field.name, field.matches.source.replace('|', " or "));
+        let _ = write!(text, "- {}: {}", field.name, field.pattern.source.replace('|', " or "));
         match (field.optional == Some(true), field.greedy) {
             (true, true) => text.push_str(", any number"),
             (true, false) => text.push_str(", may be missing"),
@@ -148,7 +148,7 @@ fn field_lines(text: &mut String, fields: &[Field]) {
 fn fence_for(example: &str) -> String {
     let longest = example
         .lines()
-        .map(|line| line.trim_start().chars().take_while(|sign| *sign == '`').count())
+        .map(|line| line.trim_start().chars().take_while(|ch| *ch == '`').count())
         .max()
         .unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
@@ -159,8 +159,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_rune_reads_well() {
-        let catalogue = Catalogue::official();
+    fn rune_as_markdown_formats_one_rune() {
+        let catalogue = Catalogue::all_builtin();
         let text = rune_as_markdown(&catalogue, catalogue.rune("callout").unwrap());
         let expect = "## hint\n\nCallout that sets a remark apart from the text around it\n\n- package: core\n\
             - also: `callout`, `alert`\n\n### Attributes\n\n- `type` (caution \\| check \\| note \\| warning; note unless \
@@ -171,15 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn every_rune_is_in_the_whole_and_in_the_list() {
-        let catalogue = Catalogue::official();
-        let (all, list) = (all_as_markdown(&catalogue), list_as_markdown(&catalogue));
+    fn every_rune_is_in_reference_and_list() {
+        let catalogue = Catalogue::all_builtin();
+        let (all, list) = (site_reference_as_markdown(&catalogue), list_as_markdown(&catalogue));
         assert_eq!(all.matches("\n### Example\n").count(), 118);
         assert_eq!(list.matches("\n- `").count(), 118);
     }
 
     #[test]
-    fn a_fence_within_gets_a_longer_one_around() {
+    fn fence_is_longer_than_fences_in_the_example() {
         assert_eq!(fence_for("plain"), "```");
         assert_eq!(fence_for("```js\n```"), "````");
     }

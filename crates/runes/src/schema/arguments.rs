@@ -3,11 +3,11 @@
 //! A value may be of any type whatever the catalogue says: checking is for editors and tools, rendering takes what it gets.
 
 use indexmap::IndexMap;
-use quad_markdoc::{Map, Value as Written};
+use quad_markdoc::{Map, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
-use crate::value::{leading_number, number, to_text, truthy};
+use crate::value::{parse_float, json_number, to_text, is_truthy};
 
 /// Arguments by name. What has no value is not there.
 #[derive(Clone, Debug, Default)]
@@ -17,24 +17,24 @@ pub struct Arguments {
 
 impl Arguments {
     /// Reads the attributes that a rune knows: `class` and `id`, its preset's, its own, and those that every rune has.
-    pub fn read(catalogue: &Catalogue, rune: &Rune, written: &Map) -> Arguments {
+    pub fn read(catalogue: &Catalogue, rune: &Rune, attributes: &Map) -> Arguments {
         let mut arguments = Arguments::default();
         for name in ["class", "id"] {
-            arguments.put(name, written.get(name).and_then(|value| class_or_value(name, value)));
+            arguments.insert_if_some(name, attributes.get(name).and_then(|value| class_or_json_value(name, value)));
         }
         let own = catalogue.own_attributes(rune);
         for (name, attribute) in &own {
-            arguments.put(name, argument(attribute, written.get(name)));
+            arguments.insert_if_some(name, argument_value(attribute, attributes.get(name)));
         }
         if rune.universal {
-            for (name, attribute) in catalogue.universal() {
-                arguments.put(name, argument(attribute, written.get(name)));
+            for (name, attribute) in catalogue.universal_attributes() {
+                arguments.insert_if_some(name, argument_value(attribute, attributes.get(name)));
             }
         }
         arguments
     }
 
-    fn put(&mut self, name: &str, value: Option<Value>) {
+    fn insert_if_some(&mut self, name: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.values.insert(name.to_owned(), value);
         }
@@ -56,13 +56,13 @@ impl Arguments {
     }
 
     /// The value of an argument, if it counts as given: not null, false, zero or the empty text.
-    pub fn given(&self, name: &str) -> Option<&Value> {
-        self.get(name).filter(|value| truthy(value))
+    pub fn truthy(&self, name: &str) -> Option<&Value> {
+        self.get(name).filter(|value| is_truthy(value))
     }
 
     /// Whether an argument counts as given.
-    pub fn is_given(&self, name: &str) -> bool {
-        self.given(name).is_some()
+    pub fn is_truthy(&self, name: &str) -> bool {
+        self.truthy(name).is_some()
     }
 
     /// Whether an argument is `true` and nothing else.
@@ -77,85 +77,85 @@ impl Arguments {
 
     /// An argument that counts as given, as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.given(name).map(to_text)
+        self.truthy(name).map(to_text)
     }
 
     /// An argument as text, or this one where it does not count as given.
-    pub fn text_or(&self, name: &str, otherwise: &str) -> String {
-        self.text(name).unwrap_or_else(|| otherwise.to_owned())
+    pub fn text_or(&self, name: &str, default: &str) -> String {
+        self.text(name).unwrap_or_else(|| default.to_owned())
     }
 
     /// An argument as it is, or this value where there is none (null is none).
-    pub fn value_or(&self, name: &str, otherwise: impl Into<Value>) -> Value {
-        self.get(name).filter(|value| !value.is_null()).cloned().unwrap_or_else(|| otherwise.into())
+    pub fn non_null_or(&self, name: &str, default: impl Into<Value>) -> Value {
+        self.get(name).filter(|value| !value.is_null()).cloned().unwrap_or_else(|| default.into())
     }
 
     /// An argument as it is, or this value where it does not count as given.
-    pub fn given_or(&self, name: &str, otherwise: impl Into<Value>) -> Value {
-        self.given(name).cloned().unwrap_or_else(|| otherwise.into())
+    pub fn truthy_or(&self, name: &str, default: impl Into<Value>) -> Value {
+        self.truthy(name).cloned().unwrap_or_else(|| default.into())
     }
 
     /// An argument as a number: a number, or a text that begins with one.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             Value::Number(number) => number.as_f64(),
-            Value::String(text) => leading_number(text),
+            Value::String(text) => parse_float(text),
             _ => None,
         }
     }
 }
 
-fn argument(attribute: &Attribute, written: Option<&Written>) -> Option<Value> {
+fn argument_value(attribute: &Attribute, value: Option<&MarkdocValue>) -> Option<Value> {
     if attribute.kind == AttributeType::List {
         // A list is never missing: without a value it is empty.
-        let words = match written.and_then(Written::as_str) {
+        let items = match value.and_then(MarkdocValue::as_str) {
             Some(text) if !text.is_empty() => text.split(' ').map(|word| Value::from(word.trim())).collect(),
             _ => Vec::new(),
         };
-        return Some(Value::Array(words));
+        return Some(Value::Array(items));
     }
-    written.map(json).or_else(|| attribute.default.clone())
+    value.map(to_json_value).or_else(|| attribute.default.clone())
 }
 
 /// `class` is a set of names where it is written as `.name`, and a text otherwise.
-pub(crate) fn class_or_value(name: &str, value: &Written) -> Option<Value> {
+pub(crate) fn class_or_json_value(name: &str, value: &MarkdocValue) -> Option<Value> {
     match value {
-        Written::Hash(classes) if name == "class" => {
-            let names = classes.iter().filter(|(_, on)| truthy(&json(on))).map(|(name, _)| name);
+        MarkdocValue::Hash(classes) if name == "class" => {
+            let names = classes.iter().filter(|(_, on)| is_truthy(&to_json_value(on))).map(|(name, _)| name);
             Some(Value::from(names.collect::<Vec<_>>().join(" ")))
         }
-        value => Some(json(value)),
+        value => Some(to_json_value(value)),
     }
 }
 
 /// A written value as a plain one. Variables and functions are resolved before; one that is left is nothing.
-pub fn json(value: &Written) -> Value {
+pub fn to_json_value(value: &MarkdocValue) -> Value {
     match value {
-        Written::Null | Written::Variable(_) | Written::Function(_) => Value::Null,
-        Written::Bool(value) => Value::Bool(*value),
-        Written::Number(value) => number(*value),
-        Written::String(text) => Value::from(text.as_str()),
-        Written::Array(values) => values.iter().map(json).collect(),
-        Written::Hash(map) => {
-            Value::Object(map.iter().map(|(name, value)| (name.to_owned(), json(value))).collect())
+        MarkdocValue::Null | MarkdocValue::Variable(_) | MarkdocValue::Function(_) => Value::Null,
+        MarkdocValue::Bool(value) => Value::Bool(*value),
+        MarkdocValue::Number(value) => json_number(*value),
+        MarkdocValue::String(text) => Value::from(text.as_str()),
+        MarkdocValue::Array(values) => values.iter().map(to_json_value).collect(),
+        MarkdocValue::Hash(map) => {
+            Value::Object(map.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect())
         }
     }
 }
 
 /// A plain value as if it had been written.
-pub fn written(value: &Value) -> Written {
+pub fn to_markdoc_value(value: &Value) -> MarkdocValue {
     match value {
-        Value::Null => Written::Null,
-        Value::Bool(value) => Written::Bool(*value),
-        Value::Number(number) => Written::Number(number.as_f64().unwrap_or_default()),
-        Value::String(text) => Written::String(text.clone()),
-        Value::Array(values) => Written::Array(values.iter().map(written).collect()),
+        Value::Null => MarkdocValue::Null,
+        Value::Bool(value) => MarkdocValue::Bool(*value),
+        Value::Number(number) => MarkdocValue::Number(number.as_f64().unwrap_or_default()),
+        Value::String(text) => MarkdocValue::String(text.clone()),
+        Value::Array(values) => MarkdocValue::Array(values.iter().map(to_markdoc_value).collect()),
         Value::Object(object) => {
             let mut map = Map::new();
             for (name, value) in object {
-                map.insert(name.clone(), written(value));
+                map.insert(name.clone(), to_markdoc_value(value));
             }
-            Written::Hash(map)
+            MarkdocValue::Hash(map)
         }
     }
 }

@@ -20,32 +20,32 @@
 use serde_json::{Map, Value};
 
 use crate::catalogue::kebab_case;
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 
 /// Attribute that carries the values of a rune: a JSON object, as text.
-pub const FIELDS: &str = "data-rune-fields";
+pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
 
 /// Builds the root element of a rune.
 #[derive(Clone, Debug)]
-pub struct Component {
+pub struct RootBuilder {
     rune: String,
     element: String,
     id: Option<Value>,
-    property: Option<String>,
+    data_field: Option<String>,
     type_of: Option<String>,
     class: Option<Value>,
     values: Map<String, Value>,
-    children: Vec<Node>,
+    children: Vec<RenderNode>,
 }
 
-impl Component {
+impl RootBuilder {
     /// A rune, by the kebab-case name of its type, as an element.
-    pub fn new(rune: &str, element: &str) -> Component {
-        Component {
+    pub fn new(rune: &str, element: &str) -> RootBuilder {
+        RootBuilder {
             rune: rune.to_owned(),
             element: element.to_owned(),
             id: None,
-            property: None,
+            data_field: None,
             type_of: None,
             class: None,
             values: Map::new(),
@@ -62,8 +62,8 @@ impl Component {
 
     /// What the rune is to the one around it (`data-field`, in kebab case).
     #[must_use]
-    pub fn property(mut self, property: &str) -> Self {
-        self.property = Some(kebab_case(property));
+    pub fn data_field(mut self, property: &str) -> Self {
+        self.data_field = Some(kebab_case(property));
         self
     }
 
@@ -99,106 +99,106 @@ impl Component {
 
     /// Adds a child.
     #[must_use]
-    pub fn child(mut self, child: impl Into<Node>) -> Self {
+    pub fn child(mut self, child: impl Into<RenderNode>) -> Self {
         self.children.push(child.into());
         self
     }
 
     /// Adds a child, if there is one.
     #[must_use]
-    pub fn child_if(mut self, child: Option<impl Into<Node>>) -> Self {
+    pub fn child_if(mut self, child: Option<impl Into<RenderNode>>) -> Self {
         self.children.extend(child.map(Into::into));
         self
     }
 
     /// Adds children.
     #[must_use]
-    pub fn children(mut self, children: impl IntoIterator<Item = Node>) -> Self {
+    pub fn children(mut self, children: impl IntoIterator<Item = RenderNode>) -> Self {
         self.children.extend(children);
         self
     }
 
     /// The element. Its attributes stand in the order that the engine's output depends on; those that have no value keep their
     /// place for the rune around this one, which may set them.
-    pub fn build(self) -> Node {
-        let mut tag = Tag::new(self.element).holding(self.children);
+    pub fn build(self) -> RenderNode {
+        let mut tag = Element::new(self.element).with_children(self.children);
         let attributes = &mut tag.attributes;
         attributes.insert("id".to_owned(), self.id.unwrap_or_default());
-        attributes.insert("data-field".to_owned(), self.property.map_or(Value::Null, Value::from));
+        attributes.insert("data-field".to_owned(), self.data_field.map_or(Value::Null, Value::from));
         attributes.insert("data-rune".to_owned(), self.rune.into());
         attributes.insert("typeof".to_owned(), self.type_of.map_or(Value::Null, Value::from));
         attributes.insert("class".to_owned(), self.class.unwrap_or_default());
         if !self.values.is_empty() {
-            attributes.insert(FIELDS.to_owned(), Value::Object(self.values).to_string().into());
+            attributes.insert(RUNE_FIELDS_ATTRIBUTE.to_owned(), Value::Object(self.values).to_string().into());
         }
         tag.into()
     }
 }
 
 /// Makes an element a part that the engine finds by this name. Names come after [`field`] and before [`property`].
-pub fn name(node: &mut Node, name: &str) {
-    node.set("data-name", name);
+pub fn set_name(node: &mut RenderNode, name: &str) {
+    node.set_attr("data-name", name);
 }
 
 /// Makes elements parts of this name; texts among them stay as they are.
-pub fn name_all<'n>(nodes: impl IntoIterator<Item = &'n mut Node>, part: &str) {
-    nodes.into_iter().for_each(|node| name(node, part));
+pub fn set_names<'n>(nodes: impl IntoIterator<Item = &'n mut RenderNode>, part: &str) {
+    nodes.into_iter().for_each(|node| set_name(node, part));
 }
 
 /// Marks an element as the content of a field of the rune.
-pub fn field(node: &mut Node, field: &str) {
-    node.set("data-field", kebab_case(field));
+pub fn set_field(node: &mut RenderNode, field: &str) {
+    node.set_attr("data-field", kebab_case(field));
 }
 
 /// Changes every element of this name among nodes and within them.
-pub fn each_within(nodes: &mut [Node], element: &str, change: &dyn Fn(&mut Node)) {
+pub fn for_each_descendant(nodes: &mut [RenderNode], element: &str, change: &dyn Fn(&mut RenderNode)) {
     for node in nodes {
-        if node.as_tag().is_some_and(|tag| tag.is(element)) {
+        if node.as_element().is_some_and(|tag| tag.is(element)) {
             change(node);
         }
-        if let Some(tag) = node.as_tag_mut() {
-            each_within(&mut tag.children, element, change);
+        if let Some(tag) = node.as_element_mut() {
+            for_each_descendant(&mut tag.children, element, change);
         }
     }
 }
 
 /// Marks an element as structured data.
-pub fn property(node: &mut Node, property: &str) {
-    node.set("property", property);
+pub fn set_rdfa_property(node: &mut RenderNode, property: &str) {
+    node.set_attr("property", property);
 }
 
 /// A `meta` element that holds a value.
-pub fn meta(content: impl Into<Value>) -> Node {
-    Tag::new("meta").with("content", content).into()
+pub fn meta_element(content: impl Into<Value>) -> RenderNode {
+    Element::new("meta").with_attr("content", content).into()
 }
 
 /// A `meta` element that holds structured data; none where the value is empty.
-pub fn structured(property: &str, content: Option<&Value>) -> Option<Node> {
+pub fn rdfa_meta_element(property: &str, content: Option<&Value>) -> Option<RenderNode> {
     let content = content.filter(|content| content.as_str() != Some(""))?;
-    Some(Tag::new("meta").with("content", content.clone()).with("property", property).into())
+    Some(Element::new("meta").with_attr("content", content.clone()).with_attr("property", property).into())
 }
 
 /// A `meta` element that holds a value of a field that the engine does not read from the values.
-pub fn field_meta(field: &str, content: impl Into<Value>) -> Node {
-    Tag::new("meta").with("data-field", field).with("content", content).into()
+pub fn field_meta_element(field: &str, content: impl Into<Value>) -> RenderNode {
+    Element::new("meta").with_attr("data-field", field).with_attr("content", content).into()
 }
 
 /// Several nodes in the place of one: what a rune returns that becomes more than one element. Around them is no element.
-pub fn fragment(nodes: impl IntoIterator<Item = Node>) -> Node {
-    Tag { children: nodes.into_iter().collect(), ..Tag::default() }.into()
+pub fn fragment(nodes: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+    Element { children: nodes.into_iter().collect(), ..Element::default() }.into()
 }
 
 /// Whether a node is the root of this rune, as this element.
-pub fn is_rune(node: &Node, element: &str, rune: &str) -> bool {
-    node.as_tag().is_some_and(|tag| tag.is(element) && tag.text("data-rune") == Some(rune))
+pub fn is_rune_root(node: &RenderNode, element: &str, rune: &str) -> bool {
+    node.as_element().is_some_and(|tag| tag.is(element) && tag.attr_str("data-rune") == Some(rune))
 }
 
 /// An element around nodes.
-pub fn element(name: &str, children: impl IntoIterator<Item = Node>) -> Node {
-    Tag::new(name).holding(children).into()
+pub fn new_element(name: &str, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+    Element::new(name).with_children(children).into()
 }
 
 /// An element around nodes that is a part.
-pub fn part(element: &str, name: &str, children: impl IntoIterator<Item = Node>) -> Node {
-    Tag::new(element).with("data-name", name).holding(children).into()
+pub fn named_element(element: &str, name: &str, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+    Element::new(element).with_attr("data-name", name).with_children(children).into()
 }

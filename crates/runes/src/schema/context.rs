@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use quad_markdoc::{Map, Node as Parsed, SourceTooLong};
+use quad_markdoc::{Map, Node as MarkdocNode, SourceTooLong};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::{markdoc, nodes, rune};
 use crate::catalogue::{Catalogue, Rune};
-use crate::content::Resolved;
-use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, SHOWN_MARKUP_BYTES_MAX};
-use crate::tree::Node;
+use crate::content::ContentFields;
+use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, PREVIEW_MARKUP_BYTES_MAX};
+use crate::tree::RenderNode;
 
 /// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct PageVariables {
 
 impl PageVariables {
     /// The variables of a page at an address, made of a file, with its front matter.
-    pub fn of_page(url: &str, file_path: &str, draft: bool, frontmatter: Value) -> PageVariables {
+    pub fn for_page(url: &str, file_path: &str, draft: bool, frontmatter: Value) -> PageVariables {
         let mut values = serde_json::Map::new();
         values.insert("path".into(), url.into());
         values.insert("page".into(), json!({ "url": url, "filePath": file_path, "draft": draft }));
@@ -33,7 +33,7 @@ impl PageVariables {
 /// The page that a document has which is no page: a rune's example, a text in a request.
 impl Default for PageVariables {
     fn default() -> Self {
-        PageVariables::of_page("/inspect.md", "inspect.md", false, json!({}))
+        PageVariables::for_page("/inspect.md", "inspect.md", false, json!({}))
     }
 }
 
@@ -45,7 +45,7 @@ pub enum RenderError {
     /// Runes and Markdown nest too deep.
     TooDeep,
     /// Runes stand within runes within runes.
-    TooManyRunes,
+    RunesNestedTooDeep,
     /// The document becomes too many nodes.
     TooLarge,
     /// A rune cannot do its work.
@@ -62,7 +62,7 @@ impl fmt::Display for RenderError {
         match self {
             Self::SourceTooLong(error) => error.fmt(out),
             Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
-            Self::TooManyRunes => write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another"),
+            Self::RunesNestedTooDeep => write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another"),
             Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
             Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
         }
@@ -87,18 +87,18 @@ pub struct HeadingEntry {
 
 /// A rune as it is used at one place.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct RuneUse<'a> {
     /// The rune.
     pub rune: &'a Rune,
     /// Its arguments.
     pub arguments: Arguments,
     /// What its content model found. A rune without a model has its nodes under `children`.
-    pub content: Resolved,
+    pub content: ContentFields,
     /// The tag as it was parsed, without its children.
-    pub node: Parsed,
+    pub node: MarkdocNode,
 }
 
-impl Call<'_> {
+impl RuneUse<'_> {
     /// The error that this rune cannot do its work.
     pub fn error(&self, message: impl Into<String>) -> RenderError {
         RenderError::Rune { rune: self.rune.name.clone(), message: message.into() }
@@ -112,19 +112,19 @@ impl Call<'_> {
 
 /// What a [`NodeRule`] made of a node.
 #[derive(Debug)]
-pub enum Ruled {
+pub enum Override {
     /// These nodes stand for it.
-    Done(Vec<Node>),
+    Rendered(Vec<RenderNode>),
     /// The rule is about other nodes.
-    Pass(Parsed),
+    NotHandled(MarkdocNode),
 }
 
 /// Another way to render some nodes, for as long as [`Context::nodes_with`] lasts.
-pub type NodeRule = fn(Parsed, &mut Context<'_>) -> Result<Ruled>;
+pub type NodeOverride = fn(MarkdocNode, &mut RenderContext<'_>) -> Result<Override>;
 
 /// One rendering.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct RenderContext<'a> {
     /// The runes there are.
     pub catalogue: &'a Catalogue,
     /// The source, as it was given.
@@ -132,32 +132,32 @@ pub struct Context<'a> {
     /// All headings of the document.
     pub headings: Vec<HeadingEntry>,
     page: &'a PageVariables,
-    rules: Vec<NodeRule>,
+    overrides: Vec<NodeOverride>,
     depth: usize,
-    runes: usize,
-    count: usize,
-    shown: usize,
+    rune_depth: usize,
+    node_count: usize,
+    markup_bytes: usize,
 }
 
-impl<'a> Context<'a> {
+impl<'a> RenderContext<'a> {
     /// The rendering of a document, of which the headings are noted.
     pub fn new(
         catalogue: &'a Catalogue,
         page: &'a PageVariables,
         source: &'a str,
-        root: &Parsed,
-    ) -> Context<'a> {
-        let headings = nodes::headings(root);
-        Context {
+        root: &MarkdocNode,
+    ) -> RenderContext<'a> {
+        let headings = nodes::collect_headings(root);
+        RenderContext {
             catalogue,
             source,
             headings,
             page,
-            rules: Vec::new(),
+            overrides: Vec::new(),
             depth: 0,
-            runes: 0,
-            count: 0,
-            shown: 0,
+            rune_depth: 0,
+            node_count: 0,
+            markup_bytes: 0,
         }
     }
 
@@ -175,95 +175,95 @@ impl<'a> Context<'a> {
     }
 
     /// Evaluates the variables and functions in the attributes of a tree of nodes.
-    pub fn evaluate(&self, root: &mut Parsed) {
+    pub fn evaluate(&self, root: &mut MarkdocNode) {
         markdoc::evaluate(self, root);
     }
 
     /// Renders nodes.
-    pub fn nodes(&mut self, nodes: Vec<Parsed>) -> Result<Vec<Node>> {
+    pub fn render_nodes(&mut self, nodes: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
         let mut rendered = Vec::with_capacity(nodes.len());
         for node in nodes {
-            self.node_into(node, &mut rendered)?;
+            self.render_node_into(node, &mut rendered)?;
         }
         Ok(rendered)
     }
 
     /// Renders nodes, some of them by another rule; the innermost rule that is about a node renders it.
-    pub fn nodes_with(&mut self, rule: NodeRule, nodes: Vec<Parsed>) -> Result<Vec<Node>> {
-        self.rules.push(rule);
-        let rendered = self.nodes(nodes);
-        self.rules.pop();
+    pub fn render_nodes_with(&mut self, node_override: NodeOverride, nodes: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+        self.overrides.push(node_override);
+        let rendered = self.render_nodes(nodes);
+        self.overrides.pop();
         rendered
     }
 
     /// A copy of rendered nodes, for runes that show something twice. It counts like nodes that are rendered: runes that do so
     /// within one another double what they hold at every level.
-    pub fn repeated(&mut self, nodes: &[Node]) -> Result<Vec<Node>> {
-        self.count += weight(nodes);
-        if self.count > RENDER_NODES_MAX {
+    pub fn clone_counted(&mut self, nodes: &[RenderNode]) -> Result<Vec<RenderNode>> {
+        self.node_count += count_nodes(nodes);
+        if self.node_count > RENDER_NODES_MAX {
             return Err(RenderError::TooLarge);
         }
         Ok(nodes.to_vec())
     }
 
     /// The content of a text node: a text, or the value of a variable.
-    pub fn text(&self, node: &Parsed) -> Node {
-        markdoc::content(node.attributes.get("content"))
+    pub fn text_content(&self, node: &MarkdocNode) -> RenderNode {
+        markdoc::content_node(node.attributes.get("content"))
     }
 
     /// Notes that so many bytes of markup are shown as text. `false` where all such texts together are too long.
-    pub fn shows_markup(&mut self, bytes: usize) -> bool {
-        self.shown = self.shown.saturating_add(bytes);
-        self.shown <= SHOWN_MARKUP_BYTES_MAX
+    pub fn reserve_markup(&mut self, bytes: usize) -> bool {
+        self.markup_bytes = self.markup_bytes.saturating_add(bytes);
+        self.markup_bytes <= PREVIEW_MARKUP_BYTES_MAX
     }
 
     /// Renders a tag that nobody wrote.
-    pub fn tag(&mut self, name: &str, attributes: Map, children: Vec<Parsed>) -> Result<Vec<Node>> {
-        self.nodes(vec![crate::content::ast::tag(name, attributes, children)])
+    pub fn render_tag(&mut self, name: &str, attributes: Map, children: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+        self.render_nodes(vec![crate::content::ast::new_tag(name, attributes, children)])
     }
 
-    fn node_into(&mut self, node: Parsed, rendered: &mut Vec<Node>) -> Result<()> {
-        self.count += 1;
-        if self.count > RENDER_NODES_MAX {
+    fn render_node_into(&mut self, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+        self.node_count += 1;
+        if self.node_count > RENDER_NODES_MAX {
             return Err(RenderError::TooLarge);
         }
         if self.depth >= RENDER_DEPTH_MAX {
             return Err(RenderError::TooDeep);
         }
         self.depth += 1;
-        let done = self.dispatch(node, rendered);
+        let result = self.dispatch(node, rendered);
         self.depth -= 1;
-        done
+        result
     }
 
-    fn dispatch(&mut self, node: Parsed, rendered: &mut Vec<Node>) -> Result<()> {
+    fn dispatch(&mut self, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
         let mut node = node;
-        for at in (0..self.rules.len()).rev() {
-            let Some(rule) = self.rules.get(at).copied() else { break };
-            match rule(node, self)? {
-                Ruled::Done(nodes) => {
+        for index in (0..self.overrides.len()).rev() {
+            let Some(node_override) = self.overrides.get(index).copied() else { break };
+            match node_override(node, self)? {
+                Override::Rendered(nodes) => {
                     rendered.extend(nodes);
                     return Ok(());
                 }
-                Ruled::Pass(passed) => node = passed,
+                Override::NotHandled(unhandled) => node = unhandled,
             }
         }
         let Some(name) = &node.tag else { return nodes::render(node, self, rendered) };
-        match self.catalogue.find(name) {
-            Some(found) => self.rune_into(found, node, rendered),
+        match self.catalogue.find_rune(name) {
+            Some(rune) => self.render_rune_into(rune, node, rendered),
             None => markdoc::render_tag(node, self, rendered),
         }
     }
 
-    fn rune_into(&mut self, found: &Rune, node: Parsed, rendered: &mut Vec<Node>) -> Result<()> {
-        if self.runes >= RUNE_DEPTH_MAX {
-            return Err(RenderError::TooManyRunes);
+    fn render_rune_into(&mut self, rune: &Rune, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+        if self.rune_depth >= RUNE_DEPTH_MAX {
+            return Err(RenderError::RunesNestedTooDeep);
         }
-        self.runes += 1;
-        let done = rune::render(found, node, self);
-        self.runes -= 1;
-        match done? {
-            Node::Tag(tag) if tag.name.is_none() => rendered.extend(tag.children),
+        self.rune_depth += 1;
+        let result = rune::render(rune, node, self);
+        self.rune_depth -= 1;
+        match result? {
+            RenderNode::Element(tag) if tag.name.is_none() => rendered.extend(tag.children),
             node => rendered.push(node),
         }
         Ok(())
@@ -271,6 +271,6 @@ impl<'a> Context<'a> {
 }
 
 /// How many nodes there are, all levels counted.
-fn weight(nodes: &[Node]) -> usize {
-    nodes.iter().map(|node| 1 + node.as_tag().map_or(0, |tag| weight(&tag.children))).sum()
+fn count_nodes(nodes: &[RenderNode]) -> usize {
+    nodes.iter().map(|node| 1 + node.as_element().map_or(0, |tag| count_nodes(&tag.children))).sum()
 }

@@ -5,34 +5,34 @@
 
 use serde_json::Value;
 
-use super::component::{self, Component};
-use super::context::{Call, Context, Result};
-use super::header::Header;
+use super::component::{self, RootBuilder};
+use super::context::{RuneUse, RenderContext, Result};
+use super::header::SectionHeader;
 use super::media::unwrap_paragraphs;
-use crate::catalogue::{ContentModel, EmitPart, Ordered, kebab_case};
-use crate::content::Resolved;
+use crate::catalogue::{ContentModel, TemplatePart, OrderedMap, kebab_case};
+use crate::content::ContentFields;
 use crate::schema::Arguments;
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
 /// Renders a rune by its template.
-pub(super) fn render(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Some(template) = &call.rune.emit else { return without_template(call, context) };
-    let type_name = call.type_name();
-    let Call { rune, arguments, mut content, .. } = call;
-    let fallback = |name: &str| rune.attributes.get(name).and_then(|attribute| attribute.fallback.clone());
-    let source = Source { arguments: &arguments, fallback: &fallback };
-    let children = parts(&template.children, &source, &mut content, context)?;
+pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let Some(template) = &rune_use.rune.emit else { return render_default(rune_use, cx) };
+    let type_name = rune_use.type_name();
+    let RuneUse { rune, arguments, mut content, .. } = rune_use;
+    let attribute_fallback = |name: &str| rune.attributes.get(name).and_then(|attribute| attribute.fallback.clone());
+    let scope = TemplateScope { arguments: &arguments, fallback: &attribute_fallback };
+    let children = render_parts(&template.children, &scope, &mut content, cx)?;
     if template.plain {
         return Ok(with_attributes(
-            component::element(&template.element, children),
+            component::new_element(&template.element, children),
             &template.attributes,
-            &source,
+            &scope,
         ));
     }
-    let mut root = Component::new(&type_name, &template.element);
+    let mut root = RootBuilder::new(&type_name, &template.element);
     if let Some(property) = &template.property {
-        root = root.property(property);
+        root = root.data_field(property);
     }
     if let Some(type_of) = &template.type_of {
         root = root.type_of(type_of);
@@ -41,42 +41,42 @@ pub(super) fn render(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> 
         root = root.class(arguments.get("class").cloned());
     }
     for (name, text) in &template.values {
-        let value = source.value(text);
+        let value = scope.resolve(text);
         // A value that is promised but missing leaves its empty mark behind, as in the original.
-        let promised = value.is_none() && !text.ends_with('?');
-        let mark = promised.then(|| Tag::new("meta").with("data-field", kebab_case(name)));
-        root = root.value_if(name, value).child_if(mark);
+        let must_be_present = value.is_none() && !text.ends_with('?');
+        let empty_meta = must_be_present.then(|| Element::new("meta").with_attr("data-field", kebab_case(name)));
+        root = root.value_if(name, value).child_if(empty_meta);
     }
-    Ok(with_attributes(root.children(children).build(), &template.attributes, &source))
+    Ok(with_attributes(root.children(children).build(), &template.attributes, &scope))
 }
 
-fn with_attributes(mut node: Node, attributes: &Ordered<String>, source: &Source<'_>) -> Node {
+fn with_attributes(mut node: RenderNode, attributes: &OrderedMap<String>, scope: &TemplateScope<'_>) -> RenderNode {
     for (name, text) in attributes {
-        if let Some(value) = source.value(text) {
-            node.set(name, value);
+        if let Some(value) = scope.resolve(text) {
+            node.set_attr(name, value);
         }
     }
     node
 }
 
 /// Where `$name` is looked up.
-struct Source<'s> {
+struct TemplateScope<'s> {
     arguments: &'s Arguments,
     fallback: &'s dyn Fn(&str) -> Option<Value>,
 }
 
-impl Source<'_> {
+impl TemplateScope<'_> {
     /// What a text of a template stands for.
-    fn value(&self, text: &str) -> Option<Value> {
-        let Some(name) = text.strip_prefix('$') else { return Some(self.filled(text).into()) };
-        if let Some((name, otherwise)) = name.split_once("??") {
-            return Some(self.arguments.value_or(name.trim_end(), otherwise.trim_start()));
+    fn resolve(&self, text: &str) -> Option<Value> {
+        let Some(name) = text.strip_prefix('$') else { return Some(self.interpolate(text).into()) };
+        if let Some((name, default)) = name.split_once("??") {
+            return Some(self.arguments.non_null_or(name.trim_end(), default.trim_start()));
         }
-        if let Some((name, otherwise)) = name.split_once('|') {
-            return Some(self.arguments.given_or(name, otherwise));
+        if let Some((name, default)) = name.split_once('|') {
+            return Some(self.arguments.truthy_or(name, default));
         }
         if let Some(name) = name.strip_suffix('?') {
-            return self.arguments.given(name).cloned();
+            return self.arguments.truthy(name).cloned();
         }
         self.argument(name)
     }
@@ -86,77 +86,77 @@ impl Source<'_> {
     }
 
     /// A text with the arguments it names filled in.
-    fn filled(&self, text: &str) -> String {
+    fn interpolate(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('{') else { return text.to_owned() };
         let Some((name, after)) = rest.split_once('}') else { return text.to_owned() };
         let value = self.argument(name).map(|value| to_text(&value)).unwrap_or_default();
-        format!("{before}{value}{}", self.filled(after))
+        format!("{before}{value}{}", self.interpolate(after))
     }
 }
 
-fn parts(
-    parts: &[EmitPart],
-    source: &Source<'_>,
-    content: &mut Resolved,
-    context: &mut Context<'_>,
-) -> Result<Vec<Node>> {
+fn render_parts(
+    parts: &[TemplatePart],
+    scope: &TemplateScope<'_>,
+    content: &mut ContentFields,
+    cx: &mut RenderContext<'_>,
+) -> Result<Vec<RenderNode>> {
     let mut nodes = Vec::new();
-    let wanted = |part: &&EmitPart| part.when.as_ref().is_none_or(|name| source.arguments.is_given(name));
-    for one in parts.iter().filter(wanted) {
-        let mut inner = held(one, content, context)?;
-        if let Some(text) = &one.text {
-            inner.push(Node::Text(source.value(text).map(|value| to_text(&value)).unwrap_or_default()));
+    let is_included = |part: &&TemplatePart| part.when.as_ref().is_none_or(|name| scope.arguments.is_truthy(name));
+    for part in parts.iter().filter(is_included) {
+        let mut inner = render_held_fields(part, content, cx)?;
+        if let Some(text) = &part.text {
+            inner.push(RenderNode::Text(scope.resolve(text).map(|value| to_text(&value)).unwrap_or_default()));
         }
-        inner.extend(self::parts(&one.children, source, content, context)?);
-        if inner.is_empty() && !one.always && !has_content(one, source) {
+        inner.extend(self::render_parts(&part.children, scope, content, cx)?);
+        if inner.is_empty() && !part.always && !has_meta_content(part, scope) {
             continue;
         }
-        let Some(element) = &one.element else {
+        let Some(element) = &part.element else {
             nodes.append(&mut inner);
             continue;
         };
-        let mut node = with_attributes(component::element(element, inner), &one.attributes, source);
-        mark(&mut node, one);
+        let mut node = with_attributes(component::new_element(element, inner), &part.attributes, scope);
+        apply_marks(&mut node, part);
         nodes.push(node);
     }
     Ok(nodes)
 }
 
 /// Whether it is a `meta` element that says something.
-fn has_content(part: &EmitPart, source: &Source<'_>) -> bool {
+fn has_meta_content(part: &TemplatePart, scope: &TemplateScope<'_>) -> bool {
     let content = part.attributes.get("content").filter(|_| part.element.as_deref() == Some("meta"));
-    content.and_then(|text| source.value(text)).is_some_and(|content| content.as_str() != Some(""))
+    content.and_then(|text| scope.resolve(text)).is_some_and(|content| content.as_str() != Some(""))
 }
 
-fn held(part: &EmitPart, content: &mut Resolved, context: &mut Context<'_>) -> Result<Vec<Node>> {
+fn render_held_fields(part: &TemplatePart, content: &mut ContentFields, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
     let nodes = part.holds.iter().flat_map(|field| content.take(field)).collect();
-    let mut nodes = context.nodes(nodes)?;
+    let mut nodes = cx.render_nodes(nodes)?;
     if part.unwrap {
         nodes = unwrap_paragraphs(nodes);
     }
     if part.header {
-        Header::name(&mut nodes);
+        SectionHeader::set_part_names(&mut nodes);
     }
     Ok(nodes)
 }
 
-fn mark(node: &mut Node, part: &EmitPart) {
+fn apply_marks(node: &mut RenderNode, part: &TemplatePart) {
     if let Some(field) = &part.field {
-        component::field(node, field);
+        component::set_field(node, field);
     }
     if let Some(name) = &part.name {
-        component::name(node, name);
+        component::set_name(node, name);
     }
     if let Some(property) = &part.property {
-        component::property(node, property);
+        component::set_rdfa_property(node, property);
     }
 }
 
 /// Every argument is a value, every field a part.
-fn without_template(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let type_name = call.type_name();
-    let Call { rune, arguments, mut content, .. } = call;
-    let mut root = Component::new(&type_name, "section");
+fn render_default(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let type_name = rune_use.type_name();
+    let RuneUse { rune, arguments, mut content, .. } = rune_use;
+    let mut root = RootBuilder::new(&type_name, "section");
     for name in rune.attributes.keys() {
         root = root.value_if(name, arguments.get(name).cloned());
     }
@@ -167,11 +167,11 @@ fn without_template(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
     for field in fields {
         let nodes = content.take(field);
         if !nodes.is_empty() {
-            root = root.child(component::part("div", field, context.nodes(nodes)?));
+            root = root.child(component::named_element("div", field, cx.render_nodes(nodes)?));
         }
     }
     let rest = content.take_all();
-    Ok(root.children(context.nodes(rest)?).build())
+    Ok(root.children(cx.render_nodes(rest)?).build())
 }
 
 #[cfg(test)]
@@ -179,13 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_text_stands_for() {
+    fn template_values_are_resolved() {
         let mut arguments = Arguments::default();
         arguments.set("size", 3);
         arguments.set("open", false);
         let fallback = |name: &str| (name == "kind").then(|| Value::from("dry"));
-        let source = Source { arguments: &arguments, fallback: &fallback };
-        let check = |text: &str, expect: Option<Value>| assert_eq!(source.value(text), expect, "{text}");
+        let scope = TemplateScope { arguments: &arguments, fallback: &fallback };
+        let check = |text: &str, expect: Option<Value>| assert_eq!(scope.resolve(text), expect, "{text}");
         check("plain", Some("plain".into()));
         check("$size", Some(3.into()));
         check("$kind", Some("dry".into()));

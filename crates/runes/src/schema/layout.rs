@@ -1,10 +1,10 @@
 //! Media beside text: the arguments of the split preset, and the zones that rules part.
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::component::Component;
+use super::component::RootBuilder;
 use crate::content::ast;
 
 /// The arguments of the split preset, as far as they mean something.
@@ -23,27 +23,27 @@ pub struct SplitLayout {
 impl SplitLayout {
     /// Reads the arguments.
     pub fn read(arguments: &Arguments) -> SplitLayout {
-        SplitLayout::read_or(arguments, "top")
+        SplitLayout::read_with_default(arguments, "top")
     }
 
     /// Reads the arguments of a rune whose media stands elsewhere by default.
-    pub fn read_or(arguments: &Arguments, position: &str) -> SplitLayout {
+    pub fn read_with_default(arguments: &Arguments, position: &str) -> SplitLayout {
         // Written and empty is the top, whatever holds by default.
         let position = match arguments.get("media-position") {
             None | Some(Value::Null) => position.into(),
-            Some(_) => arguments.given_or("media-position", "top"),
+            Some(_) => arguments.truthy_or("media-position", "top"),
         };
-        let beside = matches!(position.as_str(), Some("start" | "end"));
+        let is_side_by_side = matches!(position.as_str(), Some("start" | "end"));
         SplitLayout {
-            ratio: arguments.given("media-ratio").filter(|_| beside).cloned(),
-            valign: arguments.given("valign").filter(|_| beside).cloned(),
-            collapse: arguments.given("collapse").cloned(),
+            ratio: arguments.truthy("media-ratio").filter(|_| is_side_by_side).cloned(),
+            valign: arguments.truthy("valign").filter(|_| is_side_by_side).cloned(),
+            collapse: arguments.truthy("collapse").cloned(),
             position,
         }
     }
 
     /// Hands all of it to the engine.
-    pub fn hand_to(self, root: Component) -> Component {
+    pub fn apply_to(self, root: RootBuilder) -> RootBuilder {
         root.value("media-position", self.position)
             .value_if("media-ratio", self.ratio)
             .value_if("valign", self.valign)
@@ -55,17 +55,17 @@ impl SplitLayout {
 #[derive(Debug, Default)]
 pub struct Zones {
     /// Before the first rule, if there is one.
-    pub media: Vec<Parsed>,
+    pub media: Vec<MarkdocNode>,
     /// The middle.
-    pub body: Vec<Parsed>,
+    pub body: Vec<MarkdocNode>,
     /// After the last rule, if there are two or more.
-    pub footer: Vec<Parsed>,
+    pub footer: Vec<MarkdocNode>,
 }
 
 impl Zones {
     /// Splits nodes at rules.
-    pub fn split(nodes: Vec<Parsed>) -> Zones {
-        let mut groups = ast::split_at_rules(nodes);
+    pub fn split(nodes: Vec<MarkdocNode>) -> Zones {
+        let mut groups = ast::split_at_thematic_breaks(nodes);
         let footer = if groups.len() > 2 { groups.pop().unwrap_or_default() } else { Vec::new() };
         let media = if groups.len() > 1 { groups.remove(0) } else { Vec::new() };
         Zones { media, body: groups.into_iter().flatten().collect(), footer }
@@ -73,11 +73,11 @@ impl Zones {
 }
 
 /// Nodes before the first rule, and those after it; `None` where there is no rule.
-pub fn split_at_first_rule(mut nodes: Vec<Parsed>) -> (Vec<Parsed>, Option<Vec<Parsed>>) {
-    let at = nodes.iter().position(|node| node.kind == quad_markdoc::NodeType::Hr);
-    match at {
-        Some(at) => {
-            let after = nodes.split_off(at).into_iter().skip(1).collect();
+pub fn split_at_first_thematic_break(mut nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Option<Vec<MarkdocNode>>) {
+    let index = nodes.iter().position(|node| node.kind == quad_markdoc::NodeType::Hr);
+    match index {
+        Some(break_index) => {
+            let after = nodes.split_off(break_index).into_iter().skip(1).collect();
             (nodes, Some(after))
         }
         None => (nodes, None),

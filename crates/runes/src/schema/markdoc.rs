@@ -1,68 +1,68 @@
 //! What Markdoc itself brings: variables, functions, and the tags `if`, `else`, `partial`, `slot`, `table` and `link`.
 
-use quad_markdoc::{Function, Map, Node as Parsed, PathPart, Value as Written, Variable};
+use quad_markdoc::{Function, Map, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
 use serde_json::Value;
 
-use super::arguments::{json, written};
+use super::arguments::{to_json_value, to_markdoc_value};
 use super::component::fragment;
-use super::context::{Context, Result};
+use super::context::{RenderContext, Result};
 use super::nodes;
-use crate::tree::Node;
+use crate::tree::RenderNode;
 
 /// Evaluates the attributes of a tree in place. An attribute whose value turns out to be nothing is removed, so that a default
 /// holds.
-pub(super) fn evaluate(context: &Context<'_>, root: &mut Parsed) {
-    if root.attributes.iter().any(|(_, value)| is_open(value)) {
+pub(super) fn evaluate(cx: &RenderContext<'_>, root: &mut MarkdocNode) {
+    if root.attributes.iter().any(|(_, value)| needs_evaluation(value)) {
         let mut attributes = Map::new();
         for (name, value) in root.attributes.iter() {
-            if let Some(value) = value_of(context, value) {
+            if let Some(value) = evaluate_value(cx, value) {
                 attributes.insert(name.to_owned(), value);
             }
         }
         root.attributes = attributes;
     }
-    root.children.iter_mut().for_each(|child| evaluate(context, child));
+    root.children.iter_mut().for_each(|child| evaluate(cx, child));
 }
 
-fn is_open(value: &Written) -> bool {
+fn needs_evaluation(value: &MarkdocValue) -> bool {
     match value {
-        Written::Variable(_) | Written::Function(_) => true,
-        Written::Array(values) => values.iter().any(is_open),
-        Written::Hash(map) => map.iter().any(|(_, value)| is_open(value)),
+        MarkdocValue::Variable(_) | MarkdocValue::Function(_) => true,
+        MarkdocValue::Array(values) => values.iter().any(needs_evaluation),
+        MarkdocValue::Hash(map) => map.iter().any(|(_, value)| needs_evaluation(value)),
         _ => false,
     }
 }
 
-fn value_of(context: &Context<'_>, value: &Written) -> Option<Written> {
+fn evaluate_value(cx: &RenderContext<'_>, value: &MarkdocValue) -> Option<MarkdocValue> {
     Some(match value {
-        Written::Variable(variable) => written(&variable_value(context, variable)?),
-        Written::Function(function) => call(context, function)?,
-        Written::Array(values) => Written::Array(
-            values.iter().map(|value| value_of(context, value).unwrap_or(Written::Null)).collect(),
+        MarkdocValue::Variable(variable) => to_markdoc_value(&resolve_variable(cx, variable)?),
+        MarkdocValue::Function(function) => call_function(cx, function)?,
+        MarkdocValue::Array(values) => MarkdocValue::Array(
+            values.iter().map(|value| evaluate_value(cx, value).unwrap_or(MarkdocValue::Null)).collect(),
         ),
-        Written::Hash(map) => Written::Hash(evaluated(context, map)),
-        plain => plain.clone(),
+        MarkdocValue::Hash(map) => MarkdocValue::Hash(evaluate_map(cx, map)),
+        literal => literal.clone(),
     })
 }
 
-fn evaluated(context: &Context<'_>, map: &Map) -> Map {
+fn evaluate_map(cx: &RenderContext<'_>, map: &Map) -> Map {
     let mut values = Map::new();
     for (name, value) in map.iter() {
-        if let Some(value) = value_of(context, value) {
+        if let Some(value) = evaluate_value(cx, value) {
             values.insert(name.to_owned(), value);
         }
     }
     values
 }
 
-fn variable_value(context: &Context<'_>, variable: &Variable) -> Option<Value> {
+fn resolve_variable(cx: &RenderContext<'_>, variable: &Variable) -> Option<Value> {
     let (PathPart::Name(first), rest) = variable.path.split_first()? else { return None };
-    let mut value = context.variable(first)?;
+    let mut value = cx.variable(first)?;
     for part in rest {
         let next = match (part, &mut value) {
             (PathPart::Name(name), Value::Object(object)) => object.get_mut(name),
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (PathPart::Index(at), Value::Array(values)) if *at >= 0.0 => values.get_mut(*at as usize),
+            (PathPart::Index(index), Value::Array(values)) if *index >= 0.0 => values.get_mut(*index as usize),
             _ => None,
         };
         value = next?.take();
@@ -71,59 +71,59 @@ fn variable_value(context: &Context<'_>, variable: &Variable) -> Option<Value> {
 }
 
 /// A function that is not known is null.
-fn call(context: &Context<'_>, function: &Function) -> Option<Written> {
-    let parameters = evaluated(context, &function.parameters);
+fn call_function(cx: &RenderContext<'_>, function: &Function) -> Option<MarkdocValue> {
+    let parameters = evaluate_map(cx, &function.parameters);
     let first = parameters.get("0");
     Some(match function.name.as_str() {
-        "and" => Written::Bool(function.parameters.iter().all(|(name, _)| holds(parameters.get(name)))),
-        "or" => Written::Bool(parameters.iter().any(|(_, value)| holds(Some(value)))),
-        "not" => Written::Bool(!holds(first)),
+        "and" => MarkdocValue::Bool(function.parameters.iter().all(|(name, _)| is_true(parameters.get(name)))),
+        "or" => MarkdocValue::Bool(parameters.iter().any(|(_, value)| is_true(Some(value)))),
+        "not" => MarkdocValue::Bool(!is_true(first)),
         "equals" => {
             let mut values = function.parameters.iter().map(|(name, _)| parameters.get(name));
-            let one = values.next();
-            Written::Bool(values.all(|value| one.is_none_or(|one| same(one, value))))
+            let expected = values.next();
+            MarkdocValue::Bool(values.all(|value| expected.is_none_or(|expected_value| scalar_eq(expected_value, value))))
         }
         "default" => return first.or_else(|| parameters.get("1")).cloned(),
-        "debug" => Written::String(serde_json::to_string_pretty(&first.map(json)?).unwrap_or_default()),
-        _ => Written::Null,
+        "debug" => MarkdocValue::String(serde_json::to_string_pretty(&first.map(to_json_value)?).unwrap_or_default()),
+        _ => MarkdocValue::Null,
     })
 }
 
 /// What counts as true in a condition: everything but `false`, `null` and nothing.
-fn holds(value: Option<&Written>) -> bool {
-    !matches!(value, None | Some(Written::Null | Written::Bool(false)))
+fn is_true(value: Option<&MarkdocValue>) -> bool {
+    !matches!(value, None | Some(MarkdocValue::Null | MarkdocValue::Bool(false)))
 }
 
 /// Whether two scalars are the same. Lists and hashes are never the same as another.
-fn same(one: Option<&Written>, other: Option<&Written>) -> bool {
-    !matches!(one, Some(Written::Array(_) | Written::Hash(_))) && one == other
+fn scalar_eq(left: Option<&MarkdocValue>, right: Option<&MarkdocValue>) -> bool {
+    !matches!(left, Some(MarkdocValue::Array(_) | MarkdocValue::Hash(_))) && left == right
 }
 
 /// Renders a tag that is no rune.
-pub(super) fn render_tag(node: Parsed, context: &mut Context<'_>, rendered: &mut Vec<Node>) -> Result<()> {
+pub(super) fn render_tag(node: MarkdocNode, cx: &mut RenderContext<'_>, rendered: &mut Vec<RenderNode>) -> Result<()> {
     match node.tag.as_deref() {
-        Some("if") => rendered.extend(context.nodes(branch(node))?),
+        Some("if") => rendered.extend(cx.render_nodes(select_branch(node))?),
         // There are no other files here, so none can be included.
-        Some("partial") => rendered.push(Node::Null),
-        Some("link") => rendered.push(nodes::link(node, context)?),
+        Some("partial") => rendered.push(RenderNode::Null),
+        Some("link") => rendered.push(nodes::render_link(node, cx)?),
         // `else` outside of `if`, `slot`, `table` and what nobody knows: only what they hold.
-        _ => rendered.extend(context.nodes(node.children)?),
+        _ => rendered.extend(cx.render_nodes(node.children)?),
     }
     Ok(())
 }
 
 /// The nodes of the first branch whose condition holds.
-fn branch(node: Parsed) -> Vec<Parsed> {
-    let mut taken = holds(node.attributes.get("primary"));
+fn select_branch(node: MarkdocNode) -> Vec<MarkdocNode> {
+    let mut is_active = is_true(node.attributes.get("primary"));
     let mut nodes = Vec::new();
     for child in node.children {
         if child.is_tag("else") {
-            if taken {
+            if is_active {
                 break;
             }
-            taken = !child.attributes.contains("primary") && !has_primary(&child)
-                || holds(child.attributes.get("primary"));
-        } else if taken {
+            is_active = !child.attributes.contains("primary") && !has_condition(&child)
+                || is_true(child.attributes.get("primary"));
+        } else if is_active {
             nodes.push(child);
         }
     }
@@ -131,16 +131,16 @@ fn branch(node: Parsed) -> Vec<Parsed> {
 }
 
 /// Whether a condition was written, even one whose value is nothing.
-fn has_primary(node: &Parsed) -> bool {
+fn has_condition(node: &MarkdocNode) -> bool {
     node.annotations.iter().any(|annotation| annotation.name == "primary")
 }
 
 /// The content of a text node: a text, or the value of a variable. What is neither text nor number shows as nothing.
-pub(super) fn content(value: Option<&Written>) -> Node {
+pub(super) fn content_node(value: Option<&MarkdocValue>) -> RenderNode {
     match value {
-        Some(Written::String(text)) => Node::Text(text.clone()),
-        Some(Written::Number(number)) => Node::Number(*number),
-        Some(Written::Array(values)) => fragment(values.iter().map(|value| content(Some(value)))),
-        _ => Node::Null,
+        Some(MarkdocValue::String(text)) => RenderNode::Text(text.clone()),
+        Some(MarkdocValue::Number(number)) => RenderNode::Number(*number),
+        Some(MarkdocValue::Array(values)) => fragment(values.iter().map(|value| content_node(Some(value)))),
+        _ => RenderNode::Null,
     }
 }

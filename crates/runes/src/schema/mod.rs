@@ -29,5 +29,5 @@ pub mod table;
 pub mod text;
 
 pub use arguments::Arguments;
-pub use component::Component;
-pub use context::{Call, Context, PageVariables, RenderError};
+pub use component::RootBuilder;
+pub use context::{RuneUse, RenderContext, PageVariables, RenderError};

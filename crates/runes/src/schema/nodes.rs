@@ -1,62 +1,62 @@
 //! Markdown as elements.
 
-use quad_markdoc::{Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Node as MarkdocNode, NodeType, Value as MarkdocValue};
 use serde_json::Value;
 
-use super::arguments::{class_or_value, json};
-use super::context::{Context, HeadingEntry, Result};
+use super::arguments::{class_or_json_value, to_json_value};
+use super::context::{RenderContext, HeadingEntry, Result};
 use super::{markdoc, placeholder, slug};
 use crate::content::ast;
-use crate::tree::{Attributes, Node, Tag};
-use crate::value::{leading_integer, truthy};
+use crate::tree::{Attributes, RenderNode, Element};
+use crate::value::{parse_int, is_truthy};
 
 /// Language of a fence that names none.
-const PLAIN_LANGUAGE: &str = "shell";
+const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
 /// Renders a node that is no tag.
-pub(super) fn render(node: Parsed, context: &mut Context<'_>, rendered: &mut Vec<Node>) -> Result<()> {
+pub(super) fn render(node: MarkdocNode, cx: &mut RenderContext<'_>, rendered: &mut Vec<RenderNode>) -> Result<()> {
     let element = match node.kind {
-        NodeType::Text => text(&node),
-        NodeType::Softbreak => Node::from(" "),
-        NodeType::Heading => heading(node, context)?,
-        NodeType::Fence => fence(&node),
-        NodeType::Link => link(node, context)?,
-        NodeType::Image => image(node, context)?,
+        NodeType::Text => render_text(&node),
+        NodeType::Softbreak => RenderNode::from(" "),
+        NodeType::Heading => render_heading(node, cx)?,
+        NodeType::Fence => render_fence(&node),
+        NodeType::Link => render_link(node, cx)?,
+        NodeType::Image => render_image(node, cx)?,
         NodeType::Table => {
-            let table = plain("table", &[], node, context)?;
-            Tag::new("div").with("class", "rf-table-wrapper").holding([table]).into()
+            let table = render_simple("table", &[], node, cx)?;
+            Element::new("div").with_attr("class", "rf-table-wrapper").with_children([table]).into()
         }
         NodeType::List => {
             let name = if ast::list_is_ordered(&node) == Some(true) { "ol" } else { "ul" };
-            plain(name, &[("start", "start")], node, context)?
+            render_simple(name, &[("start", "start")], node, cx)?
         }
         NodeType::Code => {
-            let content = markdoc::content(node.attributes.get("content"));
-            Node::from(Tag { attributes: shown(&node, &[]), ..Tag::new("code") }.holding([content]))
+            let content = markdoc::content_node(node.attributes.get("content"));
+            RenderNode::from(Element { attributes: mapped_attributes(&node, &[]), ..Element::new("code") }.with_children([content]))
         }
-        kind => match markup(kind) {
-            Some((name, attributes)) => plain(name, attributes, node, context)?,
+        kind => match simple_element(kind) {
+            Some((name, attributes)) => render_simple(name, attributes, node, cx)?,
             None => {
-                rendered.extend(context.nodes(node.children)?);
+                rendered.extend(cx.render_nodes(node.children)?);
                 return Ok(());
             }
         },
     };
     match element {
         // A variable that is a list stands for its values.
-        Node::Tag(list) if list.name.is_none() => rendered.extend(list.children),
+        RenderNode::Element(list) if list.name.is_none() => rendered.extend(list.children),
         element => rendered.push(element),
     }
     Ok(())
 }
 
 /// Attributes that a node shows, beside class and id: its own name for each, and the element's.
-type Shown = &'static [(&'static str, &'static str)];
+type AttributeMapping = &'static [(&'static str, &'static str)];
 
 /// Element and attributes of the nodes that need nothing more.
-fn markup(kind: NodeType) -> Option<(&'static str, Shown)> {
-    const CELL: Shown = &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
-    const HEAD: Shown =
+fn simple_element(kind: NodeType) -> Option<(&'static str, AttributeMapping)> {
+    const CELL_ATTRIBUTES: AttributeMapping = &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
+    const HEADER_CELL_ATTRIBUTES: AttributeMapping =
         &[("width", "width"), ("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
     Some(match kind {
         NodeType::Document => ("article", &[]),
@@ -71,121 +71,121 @@ fn markup(kind: NodeType) -> Option<(&'static str, Shown)> {
         NodeType::Thead => ("thead", &[]),
         NodeType::Tbody => ("tbody", &[]),
         NodeType::Tr => ("tr", &[]),
-        NodeType::Th => ("th", HEAD),
-        NodeType::Td => ("td", CELL),
+        NodeType::Th => ("th", HEADER_CELL_ATTRIBUTES),
+        NodeType::Td => ("td", CELL_ATTRIBUTES),
         _ => return None,
     })
 }
 
-fn plain(name: &str, attributes: Shown, node: Parsed, context: &mut Context<'_>) -> Result<Node> {
-    let attributes = shown(&node, attributes);
-    let children = context.nodes(node.children)?;
-    Ok(Tag { name: Some(name.to_owned()), attributes, children }.into())
+fn render_simple(name: &str, attributes: AttributeMapping, node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let attributes = mapped_attributes(&node, attributes);
+    let children = cx.render_nodes(node.children)?;
+    Ok(Element { name: Some(name.to_owned()), attributes, children }.into())
 }
 
-fn shown(node: &Parsed, names: &[(&str, &str)]) -> Attributes {
+fn mapped_attributes(node: &MarkdocNode, names: &[(&str, &str)]) -> Attributes {
     let mut attributes = Attributes::new();
     for &(name, as_name) in [("class", "class"), ("id", "id")].iter().chain(names) {
-        if let Some(value) = node.attributes.get(name).and_then(|value| class_or_value(name, value)) {
+        if let Some(value) = node.attributes.get(name).and_then(|value| class_or_json_value(name, value)) {
             attributes.insert(as_name.to_owned(), value);
         }
     }
     attributes
 }
 
-fn text(node: &Parsed) -> Node {
-    let content = markdoc::content(node.attributes.get("content"));
-    match node.attributes.get("property").map(json).filter(truthy) {
-        Some(property) => Tag::new("span").with("data-field", property).holding([content]).into(),
+fn render_text(node: &MarkdocNode) -> RenderNode {
+    let content = markdoc::content_node(node.attributes.get("content"));
+    match node.attributes.get("property").map(to_json_value).filter(is_truthy) {
+        Some(property) => Element::new("span").with_attr("data-field", property).with_children([content]).into(),
         None => content,
     }
 }
 
 /// A heading has an id: the author's, else one that is made of the texts directly in it.
-fn heading(node: Parsed, context: &mut Context<'_>) -> Result<Node> {
+fn render_heading(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let level = ast::heading_level(&node).unwrap_or(1);
-    let mut attributes = shown(&node, &[("property", "property")]);
-    let children = context.nodes(node.children)?;
+    let mut attributes = mapped_attributes(&node, &[("property", "property")]);
+    let children = cx.render_nodes(node.children)?;
     if attributes.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
         let texts = children.iter().filter_map(|child| match child {
-            Node::Text(text) => Some(text.as_str()),
+            RenderNode::Text(text) => Some(text.as_str()),
             _ => None,
         });
         let id = slug::heading_id(&texts.collect::<Vec<_>>().join(" "));
         attributes.insert("id".to_owned(), id.into());
     }
-    Ok(Tag { name: Some(format!("h{level}")), attributes, children }.into())
+    Ok(Element { name: Some(format!("h{level}")), attributes, children }.into())
 }
 
 /// A link shows whatever it was given.
-pub(super) fn link(node: Parsed, context: &mut Context<'_>) -> Result<Node> {
-    let attributes = node.attributes.iter().map(|(name, value)| (name.to_owned(), json(value))).collect();
-    let children = context.nodes(node.children)?;
-    Ok(Tag { name: Some("a".to_owned()), attributes, children }.into())
+pub(super) fn render_link(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let attributes = node.attributes.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect();
+    let children = cx.render_nodes(node.children)?;
+    Ok(Element { name: Some("a".to_owned()), attributes, children }.into())
 }
 
-fn image(node: Parsed, context: &mut Context<'_>) -> Result<Node> {
+fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let label = node.attributes.text("alt").unwrap_or_default();
-    let drawn = node.attributes.text("src").and_then(|source| placeholder::picture(source, label));
-    let Some(mut drawn) = drawn else {
-        const SHOWN: Shown = &[("src", "src"), ("alt", "alt"), ("title", "title"), ("property", "property")];
-        return plain("img", SHOWN, node, context);
+    let placeholder_image = node.attributes.text("src").and_then(|source| placeholder::placeholder_or_icon(source, label));
+    let Some(mut placeholder_image) = placeholder_image else {
+        const IMAGE_ATTRIBUTES: AttributeMapping = &[("src", "src"), ("alt", "alt"), ("title", "title"), ("property", "property")];
+        return render_simple("img", IMAGE_ATTRIBUTES, node, cx);
     };
-    if let Some(property) = node.attributes.get("property").map(json).filter(truthy) {
-        drawn.set("data-field", property);
+    if let Some(property) = node.attributes.get("property").map(to_json_value).filter(is_truthy) {
+        placeholder_image.set_attr("data-field", property);
     }
-    Ok(drawn)
+    Ok(placeholder_image)
 }
 
 /// A code block, with what its author noted: where it comes from, which lines it shows, which of them to mark.
-pub(crate) fn fence(node: &Parsed) -> Node {
-    let written = &node.attributes;
-    let noted = |name: &str| written.text(name).filter(|text| !text.is_empty());
-    let language = written.get("language").map(json).filter(truthy).unwrap_or_else(|| PLAIN_LANGUAGE.into());
-    let mut pre = Tag::new("pre").with("data-language", language.clone());
-    let mut code = Tag::new("code").with("data-language", language);
-    let mut both = |name: &str, value: Value| {
+pub(crate) fn render_fence(node: &MarkdocNode) -> RenderNode {
+    let attributes = &node.attributes;
+    let non_empty_text = |name: &str| attributes.text(name).filter(|text| !text.is_empty());
+    let language = attributes.get("language").map(to_json_value).filter(is_truthy).unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.into());
+    let mut pre = Element::new("pre").with_attr("data-language", language.clone());
+    let mut code = Element::new("code").with_attr("data-language", language);
+    let mut set_on_both = |name: &str, value: Value| {
         pre.attributes.insert(name.to_owned(), value.clone());
         code.attributes.insert(name.to_owned(), value);
     };
-    if let Some(source) = noted("source") {
-        both("data-source", source.into());
+    if let Some(source) = non_empty_text("source") {
+        set_on_both("data-source", source.into());
     }
-    if let Some(lines) = noted("lines") {
-        both("data-lines", lines.into());
-        let digits = lines.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        if let Some(first) = leading_integer(lines).filter(|first| digits && *first > 0.0) {
+    if let Some(lines) = non_empty_text("lines") {
+        set_on_both("data-lines", lines.into());
+        let starts_with_digit = lines.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        if let Some(first) = parse_int(lines).filter(|first| starts_with_digit && *first > 0.0) {
             pre.attributes.insert("style".to_owned(), format!("--rf-start-line: {}", first - 1.0).into());
         }
     }
-    let mut both = |name: &str, value: Value| {
+    let mut set_on_both = |name: &str, value: Value| {
         pre.attributes.insert(name.to_owned(), value.clone());
         code.attributes.insert(name.to_owned(), value);
     };
-    if written.get("linenumbers") == Some(&Written::Bool(true)) {
-        both("data-linenumbers", "true".into());
+    if attributes.get("linenumbers") == Some(&MarkdocValue::Bool(true)) {
+        set_on_both("data-linenumbers", "true".into());
     }
-    if let Some(highlight) = noted("highlight") {
-        both("data-highlight-lines", highlight.into());
+    if let Some(highlight) = non_empty_text("highlight") {
+        set_on_both("data-highlight-lines", highlight.into());
     }
-    for (name, value) in written.iter().filter(|(name, _)| name.starts_with("data-")) {
-        both(name, json(value));
+    for (name, value) in attributes.iter().filter(|(name, _)| name.starts_with("data-")) {
+        set_on_both(name, to_json_value(value));
     }
-    let code = code.holding([markdoc::content(written.get("content"))]);
-    Tag::new("div").with("class", "rf-codeblock").holding([element_of(pre, code)]).into()
+    let code = code.with_children([markdoc::content_node(attributes.get("content"))]);
+    Element::new("div").with_attr("class", "rf-codeblock").with_children([wrap_element(pre, code)]).into()
 }
 
-fn element_of(outer: Tag, inner: Tag) -> Node {
-    outer.holding([inner.into()]).into()
+fn wrap_element(outer: Element, inner: Element) -> RenderNode {
+    outer.with_children([inner.into()]).into()
 }
 
 /// All headings of a document, in order.
-pub(super) fn headings(root: &Parsed) -> Vec<HeadingEntry> {
-    let entry = |node: &Parsed| {
-        let text = ast::text_of(node, " ");
+pub(super) fn collect_headings(root: &MarkdocNode) -> Vec<HeadingEntry> {
+    let entry = |node: &MarkdocNode| {
+        let text = ast::joined_text(node, " ");
         let id = match node.attributes.text("id").filter(|id| !id.is_empty()) {
             Some(id) => id.to_owned(),
-            None => slug::contents_id(&text),
+            None => slug::toc_id(&text),
         };
         Some(HeadingEntry { level: ast::heading_level(node)?, text, id })
     };

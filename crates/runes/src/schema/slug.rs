@@ -2,18 +2,18 @@
 
 /// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links to it.
 pub fn heading_id(text: &str) -> String {
-    hyphenated(text, &['?', '{', '}', '%'])
+    hyphenate(text, &['?', '{', '}', '%'])
 }
 
 /// The id that a table of contents links to: that of the heading, but that only `?` is left out, as in the original.
-pub fn contents_id(text: &str) -> String {
-    hyphenated(text, &['?'])
+pub fn toc_id(text: &str) -> String {
+    hyphenate(text, &['?'])
 }
 
-fn hyphenated(text: &str, without: &[char]) -> String {
+fn hyphenate(text: &str, excluded: &[char]) -> String {
     let mut id = String::with_capacity(text.len());
     let mut in_space = false;
-    for c in text.chars().filter(|c| !without.contains(c)) {
+    for c in text.chars().filter(|c| !excluded.contains(c)) {
         if c.is_whitespace() || c == '\u{feff}' {
             if !in_space {
                 id.push('-');
@@ -48,16 +48,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heading_ids() {
+    fn heading_id_lowercases_and_hyphenates() {
         assert_eq!(heading_id("Two words?"), "two-words");
         assert_eq!(heading_id("Curly {braces} and 50%"), "curly-braces-and-50");
         assert_eq!(heading_id("Größe & Maß"), "größe-&-maß");
         assert_eq!(heading_id("Tail   spaces"), "tail-spaces");
-        assert_eq!(contents_id("What is {x} at 50%?"), "what-is-{x}-at-50%");
+        assert_eq!(toc_id("What is {x} at 50%?"), "what-is-{x}-at-50%");
     }
 
     #[test]
-    fn section_slugs() {
+    fn section_slug_keeps_letters_digits_hyphens() {
         assert_eq!(section_slug("Acceptance Criteria"), "acceptance-criteria");
         assert_eq!(section_slug(" A__b & c!"), "a-b-c");
     }

@@ -1,22 +1,22 @@
 //! Tables among rendered nodes.
 
 use super::header::is_element;
-use crate::tree::{Node, Tag};
+use crate::tree::{RenderNode, Element};
 
 /// The first table, taken out: a node itself, else one directly within an element that may wrap one. All nodes come back where
 /// there is none.
-pub fn take_table(mut nodes: Vec<Node>, wraps: impl Fn(&Tag) -> bool) -> Result<Node, Vec<Node>> {
-    if let Some(at) = nodes.iter().position(|node| is_element(node, "table")) {
-        return Ok(nodes.swap_remove(at));
+pub fn take_table(mut nodes: Vec<RenderNode>, may_wrap_table: impl Fn(&Element) -> bool) -> Result<RenderNode, Vec<RenderNode>> {
+    if let Some(index) = nodes.iter().position(|node| is_element(node, "table")) {
+        return Ok(nodes.swap_remove(index));
     }
-    let inner = |node: &Node| {
-        let tag = node.as_tag().filter(|tag| wraps(tag))?;
+    let table_child_index = |node: &RenderNode| {
+        let tag = node.as_element().filter(|tag| may_wrap_table(tag))?;
         tag.children.iter().position(|child| is_element(child, "table"))
     };
-    let found = nodes.iter().enumerate().find_map(|(at, node)| inner(node).map(|within| (at, within)));
+    let found = nodes.iter().enumerate().find_map(|(index, node)| table_child_index(node).map(|child_index| (index, child_index)));
     match found {
-        Some((at, within)) => match nodes.swap_remove(at) {
-            Node::Tag(mut tag) => Ok(tag.children.swap_remove(within)),
+        Some((index, child_index)) => match nodes.swap_remove(index) {
+            RenderNode::Element(mut tag) => Ok(tag.children.swap_remove(child_index)),
             node => Ok(node),
         },
         None => Err(nodes),

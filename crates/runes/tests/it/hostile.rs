@@ -7,7 +7,7 @@ use quad_runes::render::render;
 use quad_runes::schema::{PageVariables, RenderError};
 
 /// Pieces that mean something to a reader, in any order, and anything between them.
-fn text_of(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
+fn text_from_pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     let piece =
         prop_oneof![4 => proptest::sample::select(pieces).prop_map(str::to_owned), 1 => any::<String>()];
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_description_of_runes_is_read(text in text_of(RUNES)) {
+    fn any_description_of_runes_is_read(text in text_from_pieces(RUNES)) {
         if let Err(error) = Package::parse("refrakt.runes.toml", &text, "local") {
             prop_assert!(error.line >= 1 && error.line <= text.matches('\n').count() + 1);
         }
@@ -39,55 +39,55 @@ proptest! {
 }
 
 /// A document on a stack as small as a server's worker has.
-fn rendered(source: String) -> Result<usize, RenderError> {
+fn render_on_small_stack(source: String) -> Result<usize, RenderError> {
     let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
-        let catalogue = Catalogue::official();
+        let catalogue = Catalogue::all_builtin();
         render(&catalogue, &source, &PageVariables::default()).map(|rendered| rendered.html.len())
     });
     worker.unwrap().join().expect("no overflow, no panic")
 }
 
 #[test]
-fn runes_within_runes_are_bounded() {
+fn nested_runes_are_bounded() {
     let nested = |rune: &str, depth: usize| {
-        rendered(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
+        render_on_small_stack(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
     };
     for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"]
     {
         assert!(nested(rune, 10).is_ok(), "{rune}");
         for depth in [RUNE_DEPTH_MAX, 90, 2_000] {
             let result = nested(rune, depth);
-            assert!(matches!(result, Ok(_) | Err(RenderError::TooManyRunes)), "{rune} {depth}");
+            assert!(matches!(result, Ok(_) | Err(RenderError::RunesNestedTooDeep)), "{rune} {depth}");
         }
     }
-    assert_eq!(nested("hint", RUNE_DEPTH_MAX + 1), Err(RenderError::TooManyRunes));
-    assert_eq!(RenderError::TooManyRunes.to_string(), "more than 40 runes stand within one another");
+    assert_eq!(nested("hint", RUNE_DEPTH_MAX + 1), Err(RenderError::RunesNestedTooDeep));
+    assert_eq!(RenderError::RunesNestedTooDeep.to_string(), "more than 40 runes stand within one another");
 }
 
 #[test]
-fn headings_within_tabs_within_tabs_are_bounded() {
+fn nested_tabs_from_headings_are_bounded() {
     // Each level makes tabs of its headings; whatever repeats content must not do so level by level.
     let mut source = String::from("deep\n");
     for level in 0..60 {
         source = format!("{{% tabs %}}\n## A{level}\n\n{source}\n## B{level}\n\nx\n{{% /tabs %}}\n");
     }
-    assert_eq!(rendered(source), Err(RenderError::TooManyRunes));
+    assert_eq!(render_on_small_stack(source), Err(RenderError::RunesNestedTooDeep));
 }
 
 #[test]
-fn markdown_that_nests_is_bounded() {
-    assert!(rendered("> ".repeat(5_000) + "x").is_ok());
-    assert!(rendered("- ".repeat(5_000) + "x").is_ok());
-    assert!(rendered("*a ".repeat(5_000)).is_ok());
-    assert!(rendered("{% if true %}".repeat(500)).is_ok());
-    assert_eq!(rendered("{% hint %}".repeat(500)), Err(RenderError::TooManyRunes));
+fn nested_markdown_is_bounded() {
+    assert!(render_on_small_stack("> ".repeat(5_000) + "x").is_ok());
+    assert!(render_on_small_stack("- ".repeat(5_000) + "x").is_ok());
+    assert!(render_on_small_stack("*a ".repeat(5_000)).is_ok());
+    assert!(render_on_small_stack("{% if true %}".repeat(500)).is_ok());
+    assert_eq!(render_on_small_stack("{% hint %}".repeat(500)), Err(RenderError::RunesNestedTooDeep));
 }
 
 #[test]
-fn two_huge_code_blocks_are_not_compared() {
+fn diff_rejects_oversized_code_blocks() {
     let lines = "a\n".repeat((DIFF_CELLS_MAX as f64).sqrt() as usize + 1);
     let fence = format!("```txt\n{lines}```\n\n");
-    let error = rendered(format!("{{% diff %}}\n{fence}{fence}{{% /diff %}}\n")).unwrap_err();
+    let error = render_on_small_stack(format!("{{% diff %}}\n{fence}{fence}{{% /diff %}}\n")).unwrap_err();
     assert_eq!(
         error.to_string(),
         "diff: the two code blocks have too many lines to compare; show less of them"
@@ -95,9 +95,9 @@ fn two_huge_code_blocks_are_not_compared() {
 }
 
 #[test]
-fn previews_that_show_previews_are_bounded() {
+fn nested_previews_are_bounded() {
     let nested = |depth: usize| {
-        rendered("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
+        render_on_small_stack("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
     };
     assert!(nested(4).is_ok());
     let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
@@ -105,19 +105,19 @@ fn previews_that_show_previews_are_bounded() {
 }
 
 #[test]
-fn what_repeats_its_content_is_bounded() {
+fn runes_that_repeat_content_are_bounded() {
     let deep = |open: &str, close: &str, depth: usize| {
         let indented = |text: &str, level: usize| format!("{}{text}\n", "  ".repeat(level));
         let opening: String = (0..depth).map(|level| indented(open, level)).collect();
         let closing: String = (0..depth).rev().map(|level| indented(close, level)).collect();
-        rendered(opening + "x\n" + &closing)
+        render_on_small_stack(opening + "x\n" + &closing)
     };
-    let bounded = |result: Result<usize, RenderError>| match result {
+    let assert_bounded = |result: Result<usize, RenderError>| match result {
         Ok(bytes) => assert!(bytes < 64 << 20, "{bytes}"),
-        Err(error) => assert!(matches!(error, RenderError::TooLarge | RenderError::TooManyRunes), "{error}"),
+        Err(error) => assert!(matches!(error, RenderError::TooLarge | RenderError::RunesNestedTooDeep), "{error}"),
     };
     for depth in [4, 24] {
-        bounded(deep("{% preview source=true %}", "{% /preview %}", depth));
+        assert_bounded(deep("{% preview source=true %}", "{% /preview %}", depth));
     }
     for depth in [4, 20] {
         let mut source = String::new();
@@ -129,6 +129,6 @@ fn what_repeats_its_content_is_bounded() {
             let space = " ".repeat(level * 2);
             source += &format!("{space}  {{% /link %}}\n{space}{{% /breadcrumb %}}\n");
         }
-        bounded(rendered(source));
+        assert_bounded(render_on_small_stack(source));
     }
 }

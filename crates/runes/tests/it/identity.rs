@@ -2,46 +2,46 @@
 
 use std::sync::Arc;
 
-use quad_runes::catalogue::{Catalogue, Package, RuneRules};
-use quad_runes::tree::{Node, Tag};
+use quad_runes::catalogue::{Catalogue, Package, RunePreferences};
+use quad_runes::tree::{RenderNode, Element};
 use quad_runes::{html, identity};
 
 /// A tree after the transform, with types configured as `engine` says.
-fn transformed(engine: &str, tree: Tag) -> String {
+fn transform_to_html(engine: &str, tree: Element) -> String {
     let package = Package::parse("f.toml", engine, "local").unwrap();
-    let catalogue = Catalogue::merge(&[Arc::new(package)], &RuneRules::default()).0;
-    html::print(&identity::transform(&catalogue, tree.into()))
+    let catalogue = Catalogue::merge(&[Arc::new(package)], &RunePreferences::default()).0;
+    html::to_html(&identity::transform(&catalogue, tree.into()))
 }
 
-fn check(engine: &str, tree: Tag, expect: &[&str]) {
-    assert_eq!(transformed(engine, tree), expect.join("\n"));
+fn assert_html(engine: &str, tree: Element, expect: &[&str]) {
+    assert_eq!(transform_to_html(engine, tree), expect.join("\n"));
 }
 
 /// The bare root of a rune, as schemas emit it.
-fn rune(name: &str) -> Tag {
-    Tag::new("div").with("data-rune", name).with("class", serde_json::Value::Null)
+fn rune(name: &str) -> Element {
+    Element::new("div").with_attr("data-rune", name).with_attr("class", serde_json::Value::Null)
 }
 
-fn fields(tag: Tag, json: &str) -> Tag {
-    tag.with("data-rune-fields", json)
+fn fields(tag: Element, json: &str) -> Element {
+    tag.with_attr("data-rune-fields", json)
 }
 
-fn part(name: &str) -> Tag {
-    Tag::new("p").with("data-name", name)
+fn part(name: &str) -> Element {
+    Element::new("p").with_attr("data-name", name)
 }
 
-fn meta(field: &str, content: &str) -> Node {
-    Tag::new("meta").with("data-field", field).with("content", content).into()
+fn meta(field: &str, content: &str) -> RenderNode {
+    Element::new("meta").with_attr("data-field", field).with_attr("content", content).into()
 }
 
 #[test]
-fn an_element_that_is_no_rune_stays() {
-    check(
+fn plain_element_is_unchanged() {
+    assert_html(
         "",
-        Tag::new("p").with("data-rune", "nothing-of-the-kind"),
+        Element::new("p").with_attr("data-rune", "nothing-of-the-kind"),
         &["<p data-rune=\"nothing-of-the-kind\"></p>"],
     );
-    check(
+    assert_html(
         "[engine.Boat]",
         rune("boat"),
         &["<div class=\"rf-boat\" data-rune=\"boat\" data-density=\"full\"></div>"],
@@ -49,17 +49,17 @@ fn an_element_that_is_no_rune_stays() {
 }
 
 #[test]
-fn types_with_capitals_in_a_row_are_found() {
-    let html = transformed("[engine.FAQList]\nblock = 'faq'", rune("faqlist"));
+fn type_names_with_acronyms_are_found() {
+    let html = transform_to_html("[engine.FAQList]\nblock = 'faq'", rune("faqlist"));
     assert_eq!(html, "<div class=\"rf-faq\" data-rune=\"faqlist\" data-density=\"full\"></div>");
 }
 
 #[test]
-fn modifiers_come_from_the_bag_then_from_metas_then_from_defaults() {
+fn modifier_precedence_fields_meta_default() {
     let engine = "[engine.Boat.modifiers]\nsailType = {}\nhull = {}\nkeel = { default = 'long' }\nflag = {}\nmast = {}";
     let boat = fields(rune("boat"), r#"{"sailType":"gaff","flag":"","mast":2,"hull":null,"keel":false}"#)
-        .holding([meta("hull", "oak"), meta("flag", "red"), meta("rope", "hemp")]);
-    check(
+        .with_children([meta("hull", "oak"), meta("flag", "red"), meta("rope", "hemp")]);
+    assert_html(
         engine,
         boat,
         &[
@@ -72,12 +72,12 @@ fn modifiers_come_from_the_bag_then_from_metas_then_from_defaults() {
 }
 
 #[test]
-fn a_modifier_may_be_an_attribute_and_mean_another_word() {
+fn modifier_supports_attribute_source_and_value_map() {
     let engine = "[engine.Boat.modifiers]\nstate = { source = 'attribute', no-bem-class = true, \
                   value-map = { afloat = 'good' }, map-target = 'mood' }\n\
                   side = { source = 'attribute', value-map = { port = 'left' } }";
-    let boat = rune("boat").with("state", "afloat").with("side", "port").with("id", "b1");
-    check(
+    let boat = rune("boat").with_attr("state", "afloat").with_attr("side", "port").with_attr("id", "b1");
+    assert_html(
         engine,
         boat,
         &[
@@ -88,22 +88,22 @@ fn a_modifier_may_be_an_attribute_and_mean_another_word() {
 }
 
 #[test]
-fn a_variant_changes_the_configuration() {
+fn variant_overrides_the_config() {
     let engine = "[engine.Boat]\nstatic-modifiers = ['plain']\n[engine.Boat.modifiers]\nsize = { default = 'small' }\n\
                   [engine.Boat.variants.size.big]\nstatic-modifiers = ['huge']\nroot-attributes = { role = 'ship' }";
-    let small = transformed(engine, rune("boat"));
+    let small = transform_to_html(engine, rune("boat"));
     assert!(small.contains("rf-boat--small rf-boat--plain") && !small.contains("role="), "{small}");
-    let big = transformed(engine, fields(rune("boat"), r#"{"size":"big"}"#));
+    let big = transform_to_html(engine, fields(rune("boat"), r#"{"size":"big"}"#));
     assert!(big.contains("rf-boat--big rf-boat--huge\"") && big.contains("role=\"ship\""), "{big}");
 }
 
 #[test]
-fn what_stands_around_counts_also_through_other_elements() {
+fn context_modifier_applies_through_plain_elements() {
     let engine = "[engine.Fleet]\nchild-density = 'minimal'\n\
                   [engine.Boat]\ndefault-density = 'compact'\ncontext-modifiers = { fleet = 'in-fleet' }";
-    let boat = || Node::from(rune("boat"));
-    let fleet = rune("fleet").holding([Tag::new("ul").holding([boat()]).into()]);
-    let html = transformed(engine, Tag::new("article").holding([boat(), fleet.into()]));
+    let boat = || RenderNode::from(rune("boat"));
+    let fleet = rune("fleet").with_children([Element::new("ul").with_children([boat()]).into()]);
+    let html = transform_to_html(engine, Element::new("article").with_children([boat(), fleet.into()]));
     assert!(html.contains("class=\"rf-boat\" data-rune=\"boat\" data-density=\"compact\""), "{html}");
     assert!(
         html.contains("class=\"rf-boat rf-boat--in-fleet\" data-rune=\"boat\" data-density=\"minimal\""),
@@ -112,19 +112,19 @@ fn what_stands_around_counts_also_through_other_elements() {
 }
 
 #[test]
-fn parts_are_dressed_only_below_named_ones() {
+fn part_classes_apply_only_below_named_parts() {
     let engine = "[engine.Boat]\nsections = { deck = 'body', view = 'media' }\nmedia-slots = { view = 'cover' }\n\
                   default-reading = 'prose'\nauto-label = { h2 = 'title', crew = 'crew' }";
-    let deck = part("deck").with("class", "own").holding([part("rope").into()]);
-    let hidden = Tag::new("div").holding([part("anchor").into(), Tag::new("h2").into()]);
-    let crew = Tag::new("i").with("data-field", "crew");
-    let boat = rune("boat").with("dropcap", true).holding([
+    let deck = part("deck").with_attr("class", "own").with_children([part("rope").into()]);
+    let hidden = Element::new("div").with_children([part("anchor").into(), Element::new("h2").into()]);
+    let crew = Element::new("i").with_attr("data-field", "crew");
+    let boat = rune("boat").with_attr("dropcap", true).with_children([
         deck.into(),
         part("view").into(),
         hidden.into(),
         crew.into(),
     ]);
-    check(
+    assert_html(
         engine,
         boat,
         &[
@@ -144,7 +144,7 @@ fn parts_are_dressed_only_below_named_ones() {
 }
 
 #[test]
-fn values_are_projected_in_their_shapes() {
+fn block_values_render_by_field_type() {
     let engine = "[engine.Boat.modifiers]\nstate = {}\nbuilt = {}\nhome = {}\nstars = {}\ntags = {}\ntime = {}\n\
          [engine.Boat.meta-fields]\nstate = { meta-type = 'status', sentiment-map = { afloat = 'positive' } }\n\
          built = { tag = 'time', meta-type = 'temporal' }\nwebsite = { href = 'home', label = 'Home' }\n\
@@ -153,10 +153,10 @@ fn values_are_projected_in_their_shapes() {
          [engine.Boat.blocks]\nhead = { layout = 'bar', wrap = false, fields = ['state', { field = 'built', align = 'end' }, 'website', 'stars'] }\n\
          facts = { layout = 'definition-list', fields = ['tags', 'time', 'state'] }\nnone = { layout = 'bar', fields = ['time'] }\n\
          [engine.Boat.layout]\nroot = ['head', 'none', 'facts']";
-    let bag = r#"{"state":"afloat","built":"1911","home":"/h","stars":"1","tags":"a, b,,"}"#;
-    check(
+    let fields_json = r#"{"state":"afloat","built":"1911","home":"/h","stars":"1","tags":"a, b,,"}"#;
+    assert_html(
         engine,
-        fields(rune("boat"), bag),
+        fields(rune("boat"), fields_json),
         &[
             "<div class=\"rf-boat rf-boat--afloat rf-boat--1911 rf-boat--/h rf-boat--1 rf-boat--a, b,,\" data-state=\"afloat\" \
              data-built=\"1911\" data-home=\"/h\" data-stars=\"1\" data-tags=\"a, b,,\" data-rune=\"boat\" data-density=\"full\">",
@@ -193,18 +193,18 @@ fn values_are_projected_in_their_shapes() {
 }
 
 #[test]
-fn facets_add_up_in_a_fixed_order() {
+fn universal_attributes_apply_in_fixed_order() {
     let engine = "[engine.Boat]\nframe-target = 'self'\ndefault-elevation = 'lg'\nsections = { title = 'title' }\n\
                   [engine.Boat.modifiers]\ngap = { no-bem-class = true }\n\
                   [engine.Boat.styles]\ngap = { prop = '--gap', transform = 'gap' }";
     let boat = fields(rune("boat"), r#"{"gap":"tight"}"#)
-        .with("style", "top: 0")
-        .with("stagger", true)
-        .with("reveal", "fade")
-        .with("prominence", "quiet")
-        .with("inset", "tight")
-        .with("width", "wide")
-        .holding([
+        .with_attr("style", "top: 0")
+        .with_attr("stagger", true)
+        .with_attr("reveal", "fade")
+        .with_attr("prominence", "quiet")
+        .with_attr("inset", "tight")
+        .with_attr("width", "wide")
+        .with_children([
             meta("tint-mode", "dark"),
             meta("tint-primary", "navy"),
             meta("frame-shadow", "sm"),
@@ -215,7 +215,7 @@ fn facets_add_up_in_a_fixed_order() {
             meta("scrim", "left"),
             meta("tint-accent", "red"),
         ]);
-    check(
+    assert_html(
         engine,
         boat,
         &[
@@ -235,24 +235,24 @@ fn facets_add_up_in_a_fixed_order() {
 }
 
 #[test]
-fn a_cover_colours_its_text_and_quietens_its_media() {
+fn cover_sets_color_scheme_and_disables_media() {
     let engine = "[engine.Boat]\nsections = { view = 'media' }\n[engine.Boat.modifiers]\nmedia-position = { no-bem-class = true }";
-    let view = part("view").holding([Tag::new("rf-sandbox").with("data-height", "auto").into()]);
+    let view = part("view").with_children([Element::new("rf-sandbox").with_attr("data-height", "auto").into()]);
     let tree = |position: &str| {
-        let bag = format!("{{\"media-position\":\"{position}\"}}");
-        fields(rune("boat"), &bag).holding([
+        let fields_json = format!("{{\"media-position\":\"{position}\"}}");
+        fields(rune("boat"), &fields_json).with_children([
             view.clone().into(),
             part("content").into(),
             meta("scrim-tone", "light"),
         ])
     };
-    let cover = transformed(engine, tree("cover"));
+    let cover = transform_to_html(engine, tree("cover"));
     assert!(
         cover.contains("data-guest-posture=\"presentational\"") && cover.contains("data-height=\"fill\""),
         "{cover}"
     );
     assert!(cover.contains("class=\"rf-boat__content\" data-color-scheme=\"light\""), "{cover}");
-    let beside = transformed(engine, tree("start"));
+    let beside = transform_to_html(engine, tree("start"));
     assert!(
         !beside.contains("posture") && !beside.contains("fill") && !beside.contains("scheme"),
         "{beside}"
@@ -260,17 +260,17 @@ fn a_cover_colours_its_text_and_quietens_its_media() {
 }
 
 #[test]
-fn lists_count_and_parts_appear_in_turn() {
+fn sequence_lists_and_stagger_indices_are_set() {
     let engine = "[engine.Boat]\nsequence = 'connected'\nsequence-direction = { from-modifier = 'way', default = 'down' }\n\
                   stagger-items = 'stop'\n[engine.Boat.modifiers]\nway = { no-bem-class = true }";
-    let stop = || Node::from(part("stop").with("style", "top: 0").holding([part("stop").into()]));
-    let list = Tag::new("ol").holding([Tag::new("li").holding([Tag::new("ol").into()]).into()]);
-    let boat = rune("boat").with("stagger", true).holding([
-        Tag::new("div").holding([list.into()]).into(),
+    let stop = || RenderNode::from(part("stop").with_attr("style", "top: 0").with_children([part("stop").into()]));
+    let list = Element::new("ol").with_children([Element::new("li").with_children([Element::new("ol").into()]).into()]);
+    let boat = rune("boat").with_attr("stagger", true).with_children([
+        Element::new("div").with_children([list.into()]).into(),
         stop(),
         stop(),
     ]);
-    let html = transformed(engine, boat);
+    let html = transform_to_html(engine, boat);
     assert_eq!(
         html.matches("data-sequence=\"connected\" data-sequence-direction=\"down\"").count(),
         1,
@@ -284,13 +284,13 @@ fn lists_count_and_parts_appear_in_turn() {
 }
 
 #[test]
-fn words_that_may_be_translated_and_items_to_tick() {
+fn i18n_marks_are_stripped_and_checkboxes_marked() {
     let word =
-        Tag::new("span").with("data-i18n", "core.total").holding([Tag::new("b").into(), "Total".into()]);
-    let item = Tag::new("li").holding([Tag::new("p").holding(["[x] rope".into()]).into()]);
-    check(
+        Element::new("span").with_attr("data-i18n", "core.total").with_children([Element::new("b").into(), "Total".into()]);
+    let item = Element::new("li").with_children([Element::new("p").with_children(["[x] rope".into()]).into()]);
+    assert_html(
         "",
-        Tag::new("div").holding([word.into(), item.into()]),
+        Element::new("div").with_children([word.into(), item.into()]),
         &[
             "<div>",
             "  <span>Total</span>",

@@ -19,7 +19,7 @@ use crate::oracle;
 const DIFFERENT_ON_PURPOSE: [(&str, &str); 0] = [];
 
 /// Cases at which the original fails; here they say what to do.
-const REFUSED: [(&str, &str); 7] = [
+const EXPECTED_ERRORS: [(&str, &str); 7] = [
     (
         "data/fixture",
         "data: shows a file, which is read when the site is built; render the page within its site",
@@ -39,7 +39,7 @@ const REFUSED: [(&str, &str); 7] = [
 ];
 
 /// How many differences of a rune are shown.
-const SHOWN_MAX: usize = 3;
+const PRINTED_DIFFERENCES_MAX: usize = 3;
 
 #[derive(Default)]
 struct Score {
@@ -51,9 +51,9 @@ struct Score {
 fn difference(catalogue: &Catalogue, case: &Value) -> Option<String> {
     let rendered = render(catalogue, case["input"].as_str().unwrap(), &PageVariables::default());
     if case.get("error").is_some() {
-        let refused = rendered.err().map(|error| error.to_string()).unwrap_or_default();
-        let known = REFUSED.iter().find(|(id, _)| case["id"].as_str() == Some(id));
-        return known.is_none_or(|(_, message)| *message != refused).then_some(refused);
+        let error_text = rendered.err().map(|error| error.to_string()).unwrap_or_default();
+        let expected_error = EXPECTED_ERRORS.iter().find(|(id, _)| case["id"].as_str() == Some(id));
+        return expected_error.is_none_or(|(_, message)| *message != error_text).then_some(error_text);
     }
     let rendered = match rendered {
         Ok(rendered) => rendered,
@@ -61,44 +61,44 @@ fn difference(catalogue: &Catalogue, case: &Value) -> Option<String> {
     };
     let html = case["html"].as_str().unwrap();
     if rendered.html != html {
-        return Some(lines_that_differ(&rendered.html, html));
+        return Some(differing_lines(&rendered.html, html));
     }
     let selectors: Vec<&str> =
-        case["selectors"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-    let ours: Vec<&str> = rendered.selectors.iter().map(String::as_str).collect();
-    (ours != selectors).then(|| format!("selectors\n ours   {ours:?}\n theirs {selectors:?}"))
+        case["selectors"].as_array().unwrap().iter().map(|selector| selector.as_str().unwrap()).collect();
+    let actual: Vec<&str> = rendered.selectors.iter().map(String::as_str).collect();
+    (actual != selectors).then(|| format!("selectors\n ours   {actual:?}\n theirs {selectors:?}"))
 }
 
 /// The first lines that differ, with those around them.
-fn lines_that_differ(ours: &str, theirs: &str) -> String {
-    let (ours, theirs): (Vec<&str>, Vec<&str>) = (ours.lines().collect(), theirs.lines().collect());
-    let at = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+fn differing_lines(actual: &str, expected: &str) -> String {
+    let (actual_lines, expected_lines): (Vec<&str>, Vec<&str>) = (actual.lines().collect(), expected.lines().collect());
+    let first_differing = actual_lines.iter().zip(&expected_lines).take_while(|(a, b)| a == b).count();
     let mut text = String::new();
-    for (sign, lines) in [("ours  ", &ours), ("theirs", &theirs)] {
-        for line in lines.iter().skip(at.saturating_sub(1)).take(6) {
-            writeln!(text, "    {sign} {line}").unwrap();
+    for (side, lines) in [("ours  ", &actual_lines), ("theirs", &expected_lines)] {
+        for line in lines.iter().skip(first_differing.saturating_sub(1)).take(6) {
+            writeln!(text, "    {side} {line}").unwrap();
         }
     }
     text
 }
 
 #[test]
-fn documents_render_as_the_original_renders_them() {
-    let Some(folder) = oracle::folder() else { return };
-    let catalogue = Catalogue::official();
-    let wanted = std::env::var("QUAD_PARITY").unwrap_or_default();
+fn rendered_documents_match_npm() {
+    let Some(dir) = oracle::recorded_dir() else { return };
+    let catalogue = Catalogue::all_builtin();
+    let selected_rune = std::env::var("QUAD_PARITY").unwrap_or_default();
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
-    let mut different = Vec::new();
+    let mut differing_ids = Vec::new();
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder.join("runes")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(dir.join("runes")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     for file in files {
         let rune = file.file_stem().unwrap().to_str().unwrap().to_owned();
-        let mut shown = 0;
+        let mut printed = 0;
         for line in std::fs::read_to_string(&file).unwrap().lines() {
             let case: Value = serde_json::from_str(line).unwrap();
             let id = case["id"].as_str().unwrap();
-            if DIFFERENT_ON_PURPOSE.iter().any(|(known, _)| *known == id) {
+            if DIFFERENT_ON_PURPOSE.iter().any(|(id_on_purpose, _)| *id_on_purpose == id) {
                 continue;
             }
             let score = scores.entry(rune.clone()).or_default();
@@ -107,11 +107,11 @@ fn documents_render_as_the_original_renders_them() {
                 score.agree += 1;
                 continue;
             };
-            if (wanted == rune || wanted == "all") && shown < SHOWN_MAX {
-                shown += 1;
+            if (selected_rune == rune || selected_rune == "all") && printed < PRINTED_DIFFERENCES_MAX {
+                printed += 1;
                 println!("{id}\n{}\n{difference}", case["input"].as_str().unwrap());
             }
-            different.push(id.to_owned());
+            differing_ids.push(id.to_owned());
         }
     }
     for (rune, score) in scores.iter().filter(|(_, score)| score.agree < score.cases) {
@@ -120,5 +120,5 @@ fn documents_render_as_the_original_renders_them() {
     let (agree, cases) =
         scores.values().fold((0, 0), |(agree, cases), score| (agree + score.agree, cases + score.cases));
     println!("parity: {agree} of {cases} documents");
-    assert!(different.is_empty(), "{} differ: {}", different.len(), different.join(", "));
+    assert!(differing_ids.is_empty(), "{} differ: {}", differing_ids.len(), differing_ids.join(", "));
 }

@@ -5,15 +5,15 @@ use quad_runes::render::render;
 use quad_runes::schema::PageVariables;
 
 /// The markup of a document on one line, without white space between elements.
-fn rendered(source: &str) -> String {
-    let rendered = render(&Catalogue::official(), source, &PageVariables::default()).unwrap();
+fn render_on_one_line(source: &str) -> String {
+    let rendered = render(&Catalogue::all_builtin(), source, &PageVariables::default()).unwrap();
     rendered.html.lines().map(str::trim).collect()
 }
 
 /// All of these stand in the markup, in this order.
 #[track_caller]
-fn check(source: &str, expect: &[&str]) {
-    let html = rendered(source);
+fn assert_html_contains_in_order(source: &str, expect: &[&str]) {
+    let html = render_on_one_line(source);
     let mut rest = html.as_str();
     for part in expect {
         let Some((_, after)) = rest.split_once(part) else { panic!("no {part}\nin {rest}\nof {html}") };
@@ -22,8 +22,8 @@ fn check(source: &str, expect: &[&str]) {
 }
 
 #[test]
-fn links_and_commands_are_actions() {
-    check(
+fn cta_links_and_fences_become_actions() {
+    assert_html_contains_in_order(
         "{% cta %}\n# Go\n\n- [Sail](/sail)\n\n```sh\nmake sail\n```\n{% /cta %}",
         &[
             r#"<li data-name="action"><a href="/sail"><span>Sail</span></a></li>"#,
@@ -33,9 +33,9 @@ fn links_and_commands_are_actions() {
 }
 
 #[test]
-fn a_cover_keeps_the_picture_of_its_media() {
+fn hero_cover_keeps_only_the_image() {
     let hero = |position: &str| {
-        rendered(&format!(
+        render_on_one_line(&format!(
             "{{% hero media-position=\"{position}\" %}}\nWords ![Pier](/p.jpg)\n---\n# Pier\n{{% /hero %}}"
         ))
     };
@@ -45,9 +45,9 @@ fn a_cover_keeps_the_picture_of_its_media() {
 }
 
 #[test]
-fn points_of_a_feature_follow_its_media() {
+fn feature_layout_follows_media_position() {
     let points = "![Pier](/p.jpg)\n---\n# Parts\n\n- **Rope**\n\n  Holds.\n{% /feature %}";
-    check(
+    assert_html_contains_in_order(
         &format!("{{% feature %}}\n{points}"),
         &[
             r#"data-layout="grid""#,
@@ -56,22 +56,22 @@ fn points_of_a_feature_follow_its_media() {
             "Holds.",
         ],
     );
-    check(&format!("{{% feature media-position=\"start\" %}}\n{points}"), &[r#"data-layout="list""#]);
+    assert_html_contains_in_order(&format!("{{% feature media-position=\"start\" %}}\n{points}"), &[r#"data-layout="list""#]);
 }
 
 #[test]
-fn steps_come_from_headings_and_from_lists() {
+fn steps_are_made_from_headings_and_lists() {
     let step = r#"<li data-field="step" class="rf-step""#;
-    check(
+    assert_html_contains_in_order(
         "{% steps %}\n## One\n\nDo.\n\n## Two\n{% /steps %}",
         &[step, r#"data-field="name">One"#, "Do.", step],
     );
-    check("{% steps %}\n1. One\n2. Two\n{% /steps %}", &[step, "One", step, "Two"]);
+    assert_html_contains_in_order("{% steps %}\n1. One\n2. Two\n{% /steps %}", &[step, "One", step, "Two"]);
 }
 
 #[test]
-fn headings_size_the_tiles_of_a_bento() {
-    check(
+fn bento_cell_size_follows_heading_level() {
+    assert_html_contains_in_order(
         "{% bento columns=4 %}\n# A\n\n## B\n\n### C\n\n#### D\n{% /bento %}",
         &[
             r#"data-size="full" data-cols="4" data-rows="1""#,
@@ -80,26 +80,26 @@ fn headings_size_the_tiles_of_a_bento() {
             r#"data-size="small" data-cols="1" data-rows="1""#,
         ],
     );
-    check(
+    assert_html_contains_in_order(
         "{% bento levels=\"5,2x3\" %}\n# A\n\n### B\n{% /bento %}",
         &[r#"data-cols="5" data-rows="1""#, r#"data-cols="2" data-rows="3""#],
     );
 }
 
 #[test]
-fn a_bento_hands_its_chrome_to_its_tiles() {
-    let html = rendered(
+fn bento_forwards_attributes_to_cells() {
+    let html = render_on_one_line(
         "{% bento elevation=\"raised\" %}\n{% bento-cell %}\nOne\n{% /bento-cell %}\n\
          {% bento-cell elevation=\"flat\" %}\nTwo\n{% /bento-cell %}\n{% /bento %}",
     );
     let elevations: Vec<&str> =
-        html.split("data-elevation=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+        html.split("data-elevation=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(elevations, ["flush", "raised", "flat"]);
 }
 
 #[test]
-fn a_heading_with_a_price_is_a_tier() {
-    check(
+fn pricing_heading_with_price_becomes_a_tier() {
+    assert_html_contains_in_order(
         "{% pricing %}\n# Berths\n\n## Small — €20 a night\n\n- Water\n\n## Ask us\n{% /pricing %}",
         &[
             r#"<h1 id="berths" data-name="eyebrow""#,
@@ -112,8 +112,8 @@ fn a_heading_with_a_price_is_a_tier() {
 }
 
 #[test]
-fn a_voice_has_quote_author_and_portrait() {
-    check(
+fn testimonial_has_quote_author_and_avatar() {
+    assert_html_contains_in_order(
         "{% testimonial rating=4 %}\n> Fine.\n\n**Runa Vik** - skipper\n\n![Runa](/r.jpg)\n{% /testimonial %}",
         &[
             r#"data-name="quote" property="reviewBody""#,
@@ -126,9 +126,9 @@ fn a_voice_has_quote_author_and_portrait() {
 }
 
 #[test]
-fn rows_of_a_comparison_meet_by_name() {
+fn comparison_rows_are_aligned_by_label() {
     let products = "## Pier\n- **Water**: yes\n- **Price** - €30\n\n## Buoy\n- **Price** - €10\n- [x] **Calm**\n{% /comparison %}";
-    check(
+    assert_html_contains_in_order(
         &format!("{{% comparison highlighted=\"Pier\" %}}\n{products}"),
         &[
             "<th class=\"rf-comparison__col-header--highlighted\">Pier",
@@ -143,13 +143,13 @@ fn rows_of_a_comparison_meet_by_name() {
             "✓",
         ],
     );
-    let cards = rendered(&format!("{{% comparison layout=\"cards\" %}}\n{products}"));
+    let cards = render_on_one_line(&format!("{{% comparison layout=\"cards\" %}}\n{products}"));
     assert!(cards.contains("rf-comparison-card__name\">Buoy<") && !cards.contains("—"), "{cards}");
 }
 
 #[test]
-fn tracks_are_read_out_of_their_lines() {
-    check(
+fn playlist_tracks_are_parsed_from_list_items() {
+    assert_html_contains_in_order(
         "{% playlist artist=\"The Buoys\" player=true %}\n# Songs\n\n- **Fog** (4:02)\n  - (0:10) Low and slow\n\
          - [**Tide**](/tide.mp3) *Guests* (1:00:01) — 2019\n{% /playlist %}",
         &[
@@ -162,16 +162,16 @@ fn tracks_are_read_out_of_their_lines() {
             ">2019<",
         ],
     );
-    check("{% track duration=\"PT1H2M3S\" %}\n## Fog\n{% /track %}", &[">Fog<", ">1:02:03<"]);
-    check(
+    assert_html_contains_in_order("{% track duration=\"PT1H2M3S\" %}\n## Fog\n{% /track %}", &[">Fog<", ">1:02:03<"]);
+    assert_html_contains_in_order(
         "{% audio src=\"/a.mp3\" title=\"Fog\" %}\nNotes.\n\n1. **Start** (0:05)\n{% /audio %}",
         &[r#"&quot;chapters&quot;:[{&quot;name&quot;:&quot;Start&quot;,&quot;time&quot;:5}]"#, "Notes."],
     );
 }
 
 #[test]
-fn instructions_mark_each_item() {
-    check(
+fn howto_and_recipe_mark_each_list_item() {
+    assert_html_contains_in_order(
         "{% howto estimatedTime=\"PT10M\" %}\n# Moor\n\n- Two lines\n\n1. Make fast.\n{% /howto %}",
         &[
             r#"<li data-name="tool" typeof="HowToTool" property="tool""#,
@@ -180,21 +180,21 @@ fn instructions_mark_each_item() {
             r#"<meta content="PT10M" property="totalTime" />"#,
         ],
     );
-    check(
+    assert_html_contains_in_order(
         "{% recipe servings=4 %}\n# Soup\n\n- 1 l stock\n\n1. Heat.\n\n> Cream.\n{% /recipe %}",
         &[r#"property="recipeIngredient""#, r#"property="recipeInstructions""#, r#"data-name="tips""#],
     );
 }
 
 #[test]
-fn people_and_events_come_from_lines_and_from_tags() {
-    check(
+fn cast_and_timeline_read_list_items_and_tags() {
+    assert_html_contains_in_order(
         "{% cast %}\n- Odd Berg - Crane driver\n\n{% cast-member name=\"Runa\" image=\"/r.jpg\" /%}\n{% /cast %}",
         &[">Odd Berg<", ">Crane driver<", r#"<img src="/r.jpg" alt="Runa" property="image" />"#],
     );
-    check(
+    assert_html_contains_in_order(
         "{% timeline %}\n{% timeline-entry date=\"1898\" label=\"Pier\" /%}\n\n## 1954 - Crane\n{% /timeline %}",
         &[">1898<", r#"content="1" />"#, ">1954<", ">Crane<", r#"content="2" />"#],
     );
-    check("{% organization type=\"NonProfit\" %}\n# Rescue\n{% /organization %}", &[r#"typeof="NonProfit""#]);
+    assert_html_contains_in_order("{% organization type=\"NonProfit\" %}\n# Rescue\n{% /organization %}", &[r#"typeof="NonProfit""#]);
 }

@@ -7,10 +7,10 @@ use quad_runes::catalogue::Catalogue;
 use quad_runes::render::render;
 use quad_runes::schema::PageVariables;
 
-static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::official);
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::all_builtin);
 
 /// Elements without a closing tag.
-const VOID: [&str; 14] = [
+const VOID_ELEMENTS: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
     "wbr",
 ];
@@ -56,18 +56,18 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 /// What is wrong with markup, if anything: a tag that is not closed, or an attribute that is not quoted or escaped.
-fn flaw(html: &str) -> Option<String> {
+fn html_error(html: &str) -> Option<String> {
     let mut open = Vec::new();
     let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        rest = &rest[at + 1..];
+    while let Some(index) = rest.find('<') {
+        rest = &rest[index + 1..];
         let end = tag_end(rest)?;
         let (tag, tail) = rest.split_at(end);
         rest = &tail[1..];
         if let Some(name) = tag.strip_prefix('/') {
             match open.pop() {
                 Some(opened) if opened == name => {}
-                other => return Some(format!("</{name}> closes {other:?}")),
+                opened => return Some(format!("</{name}> closes {opened:?}")),
             }
             continue;
         }
@@ -75,7 +75,7 @@ fn flaw(html: &str) -> Option<String> {
         if name.is_empty() || tag.contains('<') {
             return Some(format!("<{tag}> is no tag"));
         }
-        if !tag.ends_with('/') && !VOID.contains(&name) {
+        if !tag.ends_with('/') && !VOID_ELEMENTS.contains(&name) {
             open.push(name);
         }
     }
@@ -85,17 +85,17 @@ fn flaw(html: &str) -> Option<String> {
 /// Where a tag ends: at the first `>` outside quotes.
 fn tag_end(text: &str) -> Option<usize> {
     let mut is_quoted = false;
-    text.char_indices().find_map(|(at, sign)| {
-        is_quoted ^= sign == '"';
-        (sign == '>' && !is_quoted).then_some(at)
+    text.char_indices().find_map(|(index, ch)| {
+        is_quoted ^= ch == '"';
+        (ch == '>' && !is_quoted).then_some(index)
     })
 }
 
 #[test]
-fn the_check_itself_finds_flaws() {
-    assert_eq!(flaw("<a b=\"c > d\"><br /><i>x</i></a>"), None);
+fn html_error_detects_malformed_markup() {
+    assert_eq!(html_error("<a b=\"c > d\"><br /><i>x</i></a>"), None);
     for broken in ["<a>", "<a></b>", "</a>", "<a><b></a></b>", "<a b=\"<\"></a>"] {
-        assert!(flaw(broken).is_some(), "{broken}");
+        assert!(html_error(broken).is_some(), "{broken}");
     }
 }
 
@@ -109,7 +109,7 @@ proptest! {
         // A rune may refuse its document; it may not panic.
         let Ok(rendered) = render(&CATALOGUE, &source, &page) else { return Ok(()) };
         // Markup that the engine passes on as it is, such as an inline image, is not the author's.
-        prop_assert_eq!(flaw(&rendered.html), None, "{}", source);
+        prop_assert_eq!(html_error(&rendered.html), None, "{}", source);
         prop_assert!(!rendered.html.contains("<script>alert"), "{}", source);
         prop_assert_eq!(render(&CATALOGUE, &source, &page).ok(), Some(rendered));
     }

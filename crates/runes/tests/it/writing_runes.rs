@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use quad_runes::catalogue::{Catalogue, LOCAL, Package, RuneRules};
+use quad_runes::catalogue::{Catalogue, LOCAL, Package, RunePreferences};
 use quad_runes::contracts::contracts;
 use quad_runes::render::render;
 use quad_runes::schema::PageVariables;
 
 const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
 
-fn example() -> Package {
+fn example_package() -> Package {
     let (_, after) = PAGE.split_once("```toml\n").unwrap();
     let (source, _) = after.split_once("\n```").unwrap();
     Package::parse("refrakt.runes.toml", source, LOCAL).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
-fn the_worked_example_works() {
-    let (catalogue, problems) = Catalogue::merge(&[Arc::new(example())], &RuneRules::default());
+fn documented_example_parses_with_expected_contract() {
+    let (catalogue, problems) = Catalogue::merge(&[Arc::new(example_package())], &RunePreferences::default());
     assert_eq!(problems, []);
     assert_eq!(catalogue.rune("mooring").unwrap().name, "berth");
     let contract = &contracts(&catalogue)["runes"]["Berth"];
@@ -28,21 +28,21 @@ fn the_worked_example_works() {
 }
 
 #[test]
-fn the_worked_example_renders_as_the_page_shows() {
-    let (catalogue, _) = Catalogue::merge(&[Arc::new(example())], &RuneRules::default());
+fn documented_example_renders_documented_html() {
+    let (catalogue, _) = Catalogue::merge(&[Arc::new(example_package())], &RunePreferences::default());
     let source = catalogue.rune("berth").unwrap().example.clone().unwrap();
     let rendered = render(&catalogue, &source, &PageVariables::default()).unwrap();
     let (_, after) = PAGE.split_once("```html\n").unwrap();
-    let (shown, _) = after.split_once("\n```").unwrap();
-    assert_eq!(rendered.html, shown);
+    let (documented_html, _) = after.split_once("\n```").unwrap();
+    assert_eq!(rendered.html, documented_html);
 }
 
 #[test]
-fn a_rune_without_a_template_shows_its_fields() {
+fn rune_without_template_renders_its_fields() {
     let source = "[runes.pier]\ndescription = 'x'\ncontent = ['title: heading?', 'body: any*']\n\
                   [runes.pier.attributes]\nside = { description = 'x' }\n[engine.Pier]\n[engine.Pier.modifiers]\nside = {}\n";
     let package = Package::parse("refrakt.runes.toml", source, LOCAL).unwrap();
-    let (catalogue, _) = Catalogue::merge(&[Arc::new(package)], &RuneRules::default());
+    let (catalogue, _) = Catalogue::merge(&[Arc::new(package)], &RunePreferences::default());
     let document = "{% pier side=\"port\" %}\n# East\n\nLong.\n{% /pier %}\n";
     let html = render(&catalogue, document, &PageVariables::default()).unwrap().html;
     assert!(html.contains("<section class=\"rf-pier rf-pier--port\" data-side=\"port\""), "{html}");
@@ -51,21 +51,21 @@ fn a_rune_without_a_template_shows_its_fields() {
 }
 
 #[test]
-fn a_template_that_asks_for_what_is_not_there_is_refused() {
-    let fails = |emit: &str| {
+fn template_with_unknown_names_is_rejected() {
+    let parse_error = |emit: &str| {
         let source = format!(
             "[runes.a]\ndescription = ''\ncontent = 'body: any*'\n[runes.a.emit]\nelement = 'p'\n{emit}"
         );
         Package::parse("f.toml", &source, LOCAL).unwrap_err().to_string()
     };
-    assert!(fails("values = { size = '$size' }").contains("`$size` is not one of the rune's attributes"));
-    assert!(fails("children = [{ holds = 'head' }]").contains("`head` is not a field of the content model"));
-    assert!(fails("children = [{ text = '{size} m' }]").contains("`$size` is not one"));
-    assert!(fails("children = [{ when = 'size' }]").contains("`size` is not one"));
+    assert!(parse_error("values = { size = '$size' }").contains("`$size` is not one of the rune's attributes"));
+    assert!(parse_error("children = [{ holds = 'head' }]").contains("`head` is not a field of the content model"));
+    assert!(parse_error("children = [{ text = '{size} m' }]").contains("`$size` is not one"));
+    assert!(parse_error("children = [{ when = 'size' }]").contains("`size` is not one"));
 }
 
 #[test]
-fn the_page_names_every_kind_of_match() {
+fn documentation_lists_every_node_pattern() {
     let words = ["any", "paragraph", "heading", "list", "image", "blockquote", "fence", "hr", "table", "tag"];
     for word in words {
         assert!(PAGE.contains(&format!("`{word}`")), "{word}");

@@ -278,7 +278,7 @@ fn runes_of(
             let site = chosen(detected, wanted.as_deref())?;
             Ok((Some(site.clone()), site.catalogue.clone(), basis))
         }
-        _ if wanted.is_none() => Ok((None, Arc::new(Catalogue::official()), basis)),
+        _ if wanted.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()), basis)),
         _ => Err(refusal::site(&crate::project::SiteError::Missing, None)),
     }
 }

@@ -1,51 +1,51 @@
 //! `cast` and `cast-member`: native because people come from list items and from tags alike, and a portrait may be a drawing.
 
-use crate::schema::component::{element, field, is_rune, part, property};
+use crate::schema::component::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
-use crate::schema::text::shown;
-use crate::schema::{Arguments, Call, Component, Context, placeholder};
-use crate::tree::{Node, Tag};
+use crate::schema::header::SectionHeader;
+use crate::schema::text::text_node;
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext, placeholder};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut header = context.nodes(content.take("header"))?;
-    Header::name(&mut header);
-    let mut members = context.nodes(content.take_each(&["members", "items"]))?;
-    members.retain(|member| is_rune(member, "li", "cast-member"));
-    members.iter_mut().for_each(|member| field(member, "member"));
-    Ok(Component::new("cast", "section")
-        .property("contentSection")
-        .value("layout", arguments.value_or("layout", "grid"))
-        .child_if((!header.is_empty()).then(|| element("header", header)))
-        .child(part("ul", "items", members))
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut header = cx.render_nodes(content.take("header"))?;
+    SectionHeader::set_part_names(&mut header);
+    let mut members = cx.render_nodes(content.take_each(&["members", "items"]))?;
+    members.retain(|member| is_rune_root(member, "li", "cast-member"));
+    members.iter_mut().for_each(|member| set_field(member, "member"));
+    Ok(RootBuilder::new("cast", "section")
+        .data_field("contentSection")
+        .value("layout", arguments.non_null_or("layout", "grid"))
+        .child_if((!header.is_empty()).then(|| new_element("header", header)))
+        .child(named_element("ul", "items", members))
         .build())
 }
 
-pub(super) fn transform_member(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let body = context.nodes(content.take("body"))?;
-    let line = |argument: &str, is: &str| {
-        let mut line = part("span", argument, [shown(arguments.get(argument))]);
-        property(&mut line, is);
+pub(super) fn transform_member(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let body = cx.render_nodes(content.take("body"))?;
+    let named_span = |argument: &str, rdfa_property: &str| {
+        let mut line = named_element("span", argument, [text_node(arguments.get(argument))]);
+        set_rdfa_property(&mut line, rdfa_property);
         line
     };
-    Ok(Component::new("cast-member", "li")
+    Ok(RootBuilder::new("cast-member", "li")
         .type_of("Person")
-        .child_if(portrait(&arguments))
-        .child(line("name", "name"))
-        .child(line("role", "jobTitle"))
-        .child(part("div", "body", body))
+        .child_if(portrait_element(&arguments))
+        .child(named_span("name", "name"))
+        .child(named_span("role", "jobTitle"))
+        .child(named_element("div", "body", body))
         .build())
 }
 
-fn portrait(arguments: &Arguments) -> Option<Node> {
-    let source = arguments.given("image")?;
+fn portrait_element(arguments: &Arguments) -> Option<RenderNode> {
+    let source = arguments.truthy("image")?;
     let label = arguments.get("name").map(to_text).unwrap_or_default();
-    let drawing = source.as_str().and_then(|source| placeholder::picture(source, &label));
-    let picture = || Tag::new("img").with("src", source.clone()).with("alt", label.as_str()).into();
-    let mut portrait = drawing.unwrap_or_else(picture);
-    property(&mut portrait, "image");
+    let placeholder_image = source.as_str().and_then(|source| placeholder::placeholder_or_icon(source, &label));
+    let image_element = || Element::new("img").with_attr("src", source.clone()).with_attr("alt", label.as_str()).into();
+    let mut portrait = placeholder_image.unwrap_or_else(image_element);
+    set_rdfa_property(&mut portrait, "image");
     Some(portrait)
 }

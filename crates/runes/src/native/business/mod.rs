@@ -4,10 +4,10 @@ mod cast;
 mod organization;
 mod timeline;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "cast" => cast::transform,
         "cast-member" => cast::transform_member,

@@ -1,22 +1,22 @@
 //! `organization`: native because its type in the structured data is an argument.
 
-use crate::schema::component::{element, part};
+use crate::schema::component::{new_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
+use crate::schema::header::SectionHeader;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut header = unwrap_paragraphs(context.nodes(content.take("header"))?);
-    Header::name(&mut header).describe(&mut header);
-    let body = context.nodes(content.take("body"))?;
-    Ok(Component::new("organization", "article")
-        .property("contentSection")
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut header = unwrap_paragraphs(cx.render_nodes(content.take("header"))?);
+    SectionHeader::set_part_names(&mut header).set_rdfa_properties(&mut header);
+    let body = cx.render_nodes(content.take("body"))?;
+    Ok(RootBuilder::new("organization", "article")
+        .data_field("contentSection")
         .type_of(arguments.text_or("type", "Organization"))
-        .value("type", arguments.value_or("type", "Organization"))
-        .child(element("header", header))
-        .child(part("div", "body", body))
+        .value("type", arguments.non_null_or("type", "Organization"))
+        .child(new_element("header", header))
+        .child(named_element("div", "body", body))
         .build())
 }

@@ -1,30 +1,30 @@
 //! `timeline`: native because its entries come from headings and from tags alike, and are numbered.
 
-use crate::schema::component::{element, field, is_rune, part, property};
+use crate::schema::component::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
-use crate::schema::{Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::header::SectionHeader;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut header = context.nodes(content.take("header"))?;
-    Header::name(&mut header);
-    let mut entries = context.nodes(content.take_each(&["items", "sections"]))?;
-    entries.retain(|entry| is_rune(entry, "li", "timeline-entry"));
-    for (at, entry) in entries.iter_mut().enumerate() {
-        if let Some(tag) = entry.as_tag_mut() {
-            let position = Tag::new("meta").with("property", "position").with("content", at + 1);
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut header = cx.render_nodes(content.take("header"))?;
+    SectionHeader::set_part_names(&mut header);
+    let mut entries = cx.render_nodes(content.take_each(&["items", "sections"]))?;
+    entries.retain(|entry| is_rune_root(entry, "li", "timeline-entry"));
+    for (index, entry) in entries.iter_mut().enumerate() {
+        if let Some(tag) = entry.as_element_mut() {
+            let position = Element::new("meta").with_attr("property", "position").with_attr("content", index + 1);
             tag.children.push(position.into());
         }
-        field(entry, "entry");
-        property(entry, "itemListElement");
+        set_field(entry, "entry");
+        set_rdfa_property(entry, "itemListElement");
     }
-    Ok(Component::new("timeline", "section")
-        .property("contentSection")
+    Ok(RootBuilder::new("timeline", "section")
+        .data_field("contentSection")
         .type_of("ItemList")
-        .value("direction", arguments.value_or("direction", "vertical"))
-        .child_if((!header.is_empty()).then(|| element("header", header)))
-        .child(part("ol", "entries", entries))
+        .value("direction", arguments.non_null_or("direction", "vertical"))
+        .child_if((!header.is_empty()).then(|| new_element("header", header)))
+        .child(named_element("ol", "entries", entries))
         .build())
 }

@@ -2,21 +2,21 @@
 //!
 //! Native because only panels are taken, whether they come from headings or are written as tags, and each is marked as an answer.
 
-use crate::schema::component::{Component, field, is_rune, part, property};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element, set_rdfa_property};
 use crate::schema::context::Result;
-use crate::schema::header::header;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::header::header_element;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let head = out.nodes(call.content.take("header"))?;
-    let mut items = out.nodes(call.content.take("items"))?;
-    items.extend(out.nodes(call.content.take("sections"))?);
-    items.retain(|item| is_rune(item, "details", "accordion-item"));
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let head = cx.render_nodes(rune_use.content.take("header"))?;
+    let mut items = cx.render_nodes(rune_use.content.take("items"))?;
+    items.extend(cx.render_nodes(rune_use.content.take("sections"))?);
+    items.retain(|item| is_rune_root(item, "details", "accordion-item"));
     for item in &mut items {
-        field(item, "item");
-        property(item, "mainEntity");
+        set_field(item, "item");
+        set_rdfa_property(item, "mainEntity");
     }
-    let root = Component::new("accordion", "section").property("contentSection").type_of("FAQPage");
-    Ok(root.child_if(header(head)).child(part("div", "items", items)).build())
+    let root = RootBuilder::new("accordion", "section").data_field("contentSection").type_of("FAQPage");
+    Ok(root.child_if(header_element(head)).child(named_element("div", "items", items)).build())
 }

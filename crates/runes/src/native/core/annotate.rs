@@ -2,17 +2,17 @@
 //!
 //! Native because the notes among the content are marked.
 
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut body = out.nodes(call.content.take("body"))?;
-    for note in body.iter_mut().filter(|node| is_rune(node, "aside", "annotate-note")) {
-        field(note, "note");
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut body = cx.render_nodes(rune_use.content.take("body"))?;
+    for note in body.iter_mut().filter(|node| is_rune_root(node, "aside", "annotate-note")) {
+        set_field(note, "note");
     }
     let root =
-        Component::new("annotate", "div").value("variant", call.arguments.value_or("variant", "margin"));
-    Ok(root.child(part("div", "body", body)).build())
+        RootBuilder::new("annotate", "div").value("variant", rune_use.arguments.non_null_or("variant", "margin"));
+    Ok(root.child(named_element("div", "body", body)).build())
 }

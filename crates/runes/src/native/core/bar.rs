@@ -2,18 +2,18 @@
 //!
 //! Native because its root is not built by the schema: it is the markup that the engine makes of a row of values.
 
-use crate::schema::component::element;
+use crate::schema::component::new_element;
 use crate::schema::context::Result;
-use crate::schema::layout::split_at_first_rule;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::layout::split_at_first_thematic_break;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let (left, right) = split_at_first_rule(call.content.take("body"));
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let (left, right) = split_at_first_thematic_break(rune_use.content.take("body"));
     let right = right.filter(|right| !right.is_empty());
-    let mut groups = vec![element("div", out.nodes(left)?)];
+    let mut groups = vec![new_element("div", cx.render_nodes(left)?)];
     if let Some(right) = right {
-        groups.push(Tag::new("div").with("data-align", "end").holding(out.nodes(right)?).into());
+        groups.push(Element::new("div").with_attr("data-align", "end").with_children(cx.render_nodes(right)?).into());
     }
-    Ok(Tag::new("div").with("data-rune", "bar").with("data-zone-layout", "bar").holding(groups).into())
+    Ok(Element::new("div").with_attr("data-rune", "bar").with_attr("data-zone-layout", "bar").with_children(groups).into())
 }

@@ -2,13 +2,13 @@
 //!
 //! Native because values that are the default are left out, and because a sandbox within it becomes what stands behind the rune.
 
-use crate::schema::component::field_meta;
+use crate::schema::component::field_meta_element;
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
 /// Arguments with the field that the engine reads, and the value that needs no saying.
-const FIELDS: [(&str, &str, &str); 14] = [
+const BACKGROUND_FIELDS: [(&str, &str, &str); 14] = [
     ("preset", "bg-preset", ""),
     ("src", "bg-src", ""),
     ("video", "bg-video", ""),
@@ -25,39 +25,39 @@ const FIELDS: [(&str, &str, &str); 14] = [
     ("opacity", "bg-opacity", "1"),
 ];
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut children = Vec::new();
-    for (name, field, plain) in FIELDS {
-        if let Some(value) = call.arguments.given(name).filter(|value| value.as_str() != Some(plain)) {
-            children.push(field_meta(field, value.clone()));
+    for (name, field, default) in BACKGROUND_FIELDS {
+        if let Some(value) = rune_use.arguments.truthy(name).filter(|value| value.as_str() != Some(default)) {
+            children.push(field_meta_element(field, value.clone()));
         }
     }
-    if call.arguments.is_given("fixed") {
-        children.push(field_meta("bg-fixed", "true"));
+    if rune_use.arguments.is_truthy("fixed") {
+        children.push(field_meta_element("bg-fixed", "true"));
     }
-    let content = out.nodes(call.content.take("children"))?;
-    children.extend(guest(&content).filter(|guest| is_sandbox(guest)).map(backdrop));
-    Ok(Tag::new("div").with("data-bg-source", true).holding(children).into())
+    let content = cx.render_nodes(rune_use.content.take("children"))?;
+    children.extend(first_background_candidate(&content).filter(|guest| is_sandbox(guest)).map(to_background_sandbox));
+    Ok(Element::new("div").with_attr("data-bg-source", true).with_children(children).into())
 }
 
 /// The first rune or player within nodes.
-fn guest(nodes: &[Node]) -> Option<&Tag> {
-    nodes.iter().filter_map(Node::as_tag).find_map(|tag| {
-        let is_rune = tag.text("data-rune").is_some_and(|rune| !rune.is_empty());
+fn first_background_candidate(nodes: &[RenderNode]) -> Option<&Element> {
+    nodes.iter().filter_map(RenderNode::as_element).find_map(|tag| {
+        let is_rune = tag.attr_str("data-rune").is_some_and(|rune| !rune.is_empty());
         let is_player = ["rf-sandbox", "video", "audio", "figure"].into_iter().any(|name| tag.is(name));
-        if is_rune || is_player { Some(tag) } else { guest(&tag.children) }
+        if is_rune || is_player { Some(tag) } else { first_background_candidate(&tag.children) }
     })
 }
 
 /// Nothing with controls or captions of its own may stand behind text.
-fn is_sandbox(tag: &Tag) -> bool {
-    tag.is("rf-sandbox") || tag.text("data-rune") == Some("sandbox")
+fn is_sandbox(tag: &Element) -> bool {
+    tag.is("rf-sandbox") || tag.attr_str("data-rune") == Some("sandbox")
 }
 
-fn backdrop(tag: &Tag) -> Node {
-    Node::from(tag.clone())
-        .having("data-bg-guest", "")
-        .having("data-guest-posture", "backdrop")
-        .having("data-height", "fill")
-        .having("data-activation", "eager")
+fn to_background_sandbox(tag: &Element) -> RenderNode {
+    RenderNode::from(tag.clone())
+        .with_attr("data-bg-guest", "")
+        .with_attr("data-guest-posture", "backdrop")
+        .with_attr("data-height", "fill")
+        .with_attr("data-activation", "eager")
 }

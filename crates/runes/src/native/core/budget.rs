@@ -2,53 +2,53 @@
 //!
 //! Native because amounts are read and added up.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use super::money::{Currency, days, parse_amount};
+use super::money::{Currency, duration_days, parse_amount};
 use crate::content::ast;
-use crate::content::headings::group;
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::content::headings::group_by_heading_or_list;
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
-use crate::schema::rune::values_of;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{leading_number, number_text, to_text, truthy};
+use crate::schema::header::SectionHeader;
+use crate::schema::rune::rune_fields;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{parse_float, number_text, to_text, is_truthy};
 
-pub(super) fn category(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes: Vec<Parsed> = call.content.take("children").into_iter().flat_map(line_items).collect();
+pub(super) fn transform_category(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes: Vec<MarkdocNode> = rune_use.content.take("children").into_iter().flat_map(line_items).collect();
     let subtotal: f64 = nodes.iter().filter(|node| node.is_tag("budget-line-item")).map(amount_of).sum();
-    let mut items = out.nodes(nodes)?;
-    items.retain(|node| is_rune(node, "li", "budget-line-item"));
-    items.iter_mut().for_each(|item| field(item, "lineItem"));
-    let estimate = if call.arguments.is_given("estimate") { "estimate" } else { "false" };
-    let root = Component::new("budget-category", "div")
-        .value("label", call.arguments.value_or("label", ""))
+    let mut items = cx.render_nodes(nodes)?;
+    items.retain(|node| is_rune_root(node, "li", "budget-line-item"));
+    items.iter_mut().for_each(|item| set_field(item, "lineItem"));
+    let estimate = if rune_use.arguments.is_truthy("estimate") { "estimate" } else { "false" };
+    let root = RootBuilder::new("budget-category", "div")
+        .value("label", rune_use.arguments.non_null_or("label", ""))
         .value("estimate", estimate)
         .value("subtotal", number_text(subtotal));
-    Ok(root.child(part("ul", "line-items", items)).build())
+    Ok(root.child(named_element("ul", "line-items", items)).build())
 }
 
-fn amount_of(item: &Parsed) -> f64 {
+fn amount_of(item: &MarkdocNode) -> f64 {
     item.attributes.text("amount").map_or(0.0, parse_amount)
 }
 
 /// The items of a list as runes; every other node as it is.
-fn line_items(node: Parsed) -> Vec<Parsed> {
+fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     if node.kind != NodeType::List {
         return vec![node];
     }
-    let item = |item: &Parsed| {
-        let text = ast::text_of(item, " ");
-        let (what, amount) = described_amount(text.trim());
-        let attributes = [("description", what.to_owned()), ("amount", amount.to_owned())];
-        ast::tag_with("budget-line-item", attributes, Vec::new())
+    let item = |item: &MarkdocNode| {
+        let text = ast::joined_text(item, " ");
+        let (description, amount) = split_amount(text.trim());
+        let attributes = [("description", description.to_owned()), ("amount", amount.to_owned())];
+        ast::new_tag_with("budget-line-item", attributes, Vec::new())
     };
     node.children.iter().map(item).collect()
 }
 
 /// `Ferry: €12` → `Ferry` and `€12`, parted at the last colon before something that begins as an amount does.
-fn described_amount(text: &str) -> (&str, &str) {
+fn split_amount(text: &str) -> (&str, &str) {
     let begins_as_amount = |rest: &str| {
         let rest = rest.trim_start();
         rest.strip_prefix(['€', '$', '£', '¥'])
@@ -56,117 +56,117 @@ fn described_amount(text: &str) -> (&str, &str) {
             .trim_start()
             .starts_with(|c: char| c.is_ascii_digit())
     };
-    let found =
-        text.rmatch_indices(':').map(|(at, _)| at).find(|&at| at > 0 && begins_as_amount(&text[at + 1..]));
-    found.map_or((text, ""), |at| (text[..at].trim(), text[at + 1..].trim()))
+    let colon =
+        text.rmatch_indices(':').map(|(index, _)| index).find(|&index| index > 0 && begins_as_amount(&text[index + 1..]));
+    colon.map_or((text, ""), |index| (text[..index].trim(), text[index + 1..].trim()))
 }
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes = with_categories(call.content.take("children"));
-    let (tags, rest): (Vec<Parsed>, Vec<Parsed>) =
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes = group_into_categories(rune_use.content.take("children"));
+    let (tags, rest): (Vec<MarkdocNode>, Vec<MarkdocNode>) =
         nodes.into_iter().partition(|node| node.kind == NodeType::Tag);
-    let is_header = |node: &Parsed| matches!(node.kind, NodeType::Paragraph | NodeType::Heading);
-    let mut header = out.nodes(rest.into_iter().filter(is_header).collect())?;
-    Header::name(&mut header);
-    let mut categories = out.nodes(tags)?;
-    categories.retain(|node| is_rune(node, "div", "budget-category"));
+    let is_header = |node: &MarkdocNode| matches!(node.kind, NodeType::Paragraph | NodeType::Heading);
+    let mut header = cx.render_nodes(rest.into_iter().filter(is_header).collect())?;
+    SectionHeader::set_part_names(&mut header);
+    let mut categories = cx.render_nodes(tags)?;
+    categories.retain(|node| is_rune_root(node, "div", "budget-category"));
 
-    let arguments = &call.arguments;
-    let currency = Currency::of(&to_text(&arguments.value_or("currency", "USD")));
+    let arguments = &rune_use.arguments;
+    let currency = Currency::from_code(&to_text(&arguments.non_null_or("currency", "USD")));
     let mut total = 0.0;
     for category in &mut categories {
-        field(category, "category");
+        set_field(category, "category");
         total += add_heading(category, &currency);
     }
-    let duration = to_text(&arguments.value_or("duration", ""));
-    let show_per_day = arguments.value_or("showPerDay", true);
-    let days = days(&duration);
-    let per_day = (truthy(&show_per_day) && days > 0.0).then(|| total / days);
-    let root = Component::new("budget", "section")
+    let duration = to_text(&arguments.non_null_or("duration", ""));
+    let show_per_day = arguments.non_null_or("showPerDay", true);
+    let days = duration_days(&duration);
+    let per_day = (is_truthy(&show_per_day) && days > 0.0).then(|| total / days);
+    let root = RootBuilder::new("budget", "section")
         .type_of("ItemList")
-        .property("contentSection")
-        .value("currency", arguments.value_or("currency", "USD"))
+        .data_field("contentSection")
+        .value("currency", arguments.non_null_or("currency", "USD"))
         .value("duration", duration)
         .value("showPerDay", to_text(&show_per_day))
-        .value("variant", arguments.value_or("variant", "detailed"))
+        .value("variant", arguments.non_null_or("variant", "detailed"))
         .value("total", number_text(total))
         .value_if("perDay", per_day.map(number_text));
-    let root = root.children(header).child(part("div", "categories", categories));
-    Ok(root.child(footer(total, per_day, &currency)).build())
+    let root = root.children(header).child(named_element("div", "categories", categories));
+    Ok(root.child(footer_element(total, per_day, &currency)).build())
 }
 
-fn styled(element: &str, class: &str, children: impl IntoIterator<Item = Node>) -> Node {
-    Tag::new(element).with("class", class).holding(children).into()
+fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+    Element::new(element).with_attr("class", class).with_children(children).into()
 }
 
 /// Puts label and sum in front of a category; returns the sum.
-fn add_heading(category: &mut Node, currency: &Currency) -> f64 {
-    let Some(tag) = category.as_tag_mut() else { return 0.0 };
-    let values = values_of(tag);
+fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
+    let Some(tag) = category.as_element_mut() else { return 0.0 };
+    let values = rune_fields(tag);
     let text =
         |name: &str| values.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
-    let subtotal = leading_number(&text("subtotal")).unwrap_or(0.0);
-    let heading = styled(
+    let subtotal = parse_float(&text("subtotal")).unwrap_or(0.0);
+    let heading = classed_element(
         "div",
         "rf-budget-category__header",
         [
-            styled("span", "rf-budget-category__label", [text("label").into()]),
-            styled("span", "rf-budget-category__subtotal", [currency.print(subtotal).into()]),
+            classed_element("span", "rf-budget-category__label", [text("label").into()]),
+            classed_element("span", "rf-budget-category__subtotal", [currency.format(subtotal).into()]),
         ],
     );
     tag.children.insert(0, heading);
     subtotal
 }
 
-fn footer(total: f64, per_day: Option<f64>, currency: &Currency) -> Node {
+fn footer_element(total: f64, per_day: Option<f64>, currency: &Currency) -> RenderNode {
     let line = |name: &str, key: &str, label: &str, amount: f64| {
         let label_class = format!("rf-budget__{name}-label");
         let label =
-            Tag::new("span").with("class", label_class).with("data-i18n", key).holding([label.into()]);
-        let amount = styled("span", &format!("rf-budget__{name}-amount"), [currency.print(amount).into()]);
-        styled("div", &format!("rf-budget__{name}"), [label.into(), amount])
+            Element::new("span").with_attr("class", label_class).with_attr("data-i18n", key).with_children([label.into()]);
+        let amount = classed_element("span", &format!("rf-budget__{name}-amount"), [currency.format(amount).into()]);
+        classed_element("div", &format!("rf-budget__{name}"), [label.into(), amount])
     };
     let total = line("total", "core.budget.total", "Total", total);
     let per_day = per_day.map(|amount| line("per-day", "core.budget.perDay", "Per day", amount));
-    styled("div", "rf-budget__footer", std::iter::once(total).chain(per_day))
+    classed_element("div", "rf-budget__footer", std::iter::once(total).chain(per_day))
 }
 
 /// Headings with what stands below them as categories. A first heading above deeper ones is the title.
-fn with_categories(nodes: Vec<Parsed>) -> Vec<Parsed> {
+fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut headings =
-        nodes.iter().enumerate().filter_map(|(at, node)| Some((at, ast::heading_level(node)?)));
-    let title_ends = match (headings.next(), headings.next()) {
-        (Some((_, first)), Some((at, second))) if first < second => at,
+        nodes.iter().enumerate().filter_map(|(index, node)| Some((index, ast::heading_level(node)?)));
+    let title_end = match (headings.next(), headings.next()) {
+        (Some((_, first)), Some((index, second))) if first < second => index,
         _ => 0,
     };
     let mut before = nodes;
-    let rest = before.split_off(title_ends);
-    match group(rest, None) {
+    let rest = before.split_off(title_end);
+    match group_by_heading_or_list(rest, None) {
         Ok(grouped) => {
             before.extend(grouped.before);
-            before.extend(grouped.groups.into_iter().map(|(heading, body)| category_of(&heading, body)));
+            before.extend(grouped.groups.into_iter().map(|(heading, body)| to_category_node(&heading, body)));
         }
         Err(rest) => before.extend(rest),
     }
     before
 }
 
-fn category_of(heading: &Parsed, body: Vec<Parsed>) -> Parsed {
-    let text = ast::text_of(heading, " ");
+fn to_category_node(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
+    let text = ast::joined_text(heading, " ");
     let text = text.trim();
-    let struck = heading.walk().any(|node| node.kind == NodeType::Strikethrough);
-    let (label, estimate) = match without_estimate_mark(text) {
+    let is_struck_through = heading.walk().any(|node| node.kind == NodeType::Strikethrough);
+    let (label, estimate) = match strip_estimate_mark(text) {
         Some(label) => (label, true),
-        None => (text, struck),
+        None => (text, is_struck_through),
     };
     let mut attributes = Map::new();
-    attributes.insert("label", Written::String(label.to_owned()));
-    attributes.insert("estimate", Written::Bool(estimate));
-    ast::tag("budget-category", attributes, body)
+    attributes.insert("label", MarkdocValue::String(label.to_owned()));
+    attributes.insert("estimate", MarkdocValue::Bool(estimate));
+    ast::new_tag("budget-category", attributes, body)
 }
 
 /// `Fuel (est.)` and `~Fuel~` are estimates.
-fn without_estimate_mark(text: &str) -> Option<&str> {
+fn strip_estimate_mark(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     for mark in ["(estimate)", "(est.)", "(est)"] {
         if lower.ends_with(mark) {
@@ -182,17 +182,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_parted_at_the_amount() {
-        assert_eq!(described_amount("Ferry: €12"), ("Ferry", "€12"));
-        assert_eq!(described_amount("Day 1: hotel: 80-100"), ("Day 1: hotel", "80-100"));
-        assert_eq!(described_amount("Snacks: few"), ("Snacks: few", ""));
+    fn line_item_is_split_at_the_amount() {
+        assert_eq!(split_amount("Ferry: €12"), ("Ferry", "€12"));
+        assert_eq!(split_amount("Day 1: hotel: 80-100"), ("Day 1: hotel", "80-100"));
+        assert_eq!(split_amount("Snacks: few"), ("Snacks: few", ""));
     }
 
     #[test]
-    fn estimates_are_marked() {
-        assert_eq!(without_estimate_mark("Fuel (Estimate) "), None, "the caller trims");
-        assert_eq!(without_estimate_mark("Fuel (Est.)"), Some("Fuel"));
-        assert_eq!(without_estimate_mark("~Fuel~"), Some("Fuel"));
-        assert_eq!(without_estimate_mark("Fuel"), None);
+    fn estimate_marks_are_stripped() {
+        assert_eq!(strip_estimate_mark("Fuel (Estimate) "), None, "the caller trims");
+        assert_eq!(strip_estimate_mark("Fuel (Est.)"), Some("Fuel"));
+        assert_eq!(strip_estimate_mark("~Fuel~"), Some("Fuel"));
+        assert_eq!(strip_estimate_mark("Fuel"), None);
     }
 }

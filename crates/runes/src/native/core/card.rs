@@ -4,49 +4,49 @@
 
 use quad_markdoc::NodeType;
 
-use crate::schema::component::{Component, meta, name, part};
+use crate::schema::component::{RootBuilder, meta_element, set_name, named_element};
 use crate::schema::context::Result;
 use crate::schema::header::is_heading;
 use crate::schema::layout::{SplitLayout, Zones};
 use crate::schema::media::take_media;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let Zones { media, mut body, footer } = Zones::split(call.content.take("body"));
-    let layout = SplitLayout::read(&call.arguments);
-    let mut root = Component::new("card", "div").value("media-position", layout.position.clone());
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let Zones { media, mut body, footer } = Zones::split(rune_use.content.take("body"));
+    let layout = SplitLayout::read(&rune_use.arguments);
+    let mut root = RootBuilder::new("card", "div").value("media-position", layout.position.clone());
     for name in ["content-place", "height", "aspect"] {
-        root = root.value_if(name, call.arguments.given(name).cloned());
+        root = root.value_if(name, rune_use.arguments.truthy(name).cloned());
     }
     for value in [layout.ratio, layout.valign, layout.collapse].into_iter().flatten() {
-        root = root.child(meta(value));
+        root = root.child(meta_element(value));
     }
     if !media.is_empty() {
-        let inner = take_media(out.nodes(media)?).map_or_else(|nodes| nodes, |media| vec![media]);
-        let slot = Tag::new("div").with("data-section", "media").with("data-name", "media").holding(inner);
+        let slot_children = take_media(cx.render_nodes(media)?).map_or_else(|nodes| nodes, |media| vec![media]);
+        let slot = Element::new("div").with_attr("data-section", "media").with_attr("data-name", "media").with_children(slot_children);
         root = root.child(slot);
     }
     let kinds: Vec<NodeType> = body.iter().take(2).map(|node| node.kind).collect();
     if kinds == [NodeType::Paragraph, NodeType::Heading] {
-        let mut eyebrow = out.nodes(vec![body.remove(0)])?;
-        eyebrow.iter_mut().for_each(|node| name(node, "eyebrow"));
+        let mut eyebrow = cx.render_nodes(vec![body.remove(0)])?;
+        eyebrow.iter_mut().for_each(|node| set_name(node, "eyebrow"));
         root = root.children(eyebrow);
     }
-    let mut body = out.nodes(body)?;
+    let mut body = cx.render_nodes(body)?;
     if let Some(title) = body.iter_mut().find(|node| is_heading(node)) {
-        name(title, "title");
+        set_name(title, "title");
     }
-    root = root.child(part("div", "body", body));
+    root = root.child(named_element("div", "body", body));
     if !footer.is_empty() {
-        root = root.child(part("footer", "footer", out.nodes(footer)?));
+        root = root.child(named_element("footer", "footer", cx.render_nodes(footer)?));
     }
-    let link = call.arguments.text("href").map(|href| {
-        Tag::new("a")
-            .with("data-name", "link")
-            .with("href", href)
-            .with("aria-hidden", "true")
-            .with("tabindex", "-1")
+    let link = rune_use.arguments.text("href").map(|href| {
+        Element::new("a")
+            .with_attr("data-name", "link")
+            .with_attr("href", href)
+            .with_attr("aria-hidden", "true")
+            .with_attr("tabindex", "-1")
     });
     Ok(root.child_if(link).build())
 }

@@ -2,32 +2,32 @@
 //!
 //! Native because the table stays in the page as what is drawn from, with the title as its caption.
 
-use crate::schema::component::{Component, element, name};
+use crate::schema::component::{RootBuilder, new_element, set_name};
 use crate::schema::context::Result;
 use crate::schema::table::take_table;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes = out.nodes(call.content.take("body"))?;
-    let arguments = &call.arguments;
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes = cx.render_nodes(rune_use.content.take("body"))?;
+    let arguments = &rune_use.arguments;
     let content = match take_table(nodes, |tag| tag.is("div")) {
         Ok(mut table) => {
-            name(&mut table, "data");
-            if let (Some(title), Some(tag)) = (arguments.text("title"), table.as_tag_mut()) {
-                tag.children.insert(0, element("caption", [title.into()]));
+            set_name(&mut table, "data");
+            if let (Some(title), Some(tag)) = (arguments.text("title"), table.as_element_mut()) {
+                tag.children.insert(0, new_element("caption", [title.into()]));
             }
             vec![table]
         }
         Err(nodes) => nodes,
     };
-    let written = |name: &str| arguments.get(name).filter(|value| !value.is_null()).map(to_text);
-    let root = Component::new("chart", "rf-chart")
-        .value("type", arguments.value_or("type", "bar"))
-        .value("stacked", to_text(&arguments.value_or("stacked", false)))
-        .value_if("tick-count", written("tick-count"))
-        .value_if("tick-step", written("tick-step"))
-        .value_if("label-angle", written("label-angle").filter(|angle| !angle.is_empty()));
+    let non_null_text = |name: &str| arguments.get(name).filter(|value| !value.is_null()).map(to_text);
+    let root = RootBuilder::new("chart", "rf-chart")
+        .value("type", arguments.non_null_or("type", "bar"))
+        .value("stacked", to_text(&arguments.non_null_or("stacked", false)))
+        .value_if("tick-count", non_null_text("tick-count"))
+        .value_if("tick-step", non_null_text("tick-step"))
+        .value_if("label-angle", non_null_text("label-angle").filter(|angle| !angle.is_empty()));
     Ok(root.children(content).build())
 }

@@ -2,16 +2,16 @@
 //!
 //! Native because the name of a tab is derived: from the list of labels, from what the block notes, or from its language.
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 
-use crate::schema::component::{Component, element, name, part};
+use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
 /// Languages whose name is not their abbreviation with a capital.
-const LANGUAGES: [(&str, &str); 22] = [
+const LANGUAGE_NAMES: [(&str, &str); 22] = [
     ("js", "JavaScript"),
     ("ts", "TypeScript"),
     ("py", "Python"),
@@ -36,53 +36,53 @@ const LANGUAGES: [(&str, &str); 22] = [
     ("php", "PHP"),
 ];
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let labels = call.arguments.get("labels").filter(|labels| !labels.is_null()).map(to_text);
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let labels = rune_use.arguments.get("labels").filter(|labels| !labels.is_null()).map(to_text);
     let labels: Vec<String> = labels
         .map(|labels| labels.split(',').map(|label| label.trim().to_owned()).collect())
         .unwrap_or_default();
-    let overflow = call.arguments.given("overflow").filter(|overflow| overflow.as_str() != Some("scroll"));
-    let root = Component::new("code-group", "section")
-        .value_if("title", call.arguments.get("title").cloned())
+    let overflow = rune_use.arguments.truthy("overflow").filter(|overflow| overflow.as_str() != Some("scroll"));
+    let root = RootBuilder::new("code-group", "section")
+        .value_if("title", rune_use.arguments.get("title").cloned())
         .value_if("overflow", overflow.cloned());
-    let fences = call.content.take("panels");
+    let fences = rune_use.content.take("panels");
     if fences.len() == 1 && labels.is_empty() {
-        return Ok(root.children(out.nodes(fences)?).build());
+        return Ok(root.children(cx.render_nodes(fences)?).build());
     }
     let (mut tabs, mut panels) = (Vec::new(), Vec::new());
-    for (at, fence) in fences.into_iter().enumerate() {
+    for (index, fence) in fences.into_iter().enumerate() {
         let label =
-            labels.get(at).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| label_of(&fence));
-        let label = element("span", [label.into()]);
-        tabs.push(Tag::new("button").with("data-name", "tab").with("role", "tab").holding([label]).into());
-        let mut panel: Node =
-            Tag::new("div").with("role", "tabpanel").holding(out.nodes(vec![fence])?).into();
-        name(&mut panel, "panel");
+            labels.get(index).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| fence_label(&fence));
+        let label = new_element("span", [label.into()]);
+        tabs.push(Element::new("button").with_attr("data-name", "tab").with_attr("role", "tab").with_children([label]).into());
+        let mut panel: RenderNode =
+            Element::new("div").with_attr("role", "tabpanel").with_children(cx.render_nodes(vec![fence])?).into();
+        set_name(&mut panel, "panel");
         panels.push(panel);
     }
-    let mut list: Node = Tag::new("div").with("role", "tablist").holding(tabs).into();
-    name(&mut list, "tabs");
-    Ok(root.child(list).child(part("div", "panels", panels)).build())
+    let mut list: RenderNode = Element::new("div").with_attr("role", "tablist").with_children(tabs).into();
+    set_name(&mut list, "tabs");
+    Ok(root.child(list).child(named_element("div", "panels", panels)).build())
 }
 
 /// What a code block says of itself: its label, the file it shows, its language.
-fn label_of(fence: &Parsed) -> String {
-    let noted = |name: &str| fence.attributes.text(name).filter(|text| !text.is_empty());
-    if let Some(label) = noted("label") {
+fn fence_label(fence: &MarkdocNode) -> String {
+    let non_empty_attr = |name: &str| fence.attributes.text(name).filter(|text| !text.is_empty());
+    if let Some(label) = non_empty_attr("label") {
         return label.to_owned();
     }
-    let file = noted("source").map(|path| path.strip_suffix('/').unwrap_or(path));
+    let file = non_empty_attr("source").map(|path| path.strip_suffix('/').unwrap_or(path));
     let file = file.map(|path| path.rsplit('/').next().unwrap_or(path)).filter(|file| !file.is_empty());
     if let Some(file) = file {
-        return noted("lines").map_or_else(|| file.to_owned(), |lines| format!("{file}:{lines}"));
+        return non_empty_attr("lines").map_or_else(|| file.to_owned(), |lines| format!("{file}:{lines}"));
     }
-    language_name(noted("language").unwrap_or("shell"))
+    language_name(non_empty_attr("language").unwrap_or("shell"))
 }
 
 fn language_name(language: &str) -> String {
-    if let Some((_, name)) = LANGUAGES.iter().find(|(short, _)| *short == language) {
+    if let Some((_, name)) = LANGUAGE_NAMES.iter().find(|(short, _)| *short == language) {
         return (*name).to_owned();
     }
-    let mut letters = language.chars();
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+    let mut chars = language.chars();
+    chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }

@@ -2,57 +2,57 @@
 //!
 //! Native because the speaker is read off the bold beginning of a message, or comes from a list in turn and is then written there.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let speakers = call.arguments.text("speakers").unwrap_or_default();
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let speakers = rune_use.arguments.text("speakers").unwrap_or_default();
     let speakers: Vec<&str> = speakers.split(',').map(str::trim).filter(|_| !speakers.is_empty()).collect();
     let mut count = 0;
     let mut nodes = Vec::new();
-    for node in call.content.take("children") {
+    for node in rune_use.content.take("children") {
         if node.kind == NodeType::Blockquote {
-            nodes.push(message(node, count, &speakers));
+            nodes.push(to_message_node(node, count, &speakers));
             count += 1;
         } else {
             nodes.push(node);
         }
     }
-    let mut messages = out.nodes(nodes)?;
-    messages.retain(|node| is_rune(node, "div", "conversation-message"));
-    messages.iter_mut().for_each(|message| field(message, "message"));
-    Ok(Component::new("conversation", "div").child(part("div", "messages", messages)).build())
+    let mut messages = cx.render_nodes(nodes)?;
+    messages.retain(|node| is_rune_root(node, "div", "conversation-message"));
+    messages.iter_mut().for_each(|message| set_field(message, "message"));
+    Ok(RootBuilder::new("conversation", "div").child(named_element("div", "messages", messages)).build())
 }
 
-fn message(quote: Parsed, count: usize, speakers: &[&str]) -> Parsed {
+fn to_message_node(quote: MarkdocNode, count: usize, speakers: &[&str]) -> MarkdocNode {
     let mut children = quote.children;
     let mut speaker =
-        children.first_mut().and_then(inline_host).map(|host| named_speaker(host)).unwrap_or_default();
+        children.first_mut().and_then(text_container).map(|host| leading_bold_name(host)).unwrap_or_default();
     if let (true, false) = (speaker.is_empty(), speakers.is_empty()) {
-        let in_turn = speakers.get(count % speakers.len()).copied().unwrap_or_default();
-        in_turn.clone_into(&mut speaker);
-        if let Some(host) = children.first_mut().and_then(inline_host) {
-            let name = ast::node(NodeType::Strong, Map::new(), vec![text(format!("{speaker}:"))]);
-            host.children.splice(0..0, [name, text(" ".into())]);
+        let next_speaker = speakers.get(count % speakers.len()).copied().unwrap_or_default();
+        next_speaker.clone_into(&mut speaker);
+        if let Some(host) = children.first_mut().and_then(text_container) {
+            let name = ast::new_node(NodeType::Strong, Map::new(), vec![text_node(format!("{speaker}:"))]);
+            host.children.splice(0..0, [name, text_node(" ".into())]);
         }
     }
     let align = if count.is_multiple_of(2) { "left" } else { "right" };
-    ast::tag_with("conversation-message", [("speaker", speaker), ("align", align.to_owned())], children)
+    ast::new_tag_with("conversation-message", [("speaker", speaker), ("align", align.to_owned())], children)
 }
 
-fn text(content: String) -> Parsed {
+fn text_node(content: String) -> MarkdocNode {
     let mut attributes = Map::new();
-    attributes.insert("content", Written::String(content));
-    ast::node(NodeType::Text, attributes, Vec::new())
+    attributes.insert("content", MarkdocValue::String(content));
+    ast::new_node(NodeType::Text, attributes, Vec::new())
 }
 
 /// The node that holds the text of a paragraph.
-fn inline_host(node: &mut Parsed) -> Option<&mut Parsed> {
+fn text_container(node: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
     if node.kind != NodeType::Paragraph {
         return None;
     }
@@ -63,11 +63,11 @@ fn inline_host(node: &mut Parsed) -> Option<&mut Parsed> {
 }
 
 /// The bold text that a paragraph begins with, without a colon at its end.
-fn named_speaker(host: &Parsed) -> String {
+fn leading_bold_name(host: &MarkdocNode) -> String {
     let Some(strong) = host.children.first().filter(|child| child.kind == NodeType::Strong) else {
         return String::new();
     };
-    let name = ast::text_of(strong, "");
-    let bare = name.trim_end();
-    bare.strip_suffix(':').map_or_else(|| name.clone(), str::to_owned)
+    let name = ast::joined_text(strong, "");
+    let trimmed = name.trim_end();
+    trimmed.strip_suffix(':').map_or_else(|| name.clone(), str::to_owned)
 }

@@ -2,24 +2,24 @@
 //!
 //! Native because it takes the first table out of its content, out of the element that every table stands in.
 
-use crate::schema::component::{Component, name, part};
+use crate::schema::component::{RootBuilder, set_name, named_element};
 use crate::schema::context::Result;
 use crate::schema::table::take_table;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{number, to_text};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{json_number, to_text};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes = out.nodes(call.content.take("body"))?;
-    let wrapped = |tag: &Tag| tag.is("div") && tag.text("class") == Some("rf-table-wrapper");
-    let mut table = take_table(nodes, wrapped).unwrap_or_else(|_| Tag::new("table").into());
-    name(&mut table, "table");
-    let arguments = &call.arguments;
-    let root = Component::new("data-table", "div")
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes = cx.render_nodes(rune_use.content.take("body"))?;
+    let is_table_wrapper = |tag: &Element| tag.is("div") && tag.attr_str("class") == Some("rf-table-wrapper");
+    let mut table = take_table(nodes, is_table_wrapper).unwrap_or_else(|_| Element::new("table").into());
+    set_name(&mut table, "table");
+    let arguments = &rune_use.arguments;
+    let root = RootBuilder::new("data-table", "div")
         .type_of("Dataset")
-        .value("sortable", arguments.value_or("sortable", ""))
-        .value("searchable", to_text(&arguments.value_or("searchable", false)))
-        .value("pageSize", to_text(&arguments.value_or("pageSize", number(0.0))))
-        .value("defaultSort", arguments.value_or("defaultSort", ""));
-    Ok(root.child(part("div", "scroll", [table])).build())
+        .value("sortable", arguments.non_null_or("sortable", ""))
+        .value("searchable", to_text(&arguments.non_null_or("searchable", false)))
+        .value("pageSize", to_text(&arguments.non_null_or("pageSize", json_number(0.0))))
+        .value("defaultSort", arguments.non_null_or("defaultSort", ""));
+    Ok(root.child(named_element("div", "scroll", [table])).build())
 }

@@ -2,32 +2,32 @@
 //!
 //! Native because items are taken apart, and because its root is the markup that the engine makes of labelled values.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
-use crate::schema::component::{element, part};
+use crate::schema::component::{new_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let list = call.content.take("list").into_iter().find(|node| node.kind == NodeType::List);
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let list = rune_use.content.take("list").into_iter().find(|node| node.kind == NodeType::List);
     let items = list.map(|list| list.children).unwrap_or_default();
     let mut rows = Vec::new();
     for item in items.into_iter().filter(|item| item.kind == NodeType::Item) {
         let (term, value) = term_and_value(item);
-        let value = unwrap_paragraph(out.nodes(value)?);
-        let label = Tag::new("dt").with("data-meta-label", "").holding(term.map(Node::from));
-        rows.push(part("div", "row", [label.into(), element("dd", value)]));
+        let value = unwrap_paragraph(cx.render_nodes(value)?);
+        let label = Element::new("dt").with_attr("data-meta-label", "").with_children(term.map(RenderNode::from));
+        rows.push(named_element("div", "row", [label.into(), new_element("dd", value)]));
     }
-    let root = Tag::new("dl").with("data-rune", "deflist").with("data-zone-layout", "definition-list");
-    Ok(root.holding(rows).into())
+    let root = Element::new("dl").with_attr("data-rune", "deflist").with_attr("data-zone-layout", "definition-list");
+    Ok(root.with_children(rows).into())
 }
 
 /// The term that an item begins with, and the rest of the item; without a bold beginning that ends in a colon, all is rest.
-fn term_and_value(item: Parsed) -> (Option<String>, Vec<Parsed>) {
+fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     let mut children = item.children;
-    let Some(inline) = children.first_mut().and_then(text_host) else { return (None, children) };
+    let Some(inline) = children.first_mut().and_then(inline_node) else { return (None, children) };
     let strong = inline.children.first().filter(|head| head.kind == NodeType::Strong);
     let texts = strong.map(|strong| {
         let texts = strong.children.iter().filter(|child| child.kind == NodeType::Text);
@@ -36,18 +36,18 @@ fn term_and_value(item: Parsed) -> (Option<String>, Vec<Parsed>) {
     let Some(term) = texts.as_deref().and_then(|text| text.strip_suffix(':')).map(str::to_owned) else {
         return (None, children);
     };
-    let mut rest: Vec<Parsed> = inline.children.drain(1..).collect();
-    trim_start(&mut rest);
+    let mut rest: Vec<MarkdocNode> = inline.children.drain(1..).collect();
+    trim_leading_space(&mut rest);
     let blocks = children.into_iter().skip(1);
     let value = (!rest.is_empty()).then(|| {
-        let inline = ast::node(NodeType::Inline, Map::new(), rest);
-        ast::node(NodeType::Paragraph, Map::new(), vec![inline])
+        let inline = ast::new_node(NodeType::Inline, Map::new(), rest);
+        ast::new_node(NodeType::Paragraph, Map::new(), vec![inline])
     });
     (Some(term), value.into_iter().chain(blocks).collect())
 }
 
 /// The node that holds the text of an item, tight or loose.
-fn text_host(first: &mut Parsed) -> Option<&mut Parsed> {
+fn inline_node(first: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
     let host = match first.kind {
         NodeType::Inline => first,
         NodeType::Paragraph => first.children.first_mut()?,
@@ -57,7 +57,7 @@ fn text_host(first: &mut Parsed) -> Option<&mut Parsed> {
 }
 
 /// Drops the space between a term and its value.
-fn trim_start(nodes: &mut Vec<Parsed>) {
+fn trim_leading_space(nodes: &mut Vec<MarkdocNode>) {
     let Some(first) = nodes.first_mut().filter(|node| node.kind == NodeType::Text) else { return };
     let Some(text) = first.attributes.text("content").map(|text| text.trim_start().to_owned()) else {
         return;
@@ -65,13 +65,13 @@ fn trim_start(nodes: &mut Vec<Parsed>) {
     if text.is_empty() {
         nodes.remove(0);
     } else {
-        first.attributes.insert("content", Written::String(text));
+        first.attributes.insert("content", MarkdocValue::String(text));
     }
 }
 
-fn unwrap_paragraph(mut nodes: Vec<Node>) -> Vec<Node> {
+fn unwrap_paragraph(mut nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     match nodes.as_mut_slice() {
-        [Node::Tag(tag)] if tag.is("p") => std::mem::take(&mut tag.children),
+        [RenderNode::Element(tag)] if tag.is("p") => std::mem::take(&mut tag.children),
         _ => nodes,
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Native because `open` is an attribute of the element that is there or not, whatever its value.
 
-use crate::schema::component::{Component, element, field, part};
+use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let body = out.nodes(call.content.take("body"))?;
-    let mut summary = element("summary", [call.arguments.text_or("summary", "Details").into()]);
-    field(&mut summary, "summary");
-    let root = Component::new("details", "details").child(summary).child(part("div", "body", body)).build();
-    Ok(if call.arguments.is_given("open") { root.having("open", true) } else { root })
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let body = cx.render_nodes(rune_use.content.take("body"))?;
+    let mut summary = new_element("summary", [rune_use.arguments.text_or("summary", "Details").into()]);
+    set_field(&mut summary, "summary");
+    let root = RootBuilder::new("details", "details").child(summary).child(named_element("div", "body", body)).build();
+    Ok(if rune_use.arguments.is_truthy("open") { root.with_attr("open", true) } else { root })
 }

@@ -2,23 +2,23 @@
 //!
 //! Native because the text of the code block is kept twice: to be read, and to be drawn from.
 
-use crate::schema::component::{Component, element, name, part};
+use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let fence = call.content.take("source").into_iter().next();
+pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let fence = rune_use.content.take("source").into_iter().next();
     let source = fence.as_ref().and_then(|fence| fence.attributes.text("content")).unwrap_or_default();
-    let title = call.arguments.text("title").map(|title| part("figcaption", "title", [title.into()]));
-    let shown = (!source.is_empty()).then(|| {
-        let mut pre = element("pre", [element("code", [source.into()])]);
-        name(&mut pre, "source");
+    let title = rune_use.arguments.text("title").map(|title| named_element("figcaption", "title", [title.into()]));
+    let source_block = (!source.is_empty()).then(|| {
+        let mut pre = new_element("pre", [new_element("code", [source.into()])]);
+        set_name(&mut pre, "source");
         pre
     });
-    let drawn = (!source.is_empty())
-        .then(|| Tag::new("template").with("data-content", "source").holding([source.into()]));
-    let root = Component::new("diagram", "rf-diagram")
-        .value("language", call.arguments.value_or("language", "mermaid"));
-    Ok(root.child_if(title).child(part("div", "container", shown)).child_if(drawn).build())
+    let template = (!source.is_empty())
+        .then(|| Element::new("template").with_attr("data-content", "source").with_children([source.into()]));
+    let root = RootBuilder::new("diagram", "rf-diagram")
+        .value("language", rune_use.arguments.non_null_or("language", "mermaid"));
+    Ok(root.child_if(title).child(named_element("div", "container", source_block)).child_if(template).build())
 }

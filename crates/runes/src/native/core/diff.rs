@@ -2,15 +2,15 @@
 //!
 //! Native because the changes are computed.
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
-use super::line_diff::{Change, Line, line_diff};
-use crate::schema::component::{Component, element, part};
+use super::line_diff::{Change, DiffLine, line_diff};
+use crate::schema::component::{RootBuilder, new_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{leading_integer, number_text, to_text};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{parse_int, number_text, to_text};
 
 /// One of the two versions.
 #[derive(Default)]
@@ -22,11 +22,11 @@ struct Version {
 }
 
 impl Version {
-    fn read(fence: Option<&Parsed>) -> Version {
+    fn read(fence: Option<&MarkdocNode>) -> Version {
         let Some(fence) = fence else { return Version::default() };
         let text = fence.attributes.text("content").unwrap_or_default();
         let lines = fence.attributes.text("lines").unwrap_or_default().trim();
-        let first = leading_integer(lines).filter(|_| lines.starts_with(|c: char| c.is_ascii_digit()));
+        let first = parse_int(lines).filter(|_| lines.starts_with(|c: char| c.is_ascii_digit()));
         Version {
             text: text.strip_suffix('\n').unwrap_or(text).to_owned(),
             source: fence.attributes.text("source").filter(|source| !source.is_empty()).map(str::to_owned),
@@ -35,32 +35,32 @@ impl Version {
     }
 }
 
-pub(super) fn transform(mut call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let fences = call.content.take("fences");
+pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let fences = rune_use.content.take("fences");
     let (before, after) = (Version::read(fences.first()), Version::read(fences.get(1)));
-    let mode = call.arguments.value_or("mode", "unified");
-    let language = call.arguments.value_or("language", "");
-    let own = fences.first().and_then(|fence| fence.attributes.text("language")).unwrap_or_default();
-    let code = call.arguments.text("language").unwrap_or_else(|| own.to_owned());
+    let mode = rune_use.arguments.non_null_or("mode", "unified");
+    let language = rune_use.arguments.non_null_or("language", "");
+    let fence_language = fences.first().and_then(|fence| fence.attributes.text("language")).unwrap_or_default();
+    let code = rune_use.arguments.text("language").unwrap_or_else(|| fence_language.to_owned());
     let Some(lines) = line_diff(&before.text, &after.text) else {
-        return Err(call.error("the two code blocks have too many lines to compare; show less of them"));
+        return Err(rune_use.error("the two code blocks have too many lines to compare; show less of them"));
     };
     let content = if mode.as_str() == Some("split") {
-        split(&lines, &code, [before.offset, after.offset])
+        render_split(&lines, &code, [before.offset, after.offset])
     } else {
         let rows = lines.iter().map(|line| {
-            row(line.change.as_str(), gutters(line, [before.offset, after.offset]), line.text, &code)
+            line_element(line.change.as_str(), gutter_elements(line, [before.offset, after.offset]), line.text, &code)
         });
         rows_in_pre(rows)
     };
-    let root = Component::new("diff", "div").value("mode", mode).value("language", language);
-    let header = heading(to_text(&call.arguments.value_or("title", "")), before.source, after.source);
-    let header = header.map(|text| part("div", "header", [text.into()]));
-    Ok(root.child_if(header).child(content).build().having("data-code-host", true))
+    let root = RootBuilder::new("diff", "div").value("mode", mode).value("language", language);
+    let header = header_text(to_text(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
+    let header = header.map(|text| named_element("div", "header", [text.into()]));
+    Ok(root.child_if(header).child(content).build().with_attr("data-code-host", true))
 }
 
 /// The title, or the files that are compared.
-fn heading(title: String, before: Option<String>, after: Option<String>) -> Option<String> {
+fn header_text(title: String, before: Option<String>, after: Option<String>) -> Option<String> {
     if !title.is_empty() {
         return Some(title);
     }
@@ -70,37 +70,37 @@ fn heading(title: String, before: Option<String>, after: Option<String>) -> Opti
     }
 }
 
-fn rows_in_pre(rows: impl Iterator<Item = Node>) -> Node {
-    Tag::new("pre")
-        .with("data-name", "code")
-        .with("data-copy-selector", "[data-name=\"line-content\"]")
-        .holding([part("div", "rows", rows)])
+fn rows_in_pre(rows: impl Iterator<Item = RenderNode>) -> RenderNode {
+    Element::new("pre")
+        .with_attr("data-name", "code")
+        .with_attr("data-copy-selector", "[data-name=\"line-content\"]")
+        .with_children([named_element("div", "rows", rows)])
         .into()
 }
 
-fn row(status: &str, gutters: Vec<Node>, text: &str, language: &str) -> Node {
-    let mut content = Tag::new("span").with("data-name", "line-content");
+fn line_element(status: &str, gutters: Vec<RenderNode>, text: &str, language: &str) -> RenderNode {
+    let mut content = Element::new("span").with_attr("data-name", "line-content");
     if !language.is_empty() {
-        content = content.with("data-language", language);
+        content = content.with_attr("data-language", language);
     }
-    let content = content.holding([text.into()]).into();
-    let row = Tag::new("span").with("data-name", "line").with("data-line-status", status);
-    row.holding(gutters.into_iter().chain([content])).into()
+    let content = content.with_children([text.into()]).into();
+    let row = Element::new("span").with_attr("data-name", "line").with_attr("data-line-status", status);
+    row.with_children(gutters.into_iter().chain([content])).into()
 }
 
-fn gutter(side: &str, number: Option<f64>) -> Node {
+fn gutter_element(side: &str, number: Option<f64>) -> RenderNode {
     let text = number.map(number_text).unwrap_or_default();
-    element("span", [text.into()]).having("data-name", "gutter-num").having("data-side", Value::from(side))
+    new_element("span", [text.into()]).with_attr("data-name", "gutter-num").with_attr("data-side", Value::from(side))
 }
 
-fn gutters(line: &Line<'_>, offsets: [f64; 2]) -> Vec<Node> {
+fn gutter_elements(line: &DiffLine<'_>, offsets: [f64; 2]) -> Vec<RenderNode> {
     let numbers = [line.before, line.after];
     let sides = ["before", "after"].into_iter().zip(numbers).zip(offsets);
-    sides.map(|((side, number), offset)| gutter(side, number.map(|number| number as f64 + offset))).collect()
+    sides.map(|((side, number), offset)| gutter_element(side, number.map(|number| number as f64 + offset))).collect()
 }
 
 /// Two columns: lines that were removed stand beside those that took their place.
-fn split(lines: &[Line<'_>], language: &str, offsets: [f64; 2]) -> Node {
+fn render_split(lines: &[DiffLine<'_>], language: &str, offsets: [f64; 2]) -> RenderNode {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut rest = lines;
     while let Some((line, after)) = rest.split_first() {
@@ -110,26 +110,26 @@ fn split(lines: &[Line<'_>], language: &str, offsets: [f64; 2]) -> Node {
             rest = after;
             continue;
         }
-        let run = |lines: &[Line<'_>], change| lines.iter().take_while(|line| line.change == change).count();
-        let (removed, others) = rest.split_at(run(rest, Change::Remove));
-        let (added, others) = others.split_at(run(others, Change::Add));
-        for at in 0..removed.len().max(added.len()) {
-            left.push(removed.get(at));
-            right.push(added.get(at));
+        let run_length = |lines: &[DiffLine<'_>], change| lines.iter().take_while(|line| line.change == change).count();
+        let (removed, others) = rest.split_at(run_length(rest, Change::Remove));
+        let (added, others) = others.split_at(run_length(others, Change::Add));
+        for row_index in 0..removed.len().max(added.len()) {
+            left.push(removed.get(row_index));
+            right.push(added.get(row_index));
         }
         rest = others;
     }
-    let panel = |side: &str, lines: Vec<Option<&Line<'_>>>, offset: f64| {
+    let panel = |side: &str, lines: Vec<Option<&DiffLine<'_>>>, offset: f64| {
         let rows = lines.into_iter().map(|line| match line {
             Some(line) => {
                 let number = if side == "before" { line.before } else { line.after };
                 let number = number.map(|number| number as f64 + offset);
-                row(line.change.as_str(), vec![gutter(side, number)], line.text, language)
+                line_element(line.change.as_str(), vec![gutter_element(side, number)], line.text, language)
             }
-            None => row("empty", vec![gutter(side, None)], "", ""),
+            None => line_element("empty", vec![gutter_element(side, None)], "", ""),
         });
-        part("div", "panel", [rows_in_pre(rows)])
+        named_element("div", "panel", [rows_in_pre(rows)])
     };
     let [before, after] = offsets;
-    part("div", "split-container", [panel("before", left, before), panel("after", right, after)])
+    named_element("div", "split-container", [panel("before", left, before), panel("after", right, after)])
 }

@@ -4,41 +4,41 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, element, name, part};
+use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
 use crate::schema::context::Result;
-use crate::schema::layout::split_at_first_rule;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::layout::split_at_first_thematic_break;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
     let id = arguments.get("id").cloned();
     let id_text = id.as_ref().map_or_else(|| "undefined".to_owned(), to_text);
     let mut head = Vec::new();
     if let Some(text) = arguments.text("title") {
-        let mut title: Node = match arguments.get("headingLevel").and_then(Value::as_f64) {
-            Some(level) => element(&format!("h{}", level.trunc().clamp(1.0, 6.0)), [text.into()]),
+        let mut title: RenderNode = match arguments.get("headingLevel").and_then(Value::as_f64) {
+            Some(level) => new_element(&format!("h{}", level.trunc().clamp(1.0, 6.0)), [text.into()]),
             // Without the page around it, nobody knows the level; a later stage may.
-            None => Tag::new("h3").with("data-drawer-title-auto", "true").holding([text.into()]).into(),
+            None => Element::new("h3").with_attr("data-drawer-title-auto", "true").with_children([text.into()]).into(),
         };
-        name(&mut title, "title");
+        set_name(&mut title, "title");
         head.push(title);
     }
-    let close = Tag::new("button").with("type", "button").with("aria-label", "Close").with("hidden", true);
-    let mut close: Node = close.holding(["×".into()]).into();
-    name(&mut close, "close");
+    let close = Element::new("button").with_attr("type", "button").with_attr("aria-label", "Close").with_attr("hidden", true);
+    let mut close: RenderNode = close.with_children(["×".into()]).into();
+    set_name(&mut close, "close");
     head.push(close);
 
-    let root = Component::new("drawer", "section")
+    let root = RootBuilder::new("drawer", "section")
         .id(Some(format!("drawer-{id_text}").into()))
-        .value("side", arguments.value_or("side", "right"))
-        .value("size", arguments.value_or("size", "md"))
-        .value_if("shortcut", arguments.given("shortcut").cloned());
-    let (body, footer) = split_at_first_rule(call.content.take("body"));
-    let mut root = root.child(part("header", "header", head)).child(part("div", "body", out.nodes(body)?));
+        .value("side", arguments.non_null_or("side", "right"))
+        .value("size", arguments.non_null_or("size", "md"))
+        .value_if("shortcut", arguments.truthy("shortcut").cloned());
+    let (body, footer) = split_at_first_thematic_break(rune_use.content.take("body"));
+    let mut root = root.child(named_element("header", "header", head)).child(named_element("div", "body", cx.render_nodes(body)?));
     if let Some(footer) = footer {
-        root = root.child(part("footer", "footer", out.nodes(footer)?));
+        root = root.child(named_element("footer", "footer", cx.render_nodes(footer)?));
     }
-    Ok(root.build().having("data-drawer-id", id.unwrap_or_default()))
+    Ok(root.build().with_attr("data-drawer-id", id.unwrap_or_default()))
 }

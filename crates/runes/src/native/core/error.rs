@@ -4,17 +4,17 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, element, field};
+use crate::schema::component::{RootBuilder, new_element, set_field};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let Some(Value::Object(error)) = call.arguments.get("error") else {
-        return Err(call.error("`error` must be an object with id, level and message"));
+pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let Some(Value::Object(error)) = rune_use.arguments.get("error") else {
+        return Err(rune_use.error("`error` must be an object with id, level and message"));
     };
-    let tag = call.arguments.get("tag");
+    let tag = rune_use.arguments.get("tag");
     let cells = [
         ("tag", tag),
         ("code", error.get("id")),
@@ -23,10 +23,10 @@ pub(super) fn transform(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> 
     ];
     let cells = cells.map(|(name, value)| {
         let text =
-            value.filter(|value| !value.is_null()).map_or(Node::Null, |value| Node::Text(to_text(value)));
-        let mut cell = element("td", [text]);
-        field(&mut cell, name);
+            value.filter(|value| !value.is_null()).map_or(RenderNode::Null, |value| RenderNode::Text(to_text(value)));
+        let mut cell = new_element("td", [text]);
+        set_field(&mut cell, name);
         cell
     });
-    Ok(Component::new("error", "tr").property("error").children(cells).build())
+    Ok(RootBuilder::new("error", "tr").data_field("error").children(cells).build())
 }

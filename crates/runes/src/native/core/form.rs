@@ -2,17 +2,17 @@
 //!
 //! Native because what each piece of Markdown means depends on its neighbours.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// Words in the name of a field that say what is typed into it.
-const TYPES: [(&[&str], &str); 8] = [
+const FIELD_TYPES: [(&[&str], &str); 8] = [
     (&["email", "e-mail"], "email"),
     (&["phone", "telephone", "mobile", "cell"], "tel"),
     (&["website", "url", "homepage", "link"], "url"),
@@ -26,25 +26,25 @@ const TYPES: [(&[&str], &str); 8] = [
 /// Most choices that are shown at once; more become a menu.
 const RADIO_CHOICES_MAX: usize = 4;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut body = out.nodes(fields(call.content.take("children")))?;
-    for node in body.iter_mut().filter(|node| is_rune(node, "div", "form-field")) {
-        field(node, "field");
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut body = cx.render_nodes(to_field_nodes(rune_use.content.take("children")))?;
+    for node in body.iter_mut().filter(|node| is_rune_root(node, "div", "form-field")) {
+        set_field(node, "field");
     }
-    let arguments = &call.arguments;
-    let root = Component::new("form", "form")
-        .value("action", arguments.value_or("action", ""))
-        .value("method", arguments.value_or("method", "POST"))
-        .value("success", arguments.value_or("success", ""))
-        .value("error", arguments.value_or("error", ""))
-        .value("variant", arguments.value_or("variant", "stacked"))
-        .value("honeypot", to_text(&arguments.value_or("honeypot", true)));
-    Ok(root.child(part("div", "body", body)).build())
+    let arguments = &rune_use.arguments;
+    let root = RootBuilder::new("form", "form")
+        .value("action", arguments.non_null_or("action", ""))
+        .value("method", arguments.non_null_or("method", "POST"))
+        .value("success", arguments.non_null_or("success", ""))
+        .value("error", arguments.non_null_or("error", ""))
+        .value("variant", arguments.non_null_or("variant", "stacked"))
+        .value("honeypot", to_text(&arguments.non_null_or("honeypot", true)));
+    Ok(root.child(named_element("div", "body", body)).build())
 }
 
 /// A field that is yet to be rendered.
 #[derive(Default)]
-struct Field {
+struct FormField {
     name: String,
     kind: &'static str,
     required: bool,
@@ -52,87 +52,87 @@ struct Field {
     options: String,
 }
 
-impl Field {
-    fn new(kind: &'static str, name: String) -> Field {
-        Field { name, kind, ..Field::default() }
+impl FormField {
+    fn new(kind: &'static str, name: String) -> FormField {
+        FormField { name, kind, ..FormField::default() }
     }
 
-    fn into_tag(self) -> Parsed {
+    fn into_node(self) -> MarkdocNode {
         let mut attributes = Map::new();
-        attributes.insert("name", Written::String(self.name));
-        attributes.insert("fieldType", Written::String(self.kind.to_owned()));
-        attributes.insert("required", Written::Bool(self.required));
-        attributes.insert("placeholder", Written::String(self.placeholder));
-        attributes.insert("options", Written::String(self.options));
-        ast::tag("form-field", attributes, Vec::new())
+        attributes.insert("name", MarkdocValue::String(self.name));
+        attributes.insert("fieldType", MarkdocValue::String(self.kind.to_owned()));
+        attributes.insert("required", MarkdocValue::Bool(self.required));
+        attributes.insert("placeholder", MarkdocValue::String(self.placeholder));
+        attributes.insert("options", MarkdocValue::String(self.options));
+        ast::new_tag("form-field", attributes, Vec::new())
     }
 }
 
-fn fields(nodes: Vec<Parsed>) -> Vec<Parsed> {
+fn to_field_nodes(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let submit = nodes.iter().rposition(is_all_bold);
     let mut converted = Vec::new();
     // A quotation waits for the list that may follow; without one it is a hint.
     let mut question: Option<String> = None;
-    for (at, node) in nodes.into_iter().enumerate() {
-        let waiting = question.take();
-        if let (NodeType::List, Some(question)) = (node.kind, &waiting) {
-            converted.push(choice(question, &node).into_tag());
+    for (index, node) in nodes.into_iter().enumerate() {
+        let pending = question.take();
+        if let (NodeType::List, Some(question)) = (node.kind, &pending) {
+            converted.push(choice_field(question, &node).into_node());
             continue;
         }
-        converted.extend(waiting.map(|text| Field::new("help", text).into_tag()));
-        let text = ast::text_of(&node, "");
+        converted.extend(pending.map(|text| FormField::new("help", text).into_node()));
+        let text = ast::joined_text(&node, "");
         match node.kind {
-            NodeType::Heading => converted.push(Field::new("group", text).into_tag()),
+            NodeType::Heading => converted.push(FormField::new("group", text).into_node()),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
-                converted.extend(items.map(|item| typed(&ast::text_of(item, "")).into_tag()));
+                converted.extend(items.map(|item| parse_field(&ast::joined_text(item, "")).into_node()));
             }
             NodeType::Blockquote => question = Some(text),
-            _ if submit == Some(at) => converted.push(Field::new("submit", text).into_tag()),
-            NodeType::Hr => converted.push(Field::new("separator", String::new()).into_tag()),
-            NodeType::Paragraph => converted.push(Field::new("description", text).into_tag()),
+            _ if submit == Some(index) => converted.push(FormField::new("submit", text).into_node()),
+            NodeType::Hr => converted.push(FormField::new("separator", String::new()).into_node()),
+            NodeType::Paragraph => converted.push(FormField::new("description", text).into_node()),
             _ => converted.push(node),
         }
     }
-    converted.extend(question.map(|text| Field::new("help", text).into_tag()));
+    converted.extend(question.map(|text| FormField::new("help", text).into_node()));
     converted
 }
 
 /// Whether a paragraph is bold from beginning to end.
-fn is_all_bold(node: &Parsed) -> bool {
+fn is_all_bold(node: &MarkdocNode) -> bool {
     if node.kind != NodeType::Paragraph {
         return false;
     }
     let bold: String = node
         .walk()
         .filter(|node| node.kind == NodeType::Strong)
-        .map(|strong| ast::text_of(strong, ""))
+        .map(|strong| ast::joined_text(strong, ""))
         .collect();
-    let text = ast::text_of(node, "");
+    let text = ast::joined_text(node, "");
     !text.trim().is_empty() && text.trim() == bold.trim()
 }
 
 /// `Email (optional, placeholder: you@example.org)`
-fn typed(text: &str) -> Field {
-    let (name, notes) = name_and_notes(text);
+fn parse_field(text: &str) -> FormField {
+    let (name, notes) = split_notes(text);
     let lower = name.to_lowercase();
-    let kind = TYPES.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word)));
-    Field {
+    let kind = FIELD_TYPES.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word)));
+    FormField {
         kind: kind.map_or("text", |(_, kind)| kind),
         required: !has_word(notes, "optional"),
-        placeholder: placeholder(notes).to_owned(),
+        placeholder: parse_placeholder(notes).to_owned(),
         name: name.to_owned(),
         options: String::new(),
     }
 }
 
 /// The name of a field, and what stands in parentheses at its end.
-fn name_and_notes(text: &str) -> (&str, &str) {
+fn split_notes(text: &str) -> (&str, &str) {
     let whole = text.trim();
     let found = whole.strip_suffix(')').and_then(|inner| {
-        let last = inner.rfind(')').map_or(0, |at| at + 1);
+        let last = inner.rfind(')').map_or(0, |index| index + 1);
         let first = whole.chars().next().map_or(0, char::len_utf8);
-        let start = inner.match_indices('(').map(|(at, _)| at).find(|at| *at >= last.max(first))?;
+        let start = inner.match_indices('(').map(|(index, _)| index).find(|index| *index >= last.max(first))?;
         let notes = inner.get(start + 1..).filter(|notes| !notes.is_empty())?;
         Some((inner.get(..start)?.trim(), notes))
     });
@@ -140,27 +140,27 @@ fn name_and_notes(text: &str) -> (&str, &str) {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split(|c: char| !is_part(c)).any(|part| part.eq_ignore_ascii_case(word))
+    let is_word_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c: char| !is_word_char(c)).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// What follows `placeholder:`, without quotes, up to the next comma.
-fn placeholder(notes: &str) -> &str {
+fn parse_placeholder(notes: &str) -> &str {
     let lower = notes.to_ascii_lowercase();
-    let Some(at) = lower.find("placeholder:") else { return "" };
-    let rest = notes.get(at + "placeholder:".len()..).unwrap_or_default().trim_start();
+    let Some(index) = lower.find("placeholder:") else { return "" };
+    let rest = notes.get(index + "placeholder:".len()..).unwrap_or_default().trim_start();
     let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
     rest.split(['"', '\'', ',']).next().unwrap_or_default().trim()
 }
 
 /// A question and the list of answers to it.
-fn choice(question: &str, list: &Parsed) -> Field {
+fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
     let lower = question.to_ascii_lowercase();
     let options: Vec<String> = list
         .children
         .iter()
         .filter(|item| item.kind == NodeType::Item)
-        .map(|item| ast::text_of(item, ""))
+        .map(|item| ast::joined_text(item, ""))
         .collect();
     let kind = if lower.contains("(multiple)") || lower.contains("select all") {
         "checkbox"
@@ -169,8 +169,8 @@ fn choice(question: &str, list: &Parsed) -> Field {
     } else {
         "select"
     };
-    let label = ["(multiple)", "(radio)", "(optional)"].into_iter().fold(question.to_owned(), without);
-    Field {
+    let label = ["(multiple)", "(radio)", "(optional)"].into_iter().fold(question.to_owned(), remove_mark);
+    FormField {
         name: label.trim().to_owned(),
         kind,
         required: !lower.contains("(optional)"),
@@ -180,12 +180,12 @@ fn choice(question: &str, list: &Parsed) -> Field {
 }
 
 /// A text without a mark, wherever and however often it stands, and without the space before it.
-fn without(text: String, mark: &str) -> String {
+fn remove_mark(text: String, mark: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let Some(at) = lower.find(mark) else { return text };
-    let before = text.get(..at).unwrap_or_default().trim_end();
-    let after = text.get(at + mark.len()..).unwrap_or_default();
-    without(format!("{before}{after}"), mark)
+    let Some(index) = lower.find(mark) else { return text };
+    let before = text.get(..index).unwrap_or_default().trim_end();
+    let after = text.get(index + mark.len()..).unwrap_or_default();
+    remove_mark(format!("{before}{after}"), mark)
 }
 
 #[cfg(test)]
@@ -193,12 +193,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_named_and_noted() {
-        assert_eq!(name_and_notes("Email (optional)"), ("Email", "optional"));
-        assert_eq!(name_and_notes("Age (in years) (optional)"), ("Age (in years)", "optional"));
-        assert_eq!(name_and_notes("Name"), ("Name", ""));
-        assert_eq!(name_and_notes("(x)"), ("(x)", ""));
-        assert_eq!(placeholder("optional, Placeholder: 'you@x', y"), "you@x");
-        assert_eq!(without("Pick (radio) one (RADIO)".into(), "(radio)"), "Pick one");
+    fn field_names_notes_and_marks_are_parsed() {
+        assert_eq!(split_notes("Email (optional)"), ("Email", "optional"));
+        assert_eq!(split_notes("Age (in years) (optional)"), ("Age (in years)", "optional"));
+        assert_eq!(split_notes("Name"), ("Name", ""));
+        assert_eq!(split_notes("(x)"), ("(x)", ""));
+        assert_eq!(parse_placeholder("optional, Placeholder: 'you@x', y"), "you@x");
+        assert_eq!(remove_mark("Pick (radio) one (RADIO)".into(), "(radio)"), "Pick one");
     }
 }

@@ -4,21 +4,21 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, element, field_meta, part};
+use crate::schema::component::{RootBuilder, new_element, field_meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{to_text, truthy};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{to_text, is_truthy};
 
-pub(super) fn transform(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
-    let name = to_text(&arguments.value_or("name", ""));
-    let kind = arguments.value_or("fieldType", "text");
+pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let name = to_text(&arguments.non_null_or("name", ""));
+    let kind = arguments.non_null_or("fieldType", "text");
     let control = Control {
-        id: format!("field-{}", hyphenated(&name.to_lowercase())),
-        required: truthy(&arguments.value_or("required", true)),
+        id: format!("field-{}", hyphenate(&name.to_lowercase())),
+        required: is_truthy(&arguments.non_null_or("required", true)),
         placeholder: arguments.text("placeholder"),
-        options: to_text(&arguments.value_or("options", ""))
+        options: to_text(&arguments.non_null_or("options", ""))
             .split(',')
             .map(str::trim)
             .filter(|option| !option.is_empty())
@@ -28,31 +28,31 @@ pub(super) fn transform(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> 
         kind,
     };
     Ok(match control.kind.as_str().unwrap_or_default() {
-        "submit" => named("button", "submit", [control.name.into()], Some(("type", "submit"))),
-        "separator" => part("hr", "separator", []),
-        "help" => part("p", "help", [control.name.into()]),
-        "description" => part("p", "text", [control.name.into()]),
+        "submit" => named_element_with_attr("button", "submit", [control.name.into()], Some(("type", "submit"))),
+        "separator" => named_element("hr", "separator", []),
+        "help" => named_element("p", "help", [control.name.into()]),
+        "description" => named_element("p", "text", [control.name.into()]),
         "group" => {
-            let legend = element("legend", [control.name.into()]);
-            Tag::new("fieldset").with("class", "rf-form-fieldset").holding([legend]).into()
+            let legend = new_element("legend", [control.name.into()]);
+            Element::new("fieldset").with_attr("class", "rf-form-fieldset").with_children([legend]).into()
         }
-        "radio" | "checkbox" => control.choices(),
-        _ => control.input(),
+        "radio" | "checkbox" => control.render_choices(),
+        _ => control.render_input(),
     })
 }
 
-fn named(
+fn named_element_with_attr(
     element: &str,
     name: &str,
-    children: impl IntoIterator<Item = Node>,
+    children: impl IntoIterator<Item = RenderNode>,
     first: Option<(&str, &str)>,
-) -> Node {
-    let tag = first.into_iter().fold(Tag::new(element), |tag, (key, value)| tag.with(key, value));
-    tag.with("data-name", name).holding(children).into()
+) -> RenderNode {
+    let tag = first.into_iter().fold(Element::new(element), |tag, (key, value)| tag.with_attr(key, value));
+    tag.with_attr("data-name", name).with_children(children).into()
 }
 
 /// Runs of white space as hyphens.
-fn hyphenated(text: &str) -> String {
+fn hyphenate(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut in_space = false;
     for c in text.chars() {
@@ -77,59 +77,59 @@ struct Control {
 }
 
 impl Control {
-    fn label(&self) -> Vec<Node> {
-        let star =
-            Tag::new("span").with("data-name", "required").with("aria-hidden", "true").holding(["*".into()]);
-        let star = self.required.then(|| star.into());
-        std::iter::once(self.name.as_str().into()).chain(star).collect()
+    fn label_nodes(&self) -> Vec<RenderNode> {
+        let required_mark =
+            Element::new("span").with_attr("data-name", "required").with_attr("aria-hidden", "true").with_children(["*".into()]);
+        let required_mark = self.required.then(|| required_mark.into());
+        std::iter::once(self.name.as_str().into()).chain(required_mark).collect()
     }
 
-    fn choices(&self) -> Node {
-        let choice = |(at, option): (usize, &String)| {
-            let mut input = Tag::new("input")
-                .with("type", self.kind.clone())
-                .with("name", self.id.as_str())
-                .with("value", option.as_str());
-            if self.required && self.kind.as_str() == Some("radio") && at == 0 {
-                input = input.with("required", "");
+    fn render_choices(&self) -> RenderNode {
+        let choice = |(index, option): (usize, &String)| {
+            let mut input = Element::new("input")
+                .with_attr("type", self.kind.clone())
+                .with_attr("name", self.id.as_str())
+                .with_attr("value", option.as_str());
+            if self.required && self.kind.as_str() == Some("radio") && index == 0 {
+                input = input.with_attr("required", "");
             }
-            let text = element("span", [option.as_str().into()]);
-            Tag::new("label").with("class", "rf-form-choice").holding([input.into(), text]).into()
+            let text = new_element("span", [option.as_str().into()]);
+            Element::new("label").with_attr("class", "rf-form-choice").with_children([input.into(), text]).into()
         };
-        let head = [field_meta("field-type", self.kind.clone()), element("legend", self.label())];
+        let head = [field_meta_element("field-type", self.kind.clone()), new_element("legend", self.label_nodes())];
         let choices = self.options.iter().enumerate().map(choice);
         let group =
-            Tag::new("fieldset").with("data-rune", "form-field").with("class", "rf-form-choice-group");
-        group.holding(head.into_iter().chain(choices)).into()
+            Element::new("fieldset").with_attr("data-rune", "form-field").with_attr("class", "rf-form-choice-group");
+        group.with_children(head.into_iter().chain(choices)).into()
     }
 
-    fn input(&self) -> Node {
-        let label = Tag::new("label").with("for", self.id.as_str()).holding(self.label());
-        let body = part("div", "body", [label.into(), self.entry().into()]);
-        Component::new("form-field", "div").value("fieldType", self.kind.clone()).child(body).build()
+    fn render_input(&self) -> RenderNode {
+        let label = Element::new("label").with_attr("for", self.id.as_str()).with_children(self.label_nodes());
+        let body = named_element("div", "body", [label.into(), self.input_element().into()]);
+        RootBuilder::new("form-field", "div").value("fieldType", self.kind.clone()).child(body).build()
     }
 
-    fn entry(&self) -> Tag {
-        let with_id = |tag: Tag| tag.with("id", self.id.as_str()).with("name", self.id.as_str());
-        let with_placeholder = |tag: Tag| match &self.placeholder {
-            Some(placeholder) => tag.with("placeholder", placeholder.as_str()),
+    fn input_element(&self) -> Element {
+        let with_id = |tag: Element| tag.with_attr("id", self.id.as_str()).with_attr("name", self.id.as_str());
+        let with_placeholder = |tag: Element| match &self.placeholder {
+            Some(placeholder) => tag.with_attr("placeholder", placeholder.as_str()),
             None => tag,
         };
-        let with_required = |tag: Tag| if self.required { tag.with("required", "") } else { tag };
+        let with_required = |tag: Element| if self.required { tag.with_attr("required", "") } else { tag };
         match self.kind.as_str() {
             Some("textarea") => {
-                with_required(with_placeholder(with_id(Tag::new("textarea")))).with("rows", "4")
+                with_required(with_placeholder(with_id(Element::new("textarea")))).with_attr("rows", "4")
             }
             Some("select") => {
-                let hint = Tag::new("option").with("value", "").with("disabled", "").with("selected", "");
-                let hint = hint.holding(["Select an option".into()]);
+                let prompt = Element::new("option").with_attr("value", "").with_attr("disabled", "").with_attr("selected", "");
+                let prompt = prompt.with_children(["Select an option".into()]);
                 let options = self.options.iter().map(|option| {
-                    Tag::new("option").with("value", option.as_str()).holding([option.as_str().into()]).into()
+                    Element::new("option").with_attr("value", option.as_str()).with_children([option.as_str().into()]).into()
                 });
-                with_required(with_id(Tag::new("select")))
-                    .holding(std::iter::once(hint.into()).chain(options))
+                with_required(with_id(Element::new("select")))
+                    .with_children(std::iter::once(prompt.into()).chain(options))
             }
-            _ => with_required(with_placeholder(with_id(Tag::new("input").with("type", self.kind.clone())))),
+            _ => with_required(with_placeholder(with_id(Element::new("input").with_attr("type", self.kind.clone())))),
         }
     }
 }

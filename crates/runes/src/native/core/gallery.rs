@@ -2,36 +2,36 @@
 //!
 //! Native because every picture, wherever it stands, becomes a figure of its own with its label as caption.
 
-use crate::schema::component::{Component, element, field, part};
+use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
 use crate::schema::context::Result;
 use crate::schema::media::collect_media;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
-use crate::value::{number, to_text};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
+use crate::value::{json_number, to_text};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes = out.nodes(call.content.take("body"))?;
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes = cx.render_nodes(rune_use.content.take("body"))?;
     let items = collect_media(&nodes).into_iter().map(|image| {
         let label = ["alt", "aria-label"].into_iter().find_map(|key| {
-            image.as_tag().and_then(|tag| tag.text(key)).filter(|text| !text.is_empty()).map(str::to_owned)
+            image.as_element().and_then(|tag| tag.attr_str(key)).filter(|text| !text.is_empty()).map(str::to_owned)
         });
-        let caption = label.map(|label| element("figcaption", [label.into()]));
-        part("figure", "item", std::iter::once(image).chain(caption))
+        let caption = label.map(|label| new_element("figcaption", [label.into()]));
+        named_element("figure", "item", std::iter::once(image).chain(caption))
     });
-    let arguments = &call.arguments;
-    let columns = arguments.value_or("columns", number(3.0));
+    let arguments = &rune_use.arguments;
+    let columns = arguments.non_null_or("columns", json_number(3.0));
     let columns = (columns.as_f64() != Some(3.0)).then(|| to_text(&columns));
     let caption = arguments.text("caption").map(|caption| {
-        let mut caption = element("figcaption", [caption.into()]);
-        field(&mut caption, "caption");
+        let mut caption = new_element("figcaption", [caption.into()]);
+        set_field(&mut caption, "caption");
         caption
     });
-    let root = Component::new("gallery", "figure")
+    let root = RootBuilder::new("gallery", "figure")
         .type_of("ImageGallery")
-        .value("layout", arguments.value_or("layout", "grid"))
-        .value("lightbox", to_text(&arguments.value_or("lightbox", true)))
+        .value("layout", arguments.non_null_or("layout", "grid"))
+        .value("lightbox", to_text(&arguments.non_null_or("lightbox", true)))
         .value_if("columns", columns)
-        .child(part("div", "items", items))
+        .child(named_element("div", "items", items))
         .child_if(caption);
     Ok(root.build())
 }

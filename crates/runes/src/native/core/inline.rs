@@ -6,55 +6,55 @@ use serde_json::Value;
 
 use crate::schema::context::Result;
 use crate::schema::placeholder;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn badge(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let tag = Tag::new("span")
-        .with("class", "rf-badge")
-        .with("data-rune", "badge")
-        .with("data-meta-sentiment", call.arguments.value_or("sentiment", "neutral"))
-        .with("data-meta-type", call.arguments.value_or("type", "tag"));
-    Ok(tag.holding(out.nodes(call.content.take("children"))?).into())
+pub(super) fn transform_badge(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let tag = Element::new("span")
+        .with_attr("class", "rf-badge")
+        .with_attr("data-rune", "badge")
+        .with_attr("data-meta-sentiment", rune_use.arguments.non_null_or("sentiment", "neutral"))
+        .with_attr("data-meta-type", rune_use.arguments.non_null_or("type", "tag"));
+    Ok(tag.with_children(cx.render_nodes(rune_use.content.take("children"))?).into())
 }
 
-pub(super) fn icon(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let Some(name) = call.arguments.get("name").filter(|name| !name.is_null()) else {
-        return Err(call.error("an icon needs a `name`"));
+pub(super) fn transform_icon(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let Some(name) = rune_use.arguments.get("name").filter(|name| !name.is_null()) else {
+        return Err(rune_use.error("an icon needs a `name`"));
     };
-    Ok(placeholder::icon(&to_text(name), call.arguments.text("size").as_deref(), ""))
+    Ok(placeholder::icon(&to_text(name), rune_use.arguments.text("size").as_deref(), ""))
 }
 
-pub(super) fn xref(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let id = call.arguments.get("primary").cloned().unwrap_or_default();
-    let mut tag = Tag::new("span").with("data-rune", "xref").with("data-xref-id", id.clone());
+pub(super) fn transform_xref(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let id = rune_use.arguments.get("primary").cloned().unwrap_or_default();
+    let mut tag = Element::new("span").with_attr("data-rune", "xref").with_attr("data-xref-id", id.clone());
     for name in ["label", "type", "preview"] {
-        if let Some(value) = call.arguments.given(name) {
-            tag = tag.with(format!("data-xref-{name}"), value.clone());
+        if let Some(value) = rune_use.arguments.truthy(name) {
+            tag = tag.with_attr(format!("data-xref-{name}"), value.clone());
         }
     }
-    let shown = call.arguments.given("label").cloned().unwrap_or(id);
-    let shown = if shown.is_null() { Node::Null } else { Node::Text(to_text(&shown)) };
-    Ok(tag.holding([shown]).into())
+    let label = rune_use.arguments.truthy("label").cloned().unwrap_or(id);
+    let label_node = if label.is_null() { RenderNode::Null } else { RenderNode::Text(to_text(&label)) };
+    Ok(tag.with_children([label_node]).into())
 }
 
-pub(super) fn expand(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
-    let mut tag = Tag::new("div")
-        .with("data-rune", "expand-pending")
-        .with("data-expand-id", arguments.get("primary").cloned().unwrap_or_default());
+pub(super) fn transform_expand(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let mut tag = Element::new("div")
+        .with_attr("data-rune", "expand-pending")
+        .with_attr("data-expand-id", arguments.get("primary").cloned().unwrap_or_default());
     if let Some(level @ Value::Number(_)) = arguments.get("level") {
-        tag = tag.with("data-expand-level", to_text(level));
+        tag = tag.with_attr("data-expand-level", to_text(level));
     }
-    if let Some(kind) = arguments.given("type") {
-        tag = tag.with("data-expand-type", kind.clone());
+    if let Some(kind) = arguments.truthy("type") {
+        tag = tag.with_attr("data-expand-type", kind.clone());
     }
     if arguments.is_true("canonical") {
-        tag = tag.with("data-expand-canonical", "true");
+        tag = tag.with_attr("data-expand-canonical", "true");
     }
-    if let Some(label) = arguments.given("label") {
-        tag = tag.with("data-expand-label", label.clone());
+    if let Some(label) = arguments.truthy("label") {
+        tag = tag.with_attr("data-expand-label", label.clone());
     }
     Ok(tag.into())
 }

@@ -2,31 +2,31 @@
 //!
 //! Native because each zone becomes an element that the engine knows as a type of its own, with a label from a list.
 
-use crate::schema::component::{Component, field, part};
+use crate::schema::component::{RootBuilder, set_field, named_element};
 use crate::schema::context::Result;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
-use crate::value::{number, to_text};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
+use crate::value::{json_number, to_text};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let labels = call.arguments.text("labels").unwrap_or_default();
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let labels = rune_use.arguments.text("labels").unwrap_or_default();
     let mut labels = labels.split(',').map(str::trim);
     let mut panels = Vec::new();
-    for mut zone in call.content.take_groups("zones") {
+    for mut zone in rune_use.content.take_groups("zones") {
         let label = labels.next().filter(|label| !label.is_empty());
-        let label = label.map(|label| part("span", "name", [label.into()]));
-        let body = unwrap_paragraphs(out.nodes(zone.take("body"))?);
-        let panel = Component::new("juxtapose-panel", "div").child_if(label).child(part("div", "body", body));
+        let label = label.map(|label| named_element("span", "name", [label.into()]));
+        let body = unwrap_paragraphs(cx.render_nodes(zone.take("body"))?);
+        let panel = RootBuilder::new("juxtapose-panel", "div").child_if(label).child(named_element("div", "body", body));
         let mut panel = panel.build();
-        field(&mut panel, "panel");
+        set_field(&mut panel, "panel");
         panels.push(panel);
     }
-    let arguments = &call.arguments;
-    let root = Component::new("juxtapose", "section")
-        .value("variant", arguments.value_or("variant", "slider"))
-        .value("orientation", arguments.value_or("orientation", "vertical"))
-        .value("position", to_text(&arguments.value_or("position", number(50.0))))
-        .value("duration", to_text(&arguments.value_or("duration", number(1000.0))));
-    Ok(root.child(part("div", "panels", panels)).build())
+    let arguments = &rune_use.arguments;
+    let root = RootBuilder::new("juxtapose", "section")
+        .value("variant", arguments.non_null_or("variant", "slider"))
+        .value("orientation", arguments.non_null_or("orientation", "vertical"))
+        .value("position", to_text(&arguments.non_null_or("position", json_number(50.0))))
+        .value("duration", to_text(&arguments.non_null_or("duration", json_number(1000.0))));
+    Ok(root.child(named_element("div", "panels", panels)).build())
 }

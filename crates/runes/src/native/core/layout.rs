@@ -3,12 +3,12 @@
 //! Native because its mark is an attribute without a value.
 
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let tag = Tag::new("div")
-        .with("data-layout-def", true)
-        .with("data-extends", call.arguments.value_or("extends", "parent"));
-    Ok(tag.holding(out.nodes(call.content.take("body"))?).into())
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let tag = Element::new("div")
+        .with_attr("data-layout-def", true)
+        .with_attr("data-extends", rune_use.arguments.non_null_or("extends", "parent"));
+    Ok(tag.with_children(cx.render_nodes(rune_use.content.take("body"))?).into())
 }

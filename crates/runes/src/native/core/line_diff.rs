@@ -22,7 +22,7 @@ impl Change {
 
 /// A line, with its number in each of the texts that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'t> {
+pub(super) struct DiffLine<'t> {
     pub(super) change: Change,
     pub(super) text: &'t str,
     pub(super) before: Option<usize>,
@@ -31,19 +31,19 @@ pub(super) struct Line<'t> {
 
 /// The lines of both texts, in order; removed lines before those that were added in their place. `None` where the comparison
 /// would take more memory than [`DIFF_CELLS_MAX`].
-pub(super) fn line_diff<'t>(before: &'t str, after: &'t str) -> Option<Vec<Line<'t>>> {
+pub(super) fn line_diff<'t>(before: &'t str, after: &'t str) -> Option<Vec<DiffLine<'t>>> {
     let (a, b): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
     let width = b.len() + 1;
     let cells = width.checked_mul(a.len() + 1).filter(|cells| *cells <= DIFF_CELLS_MAX)?;
     // Length of the longest common subsequence of the first i and the first j lines.
     let mut lengths = vec![0_u32; cells];
-    let at = |lengths: &[u32], i: usize, j: usize| lengths.get(i * width + j).copied().unwrap_or(0);
-    for (i, one) in a.iter().enumerate() {
-        for (j, other) in b.iter().enumerate() {
-            let length = if one == other {
-                at(&lengths, i, j) + 1
+    let length_at = |lengths: &[u32], i: usize, j: usize| lengths.get(i * width + j).copied().unwrap_or(0);
+    for (i, before_line) in a.iter().enumerate() {
+        for (j, after_line) in b.iter().enumerate() {
+            let length = if before_line == after_line {
+                length_at(&lengths, i, j) + 1
             } else {
-                at(&lengths, i, j + 1).max(at(&lengths, i + 1, j))
+                length_at(&lengths, i, j + 1).max(length_at(&lengths, i + 1, j))
             };
             if let Some(cell) = lengths.get_mut((i + 1) * width + j + 1) {
                 *cell = length;
@@ -53,21 +53,21 @@ pub(super) fn line_diff<'t>(before: &'t str, after: &'t str) -> Option<Vec<Line<
     let mut lines = Vec::with_capacity(a.len().max(b.len()));
     let (mut i, mut j) = (a.len(), b.len());
     while i > 0 || j > 0 {
-        let one = i.checked_sub(1).and_then(|i| a.get(i)).copied();
-        let other = j.checked_sub(1).and_then(|j| b.get(j)).copied();
-        match (one, other) {
-            (Some(text), Some(same)) if text == same => {
-                lines.push(Line { change: Change::Equal, text, before: Some(i), after: Some(j) });
+        let before_line = i.checked_sub(1).and_then(|i| a.get(i)).copied();
+        let after_line = j.checked_sub(1).and_then(|j| b.get(j)).copied();
+        match (before_line, after_line) {
+            (Some(text), Some(after_text)) if text == after_text => {
+                lines.push(DiffLine { change: Change::Equal, text, before: Some(i), after: Some(j) });
                 (i, j) = (i - 1, j - 1);
             }
-            (_, Some(text)) if i == 0 || at(&lengths, i, j - 1) >= at(&lengths, i - 1, j) => {
-                lines.push(Line { change: Change::Add, text, before: None, after: Some(j) });
+            (_, Some(text)) if i == 0 || length_at(&lengths, i, j - 1) >= length_at(&lengths, i - 1, j) => {
+                lines.push(DiffLine { change: Change::Add, text, before: None, after: Some(j) });
                 j -= 1;
             }
-            (one, _) => {
-                lines.push(Line {
+            (before_text, _) => {
+                lines.push(DiffLine {
                     change: Change::Remove,
-                    text: one.unwrap_or_default(),
+                    text: before_text.unwrap_or_default(),
                     before: Some(i),
                     after: None,
                 });
@@ -83,9 +83,9 @@ pub(super) fn line_diff<'t>(before: &'t str, after: &'t str) -> Option<Vec<Line<
 mod tests {
     use super::*;
 
-    fn marks(before: &str, after: &str) -> String {
+    fn diff_marks(before: &str, after: &str) -> String {
         let lines = line_diff(before, after).unwrap();
-        let mark = |line: &Line<'_>| match line.change {
+        let mark = |line: &DiffLine<'_>| match line.change {
             Change::Equal => format!(" {}", line.text),
             Change::Add => format!("+{}", line.text),
             Change::Remove => format!("-{}", line.text),
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn removed_lines_come_before_added_ones() {
-        assert_eq!(marks("a\nb\nc", "a\nx\nc"), " a -b +x  c");
-        assert_eq!(marks("a", ""), "-a +");
-        assert_eq!(marks("a\nb\nc\nd", "x\na\nd\ny\nz"), "+x  a -b -c  d +y +z");
+    fn removed_lines_precede_added_lines() {
+        assert_eq!(diff_marks("a\nb\nc", "a\nx\nc"), " a -b +x  c");
+        assert_eq!(diff_marks("a", ""), "-a +");
+        assert_eq!(diff_marks("a\nb\nc\nd", "x\na\nd\ny\nz"), "+x  a -b -c  d +y +z");
     }
 
     #[test]
-    fn a_huge_comparison_is_refused() {
+    fn oversized_diff_returns_none() {
         let text = "\n".repeat(10_000);
         assert!(line_diff(&text, &text).is_none());
     }

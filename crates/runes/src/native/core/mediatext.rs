@@ -2,17 +2,17 @@
 //!
 //! Native because pictures that stand alone are sorted to one side, all else to the other.
 
-use crate::schema::component::{Component, part};
+use crate::schema::component::{RootBuilder, named_element};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let (mut media, mut body) = (Vec::new(), Vec::new());
-    for node in out.nodes(call.content.take("body"))? {
+    for node in cx.render_nodes(rune_use.content.take("body"))? {
         match node {
-            Node::Tag(mut tag)
+            RenderNode::Element(mut tag)
                 if tag.is("p") && matches!(&tag.children[..], [only] if is_element(only, "img")) =>
             {
                 media.append(&mut tag.children);
@@ -21,10 +21,10 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
             node => body.push(node),
         }
     }
-    let arguments = &call.arguments;
-    let root = Component::new("media-text", "div")
-        .value("align", arguments.value_or("align", "left"))
-        .value("ratio", arguments.value_or("ratio", "1:1"))
-        .value_if("wrap", arguments.is_given("wrap").then_some("true"));
-    Ok(root.child(part("div", "media", media)).child(part("div", "body", body)).build())
+    let arguments = &rune_use.arguments;
+    let root = RootBuilder::new("media-text", "div")
+        .value("align", arguments.non_null_or("align", "left"))
+        .value("ratio", arguments.non_null_or("ratio", "1:1"))
+        .value_if("wrap", arguments.is_truthy("wrap").then_some("true"));
+    Ok(root.child(named_element("div", "media", media)).child(named_element("div", "body", body)).build())
 }

@@ -44,24 +44,24 @@ mod textblock;
 mod tint;
 mod toc;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "accordion" => accordion::transform,
-        "aggregate" => query::aggregate,
+        "aggregate" => query::transform_aggregate,
         "annotate" => annotate::transform,
-        "badge" => inline::badge,
+        "badge" => inline::transform_badge,
         "bar" => bar::transform,
         "bg" => bg::transform,
         "breadcrumb" => breadcrumb::transform,
         "budget" => budget::transform,
-        "budget-category" => budget::category,
+        "budget-category" => budget::transform_category,
         "card" => card::transform,
         "chart" => chart::transform,
         "codegroup" => codegroup::transform,
-        "collection" => query::collection,
+        "collection" => query::transform_collection,
         "compare" => compare::transform,
         "conversation" => conversation::transform,
         "data" | "snippet" => file_content::transform,
@@ -73,14 +73,14 @@ pub(super) fn find(rune: &str) -> Option<Transform> {
         "drawer" => drawer::transform,
         "embed" => embed::transform,
         "error" => error::transform,
-        "expand" => inline::expand,
+        "expand" => inline::transform_expand,
         "figure" => figure::transform,
         "file-ref" => file_ref::transform,
         "form" => form::transform,
         "form-field" => form_field::transform,
         "gallery" => gallery::transform,
         "grid" => grid::transform,
-        "icon" => inline::icon,
+        "icon" => inline::transform_icon,
         "juxtapose" => juxtapose::transform,
         "layout" => layout::transform,
         "mediatext" => mediatext::transform,
@@ -88,15 +88,15 @@ pub(super) fn find(rune: &str) -> Option<Transform> {
         "pagination" => pagination::transform,
         "progress" => progress::transform,
         "pullquote" => pullquote::transform,
-        "relationships" => query::relationships,
+        "relationships" => query::transform_relationships,
         "reveal" => reveal::transform,
         "sandbox" => sandbox::transform,
-        "tab" => tabs::tab,
-        "tabs" => tabs::tabs,
+        "tab" => tabs::transform_tab,
+        "tabs" => tabs::transform_tabs,
         "textblock" => textblock::transform,
         "tint" => tint::transform,
         "toc" => toc::transform,
-        "xref" => inline::xref,
+        "xref" => inline::transform_xref,
         _ => return None,
     })
 }

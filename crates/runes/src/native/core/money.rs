@@ -1,9 +1,9 @@
 //! Amounts of money as people write them, and as they are printed.
 
-use crate::value::{leading_integer, leading_number, number_text};
+use crate::value::{parse_int, parse_float, number_text};
 
 /// Signs of currencies by code.
-const SIGNS: [(&str, &str); 16] = [
+const CURRENCY_SIGNS: [(&str, &str); 16] = [
     ("USD", "$"),
     ("EUR", "€"),
     ("GBP", "£"),
@@ -29,20 +29,20 @@ pub(super) struct Currency {
 
 impl Currency {
     /// A currency by its code; one that is not known is its own sign.
-    pub(super) fn of(code: &str) -> Currency {
+    pub(super) fn from_code(code: &str) -> Currency {
         let upper = code.to_uppercase();
-        let known = SIGNS.iter().find(|(known, _)| *known == upper).map(|(_, sign)| (*sign).to_owned());
-        Currency { sign: known.unwrap_or_else(|| format!("{code} ")) }
+        let sign = CURRENCY_SIGNS.iter().find(|(known, _)| *known == upper).map(|(_, sign)| (*sign).to_owned());
+        Currency { sign: sign.unwrap_or_else(|| format!("{code} ")) }
     }
 
     /// An amount with its sign: two decimals where it is not whole, thousands parted by commas.
-    pub(super) fn print(&self, amount: f64) -> String {
+    pub(super) fn format(&self, amount: f64) -> String {
         let text = if amount.fract() == 0.0 { number_text(amount) } else { two_decimals(amount) };
         let (whole, decimals) = match text.split_once('.') {
             Some((whole, decimals)) => (whole, format!(".{decimals}")),
             None => (text.as_str(), String::new()),
         };
-        format!("{}{}{decimals}", self.sign, grouped(whole))
+        format!("{}{}{decimals}", self.sign, group_thousands(whole))
     }
 }
 
@@ -54,14 +54,14 @@ fn two_decimals(amount: f64) -> String {
     format!("{amount:.2}")
 }
 
-fn grouped(whole: &str) -> String {
+fn group_thousands(whole: &str) -> String {
     let (sign, digits) = match whole.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", whole),
     };
     let mut text = String::from(sign);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -78,32 +78,32 @@ pub(super) fn parse_amount(text: &str) -> f64 {
     let high = rest
         .strip_prefix(['-', '–'])
         .filter(|high| high.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
-    match (leading_number(low), high.and_then(leading_digits)) {
+    match (parse_float(low), high.and_then(leading_digits)) {
         (Some(low), Some(high)) => (low + high) / 2.0,
-        _ => leading_number(&clean).unwrap_or(0.0),
+        _ => parse_float(&clean).unwrap_or(0.0),
     }
 }
 
 fn leading_digits(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text.get(..end).and_then(leading_number)
+    text.get(..end).and_then(parse_float)
 }
 
 /// The days that a duration lasts: `2 weeks 3 days` → 17; a bare number is days.
-pub(super) fn days(duration: &str) -> f64 {
+pub(super) fn duration_days(duration: &str) -> f64 {
     let lower = duration.to_lowercase();
-    let counted = [("day", 1.0), ("week", 7.0), ("month", 30.0)];
-    let sum: f64 = counted.iter().filter_map(|(unit, days)| Some(count_of(&lower, unit)? * days)).sum();
-    if sum == 0.0 { leading_integer(duration).unwrap_or(0.0) } else { sum }
+    let units = [("day", 1.0), ("week", 7.0), ("month", 30.0)];
+    let sum: f64 = units.iter().filter_map(|(unit, days)| Some(count_before_unit(&lower, unit)? * days)).sum();
+    if sum == 0.0 { parse_int(duration).unwrap_or(0.0) } else { sum }
 }
 
 /// The first number that stands before a unit.
-fn count_of(text: &str, unit: &str) -> Option<f64> {
-    text.match_indices(unit).find_map(|(at, _)| {
-        let before = text.get(..at)?.trim_end();
+fn count_before_unit(text: &str, unit: &str) -> Option<f64> {
+    text.match_indices(unit).find_map(|(index, _)| {
+        let before = text.get(..index)?.trim_end();
         let start = before.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |last| last + 1);
         let start = (start..before.len()).find(|start| before.is_char_boundary(*start))?;
-        leading_integer(before.get(start..)?)
+        parse_int(before.get(start..)?)
     })
 }
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read() {
+    fn parse_amount_reads_ranges_and_signs() {
         let cases =
             [("€1,200.50", 1200.5), ("80 - 100", 90.0), ("80–100 each", 90.0), ("few", 0.0), ("12 pp", 12.0)];
         for (text, expect) in cases {
@@ -121,19 +121,19 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_printed() {
-        let print = |code: &str, amount: f64| Currency::of(code).print(amount);
-        assert_eq!(print("EUR", 1_234_567.0), "€1,234,567");
-        assert_eq!(print("usd", 12.5), "$12.50");
-        assert_eq!(print("XYZ", 0.125), "XYZ 0.13");
-        assert_eq!(print("CHF", 100.0), "CHF 100");
+    fn amounts_are_formatted_by_currency() {
+        let format_amount = |code: &str, amount: f64| Currency::from_code(code).format(amount);
+        assert_eq!(format_amount("EUR", 1_234_567.0), "€1,234,567");
+        assert_eq!(format_amount("usd", 12.5), "$12.50");
+        assert_eq!(format_amount("XYZ", 0.125), "XYZ 0.13");
+        assert_eq!(format_amount("CHF", 100.0), "CHF 100");
     }
 
     #[test]
-    fn durations_are_counted() {
-        assert_eq!(days("2 weeks 3 days"), 17.0);
-        assert_eq!(days("10"), 10.0);
-        assert_eq!(days("soon"), 0.0);
-        assert_eq!(days("1 Month"), 30.0);
+    fn duration_days_counts_units() {
+        assert_eq!(duration_days("2 weeks 3 days"), 17.0);
+        assert_eq!(duration_days("10"), 10.0);
+        assert_eq!(duration_days("soon"), 0.0);
+        assert_eq!(duration_days("1 Month"), 30.0);
     }
 }

@@ -2,108 +2,108 @@
 //!
 //! Native because lists and their items render differently here, and because the shape depends on layout and headings.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
 
 use crate::content::ast;
-use crate::content::headings::below_headings;
-use crate::schema::component::{Component, element, field, field_meta, name, part};
-use crate::schema::context::{Result, Ruled};
+use crate::content::headings::group_by_heading;
+use crate::schema::component::{RootBuilder, new_element, set_field, field_meta_element, set_name, named_element};
+use crate::schema::context::{Result, Override};
 use crate::schema::header::{is_element, is_heading};
-use crate::schema::{Arguments, Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{Arguments, RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
     let layout = arguments.text("layout").unwrap_or_default();
-    let root = Component::new("nav", "nav");
-    if arguments.is_given("auto") {
+    let root = RootBuilder::new("nav", "nav");
+    if arguments.is_truthy("auto") {
         // A later stage, which knows the other pages, fills it.
-        let root = root.children(trigger(&layout)).child(field_meta("__nav-auto", "true")).build();
-        return Ok(with_behaviour(root, arguments));
+        let root = root.children(menu_trigger(&layout)).child(field_meta_element("__nav-auto", "true")).build();
+        return Ok(with_script_attributes(root, arguments));
     }
-    let root = root.class(arguments.is_given("ordered").then(|| "ordered".into()));
-    let mut nodes = out.nodes_with(list_rule, below_first_level(call.content.take("children")))?;
+    let root = root.class(arguments.is_truthy("ordered").then(|| "ordered".into()));
+    let mut nodes = cx.render_nodes_with(render_nav_list, group_first_level(rune_use.content.take("children")))?;
     if layout == "strip" {
-        every_item(&mut nodes);
-        return Ok(with_behaviour(root.children(nodes).build(), &call.arguments));
+        mark_all_items(&mut nodes);
+        return Ok(with_script_attributes(root.children(nodes).build(), &rune_use.arguments));
     }
     let content = if nodes.iter().any(is_heading) {
-        grouped(nodes, layout == "columns", call.arguments.is_given("collapsible"))
+        group_by_headings(nodes, layout == "columns", rune_use.arguments.is_truthy("collapsible"))
     } else {
-        every_item(&mut nodes);
-        if layout == "columns" && nodes.iter().any(is_rule) { flat_columns(nodes) } else { nodes }
+        mark_all_items(&mut nodes);
+        if layout == "columns" && nodes.iter().any(is_thematic_break) { flat_columns(nodes) } else { nodes }
     };
-    let root = root.children(trigger(&layout)).children(content).build();
-    Ok(with_behaviour(root, &call.arguments))
+    let root = root.children(menu_trigger(&layout)).children(content).build();
+    Ok(with_script_attributes(root, &rune_use.arguments))
 }
 
 /// Headings of the first level and what stands below them become items of one list.
-fn below_first_level(nodes: Vec<Parsed>) -> Vec<Parsed> {
-    match below_headings(nodes, Some(1)) {
+fn group_first_level(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
+    match group_by_heading(nodes, Some(1)) {
         Ok(grouped) => {
-            let item = |(heading, body): (Parsed, Vec<Parsed>)| {
-                ast::node(NodeType::Item, Map::new(), std::iter::once(heading).chain(body).collect())
+            let item = |(heading, body): (MarkdocNode, Vec<MarkdocNode>)| {
+                ast::new_node(NodeType::Item, Map::new(), std::iter::once(heading).chain(body).collect())
             };
             let items = grouped.groups.into_iter().map(item).collect();
-            grouped.before.into_iter().chain([ast::node(NodeType::List, Map::new(), items)]).collect()
+            grouped.before.into_iter().chain([ast::new_node(NodeType::List, Map::new(), items)]).collect()
         }
         Err(nodes) => nodes,
     }
 }
 
 /// The button that opens a menu bar on small screens.
-fn trigger(layout: &str) -> Option<Node> {
+fn menu_trigger(layout: &str) -> Option<RenderNode> {
     (layout == "menubar").then(|| {
-        Tag::new("button")
-            .with("data-name", "trigger")
-            .with("type", "button")
-            .with("aria-label", "Toggle navigation")
-            .with("aria-expanded", "false")
+        Element::new("button")
+            .with_attr("data-name", "trigger")
+            .with_attr("type", "button")
+            .with_attr("aria-label", "Toggle navigation")
+            .with_attr("aria-expanded", "false")
             .into()
     })
 }
 
 /// What scripts and the engine read off the root.
-fn with_behaviour(mut root: Node, arguments: &Arguments) -> Node {
-    if let Some(layout) = arguments.given("layout") {
-        root.set("layout", layout.clone());
+fn with_script_attributes(mut root: RenderNode, arguments: &Arguments) -> RenderNode {
+    if let Some(layout) = arguments.truthy("layout") {
+        root.set_attr("layout", layout.clone());
     }
-    if arguments.is_given("auto") {
-        root.set("data-auto", "true");
+    if arguments.is_truthy("auto") {
+        root.set_attr("data-auto", "true");
     }
-    if arguments.is_given("collapsible") {
-        root.set("data-collapsible", "true");
-        let own = root.as_tag().and_then(|tag| tag.text("class")).unwrap_or_default();
-        let class = format!("{own} rf-nav--collapsible");
-        root.set("class", class.trim_start());
+    if arguments.is_truthy("collapsible") {
+        root.set_attr("data-collapsible", "true");
+        let existing = root.as_element().and_then(|tag| tag.attr_str("class")).unwrap_or_default();
+        let class = format!("{existing} rf-nav--collapsible");
+        root.set_attr("class", class.trim_start());
         let open = arguments.get("defaultOpen").and_then(|open| open.as_str()).unwrap_or_default().trim();
         if !open.is_empty() {
-            root.set("data-default-open", open);
+            root.set_attr("data-default-open", open);
         }
     }
     root
 }
 
 /// Lists are unordered whatever they were, and their items are items of a menu.
-fn list_rule(node: Parsed, out: &mut Context<'_>) -> Result<Ruled> {
+fn render_nav_list(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
-        NodeType::List => Ruled::Done(vec![element("ul", out.nodes(node.children)?)]),
-        NodeType::Item => Ruled::Done(vec![item(out.nodes_with(text_rule, node.children)?)]),
-        _ => Ruled::Pass(node),
+        NodeType::List => Override::Rendered(vec![new_element("ul", cx.render_nodes(node.children)?)]),
+        NodeType::Item => Override::Rendered(vec![nav_item(cx.render_nodes_with(render_nav_text, node.children)?)]),
+        _ => Override::NotHandled(node),
     })
 }
 
 /// Text within an item is a slug until the page is known.
-fn text_rule(node: Parsed, out: &mut Context<'_>) -> Result<Ruled> {
+fn render_nav_text(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     if node.kind != NodeType::Text {
-        return Ok(Ruled::Pass(node));
+        return Ok(Override::NotHandled(node));
     }
-    let content = out.text(&node);
-    Ok(Ruled::Done(vec![Tag::new("span").with("data-field", "slug").holding([content]).into()]))
+    let content = cx.text_content(&node);
+    Ok(Override::Rendered(vec![Element::new("span").with_attr("data-field", "slug").with_children([content]).into()]))
 }
 
-fn item(children: Vec<Node>) -> Node {
-    let is_badge = |node: &Node| node.as_tag().and_then(|tag| tag.text("data-rune")) == Some("badge");
+fn nav_item(children: Vec<RenderNode>) -> RenderNode {
+    let is_badge = |node: &RenderNode| node.as_element().and_then(|tag| tag.attr_str("data-rune")) == Some("badge");
     let (mut links, mut slugs, mut lists, mut paragraphs, mut badges) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for child in children {
@@ -115,7 +115,7 @@ fn item(children: Vec<Node>) -> Node {
             slugs.push(child);
         } else if is_element(&child, "ul") {
             lists.push(child);
-        } else if let Node::Tag(tag) = child
+        } else if let RenderNode::Element(tag) = child
             && tag.is("p")
         {
             paragraphs.push(tag.children);
@@ -123,97 +123,97 @@ fn item(children: Vec<Node>) -> Node {
     }
     // In a list with blank lines between, the link stands in the first paragraph.
     if links.is_empty()
-        && let Some(at) = paragraphs.iter().position(|nodes| nodes.iter().any(|node| is_element(node, "a")))
+        && let Some(index) = paragraphs.iter().position(|nodes| nodes.iter().any(|node| is_element(node, "a")))
     {
-        links = paragraphs.remove(at).into_iter().filter(|node| is_element(node, "a")).collect();
+        links = paragraphs.remove(index).into_iter().filter(|node| is_element(node, "a")).collect();
     }
-    badges.iter_mut().for_each(|badge| name(badge, "badge"));
-    let root = Component::new("nav-item", "li");
-    if let Some(Node::Tag(link)) = links.first_mut() {
+    badges.iter_mut().for_each(|badge| set_name(badge, "badge"));
+    let root = RootBuilder::new("nav-item", "li");
+    if let Some(RenderNode::Element(link)) = links.first_mut() {
         // The engine gives no class to what stands within a link, which has no name.
-        let tag = Tag::new("span").with("data-name", "description").with("class", "rf-nav-item__description");
-        link.children.extend(description(tag, paragraphs));
+        let tag = Element::new("span").with_attr("data-name", "description").with_attr("class", "rf-nav-item__description");
+        link.children.extend(description_element(tag, paragraphs));
         return root.children(links).children(badges).build();
     }
-    let description = description(Tag::new("p").with("data-name", "description"), paragraphs);
+    let description = description_element(Element::new("p").with_attr("data-name", "description"), paragraphs);
     for list in &mut lists {
-        each_item(list, &mut |item| field(item, "children"));
+        for_each_item(list, &mut |item| set_field(item, "children"));
     }
     root.children(slugs).children(description).children(badges).children(lists).build()
 }
 
 /// The text below an item, within an element.
-fn description(tag: Tag, paragraphs: Vec<Vec<Node>>) -> Option<Node> {
+fn description_element(tag: Element, paragraphs: Vec<Vec<RenderNode>>) -> Option<RenderNode> {
     (!paragraphs.is_empty()).then(|| {
-        let mut node: Node = tag.holding(paragraphs.into_iter().flatten()).into();
-        field(&mut node, "description");
+        let mut node: RenderNode = tag.with_children(paragraphs.into_iter().flatten()).into();
+        set_field(&mut node, "description");
         node
     })
 }
 
 /// Calls for every list item within a node, itself included.
-fn each_item(node: &mut Node, call: &mut dyn FnMut(&mut Node)) {
+fn for_each_item(node: &mut RenderNode, visit: &mut dyn FnMut(&mut RenderNode)) {
     if is_element(node, "li") {
-        call(node);
+        visit(node);
     }
-    if let Some(tag) = node.as_tag_mut() {
-        tag.children.iter_mut().for_each(|child| each_item(child, call));
+    if let Some(tag) = node.as_element_mut() {
+        tag.children.iter_mut().for_each(|child| for_each_item(child, visit));
     }
 }
 
-fn every_item(nodes: &mut [Node]) {
-    nodes.iter_mut().for_each(|node| each_item(node, &mut |item| field(item, "item")));
+fn mark_all_items(nodes: &mut [RenderNode]) {
+    nodes.iter_mut().for_each(|node| for_each_item(node, &mut |item| set_field(item, "item")));
 }
 
 /// Marks list items within nodes, but not those within items.
-fn outer_items(nodes: &mut [Node]) {
+fn mark_outer_items(nodes: &mut [RenderNode]) {
     for node in nodes {
         if is_element(node, "li") {
-            field(node, "item");
-        } else if let Some(tag) = node.as_tag_mut() {
-            outer_items(&mut tag.children);
+            set_field(node, "item");
+        } else if let Some(tag) = node.as_element_mut() {
+            mark_outer_items(&mut tag.children);
         }
     }
 }
 
-fn is_rule(node: &Node) -> bool {
+fn is_thematic_break(node: &RenderNode) -> bool {
     is_element(node, "hr")
 }
 
-fn is_list(node: &Node) -> bool {
+fn is_list(node: &RenderNode) -> bool {
     is_element(node, "ul") || is_element(node, "ol")
 }
 
-fn items_of(list: Node) -> Vec<Node> {
+fn list_items(list: RenderNode) -> Vec<RenderNode> {
     match list {
-        Node::Tag(list) => list.children.into_iter().filter(|child| is_element(child, "li")).collect(),
+        RenderNode::Element(list) => list.children.into_iter().filter(|child| is_element(child, "li")).collect(),
         _ => Vec::new(),
     }
 }
 
 /// Without headings, rules part the items of all lists into columns.
-fn flat_columns(nodes: Vec<Node>) -> Vec<Node> {
+fn flat_columns(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     let mut columns = vec![Vec::new()];
     for node in nodes {
-        if is_rule(&node) {
+        if is_thematic_break(&node) {
             columns.push(Vec::new());
         } else if let (true, Some(column)) = (is_list(&node), columns.last_mut()) {
-            column.extend(items_of(node));
+            column.extend(list_items(node));
         }
     }
     let columns = columns.into_iter().filter(|items| !items.is_empty());
-    columns.map(|items| part("div", "column", [element("ul", items)])).collect()
+    columns.map(|items| named_element("div", "column", [new_element("ul", items)])).collect()
 }
 
 /// Items above the first heading stand in a row of their own; each heading opens a group; rules part groups into columns.
-fn grouped(nodes: Vec<Node>, in_columns: bool, collapsible: bool) -> Vec<Node> {
-    let mut top = Vec::new();
-    let mut columns: Vec<Vec<(Node, Vec<Node>)>> = vec![Vec::new()];
+fn group_by_headings(nodes: Vec<RenderNode>, in_columns: bool, collapsible: bool) -> Vec<RenderNode> {
+    let mut top_items = Vec::new();
+    let mut columns: Vec<Vec<(RenderNode, Vec<RenderNode>)>> = vec![Vec::new()];
     let mut has_rules = false;
     let mut is_open = false;
     for node in nodes {
         let column = columns.last_mut();
-        if is_rule(&node) {
+        if is_thematic_break(&node) {
             (has_rules, is_open) = (true, false);
             columns.push(Vec::new());
         } else if let (true, Some(column)) = (is_heading(&node) || is_open, column) {
@@ -224,21 +224,21 @@ fn grouped(nodes: Vec<Node>, in_columns: bool, collapsible: bool) -> Vec<Node> {
                 body.push(node);
             }
         } else if is_list(&node) {
-            top.extend(items_of(node));
+            top_items.extend(list_items(node));
         }
     }
-    let build = |(heading, body): (Node, Vec<Node>)| {
+    let build = |(heading, body): (RenderNode, Vec<RenderNode>)| {
         let group = nav_group(heading, body);
-        if collapsible { group.having("data-collapsed", "auto") } else { group }
+        if collapsible { group.with_attr("data-collapsed", "auto") } else { group }
     };
     let mut content = Vec::new();
-    if !top.is_empty() {
-        outer_items(&mut top);
-        content.push(part("div", "top-level", [element("ul", top)]));
+    if !top_items.is_empty() {
+        mark_outer_items(&mut top_items);
+        content.push(named_element("div", "top-level", [new_element("ul", top_items)]));
     }
     if in_columns && has_rules {
         let columns = columns.into_iter().filter(|column| !column.is_empty());
-        content.extend(columns.map(|column| part("div", "column", column.into_iter().map(build))));
+        content.extend(columns.map(|column| named_element("div", "column", column.into_iter().map(build))));
     } else {
         content.extend(columns.into_iter().flatten().map(build));
     }
@@ -246,24 +246,24 @@ fn grouped(nodes: Vec<Node>, in_columns: bool, collapsible: bool) -> Vec<Node> {
 }
 
 /// A heading and its panel. Text that the panel begins or ends with is its intro or its footer.
-fn nav_group(mut heading: Node, mut body: Vec<Node>) -> Node {
-    outer_items(&mut body);
-    let is_text = |node: &Node| node.as_tag().is_some() && !is_list(node);
+fn nav_group(mut heading: RenderNode, mut body: Vec<RenderNode>) -> RenderNode {
+    mark_outer_items(&mut body);
+    let is_text = |node: &RenderNode| node.as_element().is_some() && !is_list(node);
     if body.len() > 1 && body.last().is_some_and(is_text) {
-        let footer = body.pop().map(|node| part("div", "footer", [node]));
+        let footer = body.pop().map(|node| named_element("div", "footer", [node]));
         body.extend(footer);
     }
     if body.first().is_some_and(|node| is_text(node) && !is_footer(node)) {
-        let intro = part("div", "intro", [body.remove(0)]);
+        let intro = named_element("div", "intro", [body.remove(0)]);
         body.insert(0, intro);
     }
-    field(&mut heading, "title");
-    let panel = (!body.is_empty()).then(|| part("div", "panel", body));
-    let mut group = Component::new("nav-group", "section").child(heading).child_if(panel).build();
-    field(&mut group, "group");
+    set_field(&mut heading, "title");
+    let panel = (!body.is_empty()).then(|| named_element("div", "panel", body));
+    let mut group = RootBuilder::new("nav-group", "section").child(heading).child_if(panel).build();
+    set_field(&mut group, "group");
     group
 }
 
-fn is_footer(node: &Node) -> bool {
-    node.as_tag().and_then(|tag| tag.text("data-name")) == Some("footer")
+fn is_footer(node: &RenderNode) -> bool {
+    node.as_element().and_then(|tag| tag.attr_str("data-name")) == Some("footer")
 }

@@ -4,41 +4,41 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, field_meta, part};
+use crate::schema::component::{RootBuilder, field_meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Arguments, Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{Arguments, RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
-    let mut root = Component::new("pagination", "nav");
-    if arguments.is_given("auto") {
-        root = root.child(field_meta("__pagination-auto", "true"));
+pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let mut root = RootBuilder::new("pagination", "nav");
+    if arguments.is_truthy("auto") {
+        root = root.child(field_meta_element("__pagination-auto", "true"));
         for name in ["scope", "prev-label", "next-label"] {
-            root = root.child_if(arguments.text(name).map(|value| field_meta(name, value)));
+            root = root.child_if(arguments.text(name).map(|value| field_meta_element(name, value)));
         }
         return Ok(root.build());
     }
-    let back = link(arguments, "prev", |label| [part("span", "marker", ["←".into()]), label]);
-    let ahead = link(arguments, "next", |label| [label, part("span", "marker", ["→".into()])]);
-    Ok(root.child_if(back).child_if(ahead).build())
+    let previous = page_link(arguments, "prev", |label| [named_element("span", "marker", ["←".into()]), label]);
+    let next = page_link(arguments, "next", |label| [label, named_element("span", "marker", ["→".into()])]);
+    Ok(root.child_if(previous).child_if(next).build())
 }
 
-fn link(arguments: &Arguments, direction: &str, order: impl Fn(Node) -> [Node; 2]) -> Option<Tag> {
+fn page_link(arguments: &Arguments, direction: &str, order: impl Fn(RenderNode) -> [RenderNode; 2]) -> Option<Element> {
     let target = arguments.text(direction)?;
     let label = arguments.get(&format!("{direction}-label")).filter(|label| !label.is_null()).map(to_text);
-    let label = part("span", "label", [label.unwrap_or_else(|| target.clone()).into()]);
-    let href = if is_address(&target) { target } else { format!("__slug:{target}") };
-    let tag = Tag::new("a")
-        .with("href", href)
-        .with("data-direction", direction)
-        .with("data-name", Value::from(direction));
-    Some(tag.holding(order(label)))
+    let label = named_element("span", "label", [label.unwrap_or_else(|| target.clone()).into()]);
+    let href = if is_url(&target) { target } else { format!("__slug:{target}") };
+    let tag = Element::new("a")
+        .with_attr("href", href)
+        .with_attr("data-direction", direction)
+        .with_attr("data-name", Value::from(direction));
+    Some(tag.with_children(order(label)))
 }
 
 /// `/path` or `scheme://…`; everything else is a slug.
-fn is_address(target: &str) -> bool {
+fn is_url(target: &str) -> bool {
     let scheme = target.split_once("://").map(|(scheme, _)| scheme);
     let is_scheme =
         |scheme: &str| !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());

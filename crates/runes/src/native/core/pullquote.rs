@@ -2,21 +2,21 @@
 //!
 //! Native because it is the first quotation in the content, or all its paragraphs where there is none.
 
-use crate::schema::component::Component;
+use crate::schema::component::RootBuilder;
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut nodes = out.nodes(call.content.take("body"))?;
-    if let Some(at) = nodes.iter().position(|node| is_element(node, "blockquote")) {
-        nodes = vec![nodes.swap_remove(at)];
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut nodes = cx.render_nodes(rune_use.content.take("body"))?;
+    if let Some(index) = nodes.iter().position(|node| is_element(node, "blockquote")) {
+        nodes = vec![nodes.swap_remove(index)];
     } else {
         nodes.retain(|node| is_element(node, "p"));
     }
-    let root = Component::new("pull-quote", "blockquote")
-        .value("align", call.arguments.value_or("align", "center"))
-        .value("variant", call.arguments.value_or("variant", "default"));
+    let root = RootBuilder::new("pull-quote", "blockquote")
+        .value("align", rune_use.arguments.non_null_or("align", "center"))
+        .value("variant", rune_use.arguments.non_null_or("variant", "default"));
     Ok(root.children(nodes).build())
 }

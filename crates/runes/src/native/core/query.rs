@@ -5,16 +5,16 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, field_meta, part};
+use crate::schema::component::{RootBuilder, field_meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Arguments, Call, Context};
-use crate::tree::Node;
+use crate::schema::{Arguments, RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// What is noted: the arguments in order, and the word where nothing is asked.
-type Noted = &'static [(&'static str, &'static str)];
+type QueryFields = &'static [(&'static str, &'static str)];
 
-const COLLECTION: Noted = &[
+const COLLECTION: QueryFields = &[
     ("type", ""),
     ("filter", ""),
     ("sort", ""),
@@ -26,7 +26,7 @@ const COLLECTION: Noted = &[
     ("empty", ""),
 ];
 
-const RELATIONSHIPS: Noted = &[
+const RELATIONSHIPS: QueryFields = &[
     ("of", ""),
     ("kind", ""),
     ("type", ""),
@@ -39,7 +39,7 @@ const RELATIONSHIPS: Noted = &[
     ("empty", ""),
 ];
 
-const AGGREGATE: Noted = &[
+const AGGREGATE: QueryFields = &[
     ("type", ""),
     ("filter", ""),
     ("value", ""),
@@ -53,36 +53,36 @@ const AGGREGATE: Noted = &[
 ];
 
 /// The notes for the later stage, with the mark by which it finds the place.
-fn notes(rune: &str, noted: Noted, arguments: &Arguments) -> Vec<Node> {
-    let note = |&(name, otherwise): &(&str, &str)| {
+fn query_metadata(rune: &str, fields: QueryFields, arguments: &Arguments) -> Vec<RenderNode> {
+    let field_element = |&(name, default): &(&str, &str)| {
         let value = match arguments.get(name) {
             // A thing stands for its id.
-            Some(Value::Object(thing)) if name == "of" => thing.get("id").map(to_text).unwrap_or_default(),
-            Some(Value::Null) | None => otherwise.to_owned(),
+            Some(Value::Object(entity)) if name == "of" => entity.get("id").map(to_text).unwrap_or_default(),
+            Some(Value::Null) | None => default.to_owned(),
             Some(value) => to_text(value),
         };
-        field_meta(&format!("{rune}-{name}"), value)
+        field_meta_element(&format!("{rune}-{name}"), value)
     };
-    let mark = field_meta(&format!("__{rune}-sentinel"), "true");
-    noted.iter().map(note).chain([mark]).collect()
+    let sentinel = field_meta_element(&format!("__{rune}-sentinel"), "true");
+    fields.iter().map(field_element).chain([sentinel]).collect()
 }
 
-fn listing(rune: &str, noted: Noted, arguments: &Arguments) -> Node {
-    let notes = notes(rune, noted, arguments);
-    Component::new(rune, "section").children(notes).child(part("div", "items", [])).build()
+fn listing_element(rune: &str, fields: QueryFields, arguments: &Arguments) -> RenderNode {
+    let metadata = query_metadata(rune, fields, arguments);
+    RootBuilder::new(rune, "section").children(metadata).child(named_element("div", "items", [])).build()
 }
 
-pub(super) fn collection(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    Ok(listing("collection", COLLECTION, &call.arguments))
+pub(super) fn transform_collection(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    Ok(listing_element("collection", COLLECTION, &rune_use.arguments))
 }
 
-pub(super) fn relationships(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    Ok(listing("relationships", RELATIONSHIPS, &call.arguments))
+pub(super) fn transform_relationships(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    Ok(listing_element("relationships", RELATIONSHIPS, &rune_use.arguments))
 }
 
 /// A number within a line, or a chart.
-pub(super) fn aggregate(call: Call<'_>, _out: &mut Context<'_>) -> Result<Node> {
-    let is_chart = call.arguments.get("layout").and_then(Value::as_str) == Some("chart");
-    let root = Component::new("aggregate", if is_chart { "section" } else { "span" });
-    Ok(root.children(notes("aggregate", AGGREGATE, &call.arguments)).build())
+pub(super) fn transform_aggregate(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let is_chart = rune_use.arguments.get("layout").and_then(Value::as_str) == Some("chart");
+    let root = RootBuilder::new("aggregate", if is_chart { "section" } else { "span" });
+    Ok(root.children(query_metadata("aggregate", AGGREGATE, &rune_use.arguments)).build())
 }

@@ -2,19 +2,19 @@
 //!
 //! Native because only steps are taken, whether they come from headings or are written as tags.
 
-use crate::schema::component::{Component, field, is_rune, meta, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::header;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::header::header_element;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let head = out.nodes(call.content.take("header"))?;
-    let mut steps = out.nodes(call.content.take("items"))?;
-    steps.extend(out.nodes(call.content.take("sections"))?);
-    steps.retain(|step| is_rune(step, "div", "reveal-step"));
-    steps.iter_mut().for_each(|step| field(step, "step"));
-    let mode = meta(call.arguments.value_or("mode", "click"));
-    let root = Component::new("reveal", "section").property("contentSection");
-    Ok(root.child_if(header(head)).child(mode).child(part("div", "steps", steps)).build())
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let head = cx.render_nodes(rune_use.content.take("header"))?;
+    let mut steps = cx.render_nodes(rune_use.content.take("items"))?;
+    steps.extend(cx.render_nodes(rune_use.content.take("sections"))?);
+    steps.retain(|step| is_rune_root(step, "div", "reveal-step"));
+    steps.iter_mut().for_each(|step| set_field(step, "step"));
+    let mode = meta_element(rune_use.arguments.non_null_or("mode", "click"));
+    let root = RootBuilder::new("reveal", "section").data_field("contentSection");
+    Ok(root.child_if(header_element(head)).child(mode).child(named_element("div", "steps", steps)).build())
 }

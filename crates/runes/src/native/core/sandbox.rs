@@ -4,48 +4,48 @@
 
 use serde_json::Value;
 
-use crate::schema::component::Component;
+use crate::schema::component::RootBuilder;
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let source = lines_between(out.source, &call.node.lines);
-    let template = |name: &str, inner: Node| -> Node {
-        Tag::new("template").with("data-content", name).holding([inner]).into()
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let source = lines_between(cx.source, &rune_use.node.lines);
+    let template = |name: &str, inner: RenderNode| -> RenderNode {
+        Element::new("template").with_attr("data-content", name).with_children([inner]).into()
     };
-    let shown = (!source.is_empty()).then(|| {
-        let code = Tag::new("code").with("data-language", "html").holding([source.as_str().into()]);
-        template("fallback", Tag::new("pre").with("data-language", "html").holding([code.into()]).into())
+    let fallback = (!source.is_empty()).then(|| {
+        let code = Element::new("code").with_attr("data-language", "html").with_children([source.as_str().into()]);
+        template("fallback", Element::new("pre").with_attr("data-language", "html").with_children([code.into()]).into())
     });
-    let root = Component::new("sandbox", "rf-sandbox")
-        .child_if(shown)
+    let root = RootBuilder::new("sandbox", "rf-sandbox")
+        .child_if(fallback)
         .child(template("source", source.as_str().into()));
     let mut root = root.build();
-    let arguments = &call.arguments;
-    let mut note = |name: &str, value: Option<&Value>| {
+    let arguments = &rune_use.arguments;
+    let mut set_if_some = |name: &str, value: Option<&Value>| {
         if let Some(value) = value {
-            root.set(name, value.clone());
+            root.set_attr(name, value.clone());
         }
     };
-    note("data-source-content", Some(&source.into()));
-    note("data-framework", arguments.given("framework"));
-    note("data-dependencies", arguments.given("dependencies"));
-    note("data-label", arguments.given("label"));
-    note("data-height", Some(&height(arguments.get("height")).into()));
-    note("data-security-mode", Some(&"trusted".into()));
-    note("data-allow-js", Some(&"true".into()));
-    if let Some(activation) = arguments.given("activation").filter(|when| when.as_str() != Some("eager")) {
-        note("data-activation", Some(activation));
-        note("data-poster", arguments.given("poster"));
+    set_if_some("data-source-content", Some(&source.into()));
+    set_if_some("data-framework", arguments.truthy("framework"));
+    set_if_some("data-dependencies", arguments.truthy("dependencies"));
+    set_if_some("data-label", arguments.truthy("label"));
+    set_if_some("data-height", Some(&height(arguments.get("height")).into()));
+    set_if_some("data-security-mode", Some(&"trusted".into()));
+    set_if_some("data-allow-js", Some(&"true".into()));
+    if let Some(activation) = arguments.truthy("activation").filter(|when| when.as_str() != Some("eager")) {
+        set_if_some("data-activation", Some(activation));
+        set_if_some("data-poster", arguments.truthy("poster"));
     }
-    if let Some(query) = arguments.given("data") {
-        note("data-rf-query", Some(query));
-        note("data-rf-fields", arguments.given("data-fields"));
-        note("data-rf-shape", arguments.given("data-shape"));
+    if let Some(query) = arguments.truthy("data") {
+        set_if_some("data-rf-query", Some(query));
+        set_if_some("data-rf-fields", arguments.truthy("data-fields"));
+        set_if_some("data-rf-shape", arguments.truthy("data-shape"));
         let limit = arguments.get("data-limit").filter(|limit| !limit.is_null());
-        note("data-rf-limit", limit.map(|limit| Value::from(to_text(limit))).as_ref());
+        set_if_some("data-rf-limit", limit.map(|limit| Value::from(to_text(limit))).as_ref());
     }
     Ok(root)
 }
@@ -66,8 +66,8 @@ fn lines_between(source: &str, lines: &[u32]) -> String {
         return String::new();
     };
     let (start, end) = (*first as usize + 1, (*last as usize).saturating_sub(1));
-    let between = source.split('\n').skip(start).take(end.saturating_sub(start));
-    between.collect::<Vec<_>>().join("\n").trim().to_owned()
+    let inner_lines = source.split('\n').skip(start).take(end.saturating_sub(start));
+    inner_lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heights_are_pixels_or_fill() {
+    fn height_is_pixels_fill_or_auto() {
         assert_eq!(height(None), "auto");
         assert_eq!(height(Some(&240.into())), "240");
         assert_eq!(height(Some(&"fill".into())), "fill");

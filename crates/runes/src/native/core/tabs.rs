@@ -2,81 +2,81 @@
 //!
 //! Native because a tab becomes two elements, a button and a panel, which the group puts into two lists.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
-use crate::content::headings::group;
-use crate::schema::component::{Component, element, field, fragment, is_rune, name, part};
+use crate::content::headings::group_by_heading_or_list;
+use crate::schema::component::{RootBuilder, new_element, set_field, fragment, is_rune_root, set_name, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::{header, is_element};
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::header::{header_element, is_element};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 use serde_json::Value;
 
-pub(super) fn tab(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
+pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut label = Vec::new();
-    if let Some(image) = call.arguments.given("image") {
+    if let Some(image) = rune_use.arguments.truthy("image") {
         let mut attributes = Map::new();
-        attributes.insert("src", Written::String(to_text(image)));
-        label = out.nodes(vec![ast::node(NodeType::Image, attributes, Vec::new())])?;
+        attributes.insert("src", MarkdocValue::String(to_text(image)));
+        label = cx.render_nodes(vec![ast::new_node(NodeType::Image, attributes, Vec::new())])?;
     }
-    label.push(element("span", [label_text(call.arguments.get("name"))]));
+    label.push(new_element("span", [label_node(rune_use.arguments.get("name"))]));
     for node in &mut label {
         if is_element(node, "svg") {
-            field(node, "image");
+            set_field(node, "image");
         } else if is_element(node, "span") {
-            name(node, "name");
+            set_name(node, "name");
         }
     }
-    let panel = out.nodes(call.content.take("body"))?;
+    let panel = cx.render_nodes(rune_use.content.take("body"))?;
     Ok(fragment([
-        Component::new("tab", "button").children(label).build(),
-        Component::new("tab-panel", "div").children(panel).build(),
+        RootBuilder::new("tab", "button").children(label).build(),
+        RootBuilder::new("tab-panel", "div").children(panel).build(),
     ]))
 }
 
 /// The name of a tab. One that is made of a heading is a list of texts.
-fn label_text(name: Option<&Value>) -> Node {
+fn label_node(name: Option<&Value>) -> RenderNode {
     match name {
-        Some(Value::Array(texts)) => fragment(texts.iter().map(|text| Node::Text(to_text(text)))),
-        Some(Value::Null) | None => Node::Text(String::new()),
-        Some(text) => Node::Text(to_text(text)),
+        Some(Value::Array(texts)) => fragment(texts.iter().map(|text| RenderNode::Text(to_text(text)))),
+        Some(Value::Null) | None => RenderNode::Text(String::new()),
+        Some(text) => RenderNode::Text(to_text(text)),
     }
 }
 
-pub(super) fn tabs(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let nodes = match group(call.content.take("children"), None) {
+pub(super) fn transform_tabs(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let nodes = match group_by_heading_or_list(rune_use.content.take("children"), None) {
         Ok(grouped) => {
-            let tabs = grouped.groups.into_iter().map(|(heading, body)| tab_of(&heading, body));
+            let tabs = grouped.groups.into_iter().map(|(heading, body)| heading_to_tab(&heading, body));
             grouped.before.into_iter().chain(tabs).collect()
         }
         Err(nodes) => nodes,
     };
-    let (tabs, rest): (Vec<Parsed>, Vec<Parsed>) = nodes.into_iter().partition(|node| node.is_tag("tab"));
-    let is_header = |node: &Parsed| matches!(node.kind, NodeType::Heading | NodeType::Paragraph);
-    let head = out.nodes(rest.into_iter().filter(is_header).collect())?;
-    let rendered = out.nodes(tabs)?;
-    let (buttons, panels): (Vec<Node>, Vec<Node>) =
-        rendered.into_iter().partition(|node| is_rune(node, "button", "tab"));
-    let panels = panels.into_iter().filter(|node| is_rune(node, "div", "tab-panel"));
-    let mut list: Node = Tag::new("div").with("role", "tablist").holding(buttons).into();
-    name(&mut list, "tabs");
-    let root = Component::new("tab-group", "section")
-        .property("contentSection")
-        .class(call.arguments.get("class").cloned())
-        .child_if(header(head));
-    Ok(root.child(list).child(part("div", "panels", panels)).build())
+    let (tabs, rest): (Vec<MarkdocNode>, Vec<MarkdocNode>) = nodes.into_iter().partition(|node| node.is_tag("tab"));
+    let is_header = |node: &MarkdocNode| matches!(node.kind, NodeType::Heading | NodeType::Paragraph);
+    let head = cx.render_nodes(rest.into_iter().filter(is_header).collect())?;
+    let rendered = cx.render_nodes(tabs)?;
+    let (buttons, panels): (Vec<RenderNode>, Vec<RenderNode>) =
+        rendered.into_iter().partition(|node| is_rune_root(node, "button", "tab"));
+    let panels = panels.into_iter().filter(|node| is_rune_root(node, "div", "tab-panel"));
+    let mut list: RenderNode = Element::new("div").with_attr("role", "tablist").with_children(buttons).into();
+    set_name(&mut list, "tabs");
+    let root = RootBuilder::new("tab-group", "section")
+        .data_field("contentSection")
+        .class(rune_use.arguments.get("class").cloned())
+        .child_if(header_element(head));
+    Ok(root.child(list).child(named_element("div", "panels", panels)).build())
 }
 
-fn tab_of(heading: &Parsed, body: Vec<Parsed>) -> Parsed {
+fn heading_to_tab(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
     let texts = heading.walk().filter(|node| node.kind == NodeType::Text);
     let texts = texts.filter_map(|node| node.attributes.get("content").cloned()).collect();
     let image = heading.walk().find(|node| node.kind == NodeType::Image);
     let mut attributes = Map::new();
-    attributes.insert("name", Written::Array(texts));
+    attributes.insert("name", MarkdocValue::Array(texts));
     if let Some(source) = image.and_then(|image| image.attributes.get("src")) {
         attributes.insert("image", source.clone());
     }
-    ast::tag("tab", attributes, body)
+    ast::new_tag("tab", attributes, body)
 }

@@ -2,21 +2,21 @@
 //!
 //! Native because one column and text from the left are what text is anyway, and are not handed over.
 
-use crate::schema::component::{Component, part};
+use crate::schema::component::{RootBuilder, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let body = out.nodes(call.content.take("body"))?;
-    let arguments = &call.arguments;
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let body = cx.render_nodes(rune_use.content.take("body"))?;
+    let arguments = &rune_use.arguments;
     let columns =
         arguments.get("columns").filter(|_| arguments.number("columns").is_some_and(|count| count > 1.0));
     let align = arguments.get("align").filter(|align| !align.is_null() && align.as_str() != Some("left"));
-    let root = Component::new("text-block", "div")
+    let root = RootBuilder::new("text-block", "div")
         .value_if("columns", columns.map(to_text))
-        .value_if("lead", arguments.is_given("lead").then_some("lead"))
+        .value_if("lead", arguments.is_truthy("lead").then_some("lead"))
         .value_if("align", align.cloned());
-    Ok(root.child(part("div", "body", body)).build())
+    Ok(root.child(named_element("div", "body", body)).build())
 }

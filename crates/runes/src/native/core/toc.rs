@@ -2,29 +2,29 @@
 //!
 //! Native because it reads the whole document, not its own content.
 
-use crate::schema::component::{Component, part};
+use crate::schema::component::{RootBuilder, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use serde_json::Value;
 
-pub(super) fn transform(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let deepest = deepest_level(call.arguments.get("depth"));
-    let listed = out.headings.iter().filter(|entry| entry.level >= 2 && f64::from(entry.level) <= deepest);
-    let items = listed.map(|entry| {
-        let link = Tag::new("a").with("href", format!("#{}", entry.id)).holding([entry.text.as_str().into()]);
-        Tag::new("li").with("data-level", entry.level).holding([link.into()]).into()
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let level_limit = max_level(rune_use.arguments.get("depth"));
+    let headings = cx.headings.iter().filter(|entry| entry.level >= 2 && f64::from(entry.level) <= level_limit);
+    let items = headings.map(|entry| {
+        let link = Element::new("a").with_attr("href", format!("#{}", entry.id)).with_children([entry.text.as_str().into()]);
+        Element::new("li").with_attr("data-level", entry.level).with_children([link.into()]).into()
     });
-    let list = part("ul", "list", items);
-    let root = Component::new("table-of-contents", "nav")
-        .value_if("depth", call.arguments.get("depth").cloned())
-        .value_if("ordered", call.arguments.get("ordered").cloned());
+    let list = named_element("ul", "list", items);
+    let root = RootBuilder::new("table-of-contents", "nav")
+        .value_if("depth", rune_use.arguments.get("depth").cloned())
+        .value_if("ordered", rune_use.arguments.get("ordered").cloned());
     Ok(root.child(list).build())
 }
 
 /// One level more than the depth, since the first level is the title. A depth that is a text is lengthened by the digit instead
 /// of being added to, as in the original, so it lists all levels.
-fn deepest_level(depth: Option<&Value>) -> f64 {
+fn max_level(depth: Option<&Value>) -> f64 {
     match depth {
         Some(Value::String(text)) => format!("{text}1").trim().parse().unwrap_or(f64::NAN),
         Some(depth) => depth.as_f64().unwrap_or(0.0) + 1.0,

@@ -4,75 +4,75 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, part};
+use crate::schema::component::{RootBuilder, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
-use crate::value::{to_text, truthy};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
+use crate::value::{to_text, is_truthy};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let viewport = part("div", "viewport", out.nodes(call.content.take("body"))?);
-    let device = call.arguments.value_or("device", "browser");
-    let frame = part("div", "frame", frame(&call, device.as_str().unwrap_or_default(), viewport));
-    let label = call.arguments.text("label").map(|label| part("div", "label", [label.into()]));
-    let root = Component::new("mockup", "div")
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let viewport = named_element("div", "viewport", cx.render_nodes(rune_use.content.take("body"))?);
+    let device = rune_use.arguments.non_null_or("device", "browser");
+    let frame = named_element("div", "frame", frame_content(&rune_use, device.as_str().unwrap_or_default(), viewport));
+    let label = rune_use.arguments.text("label").map(|label| named_element("div", "label", [label.into()]));
+    let root = RootBuilder::new("mockup", "div")
         .value("device", device)
-        .value("color", call.arguments.value_or("color", "dark"))
-        .value("fit", call.arguments.value_or("fit", "auto"));
+        .value("color", rune_use.arguments.non_null_or("color", "dark"))
+        .value("fit", rune_use.arguments.non_null_or("fit", "auto"));
     let mut root = root.child(frame).child_if(label).build();
-    let scale = call.arguments.given("scale").filter(|scale| scale.as_f64() != Some(1.0));
+    let scale = rune_use.arguments.truthy("scale").filter(|scale| scale.as_f64() != Some(1.0));
     if let Some(scale) = scale {
-        root.set("style", format!("--mockup-scale: {}", to_text(scale)));
+        root.set_attr("style", format!("--mockup-scale: {}", to_text(scale)));
     }
     Ok(root)
 }
 
 /// What stands in the frame of a device.
-fn frame(call: &Call<'_>, device: &str, viewport: Node) -> Vec<Node> {
+fn frame_content(rune_use: &RuneUse<'_>, device: &str, viewport: RenderNode) -> Vec<RenderNode> {
     match device {
         "iphone-15" | "iphone-se" | "pixel" | "phone" => {
-            let mut bezel: Vec<Node> = notch(device).into_iter().collect();
-            if truthy(&call.arguments.value_or("statusBar", true)) {
+            let mut bezel: Vec<RenderNode> = notch(device).into_iter().collect();
+            if is_truthy(&rune_use.arguments.non_null_or("statusBar", true)) {
                 bezel.push(status_bar());
             }
-            bezel.extend([viewport, empty("div", "home-indicator")]);
-            vec![part("div", "bezel", bezel)]
+            bezel.extend([viewport, empty_element("div", "home-indicator")]);
+            vec![named_element("div", "bezel", bezel)]
         }
-        "ipad" | "tablet" | "watch" => vec![part("div", "bezel", [viewport])],
+        "ipad" | "tablet" | "watch" => vec![named_element("div", "bezel", [viewport])],
         "browser" | "browser-dark" => {
-            let url = call.arguments.text("url").map(|url| part("span", "url", [url.into()]));
-            let bar = part("div", "title-bar", [traffic_lights(), part("div", "address-bar", url)]);
+            let url = rune_use.arguments.text("url").map(|url| named_element("span", "url", [url.into()]));
+            let bar = named_element("div", "title-bar", [traffic_lights(), named_element("div", "address-bar", url)]);
             vec![bar, viewport]
         }
         "macbook" => {
-            let keyboard = part("div", "keyboard", [empty("div", "trackpad")]);
-            vec![part("div", "title-bar", [traffic_lights()]), viewport, keyboard]
+            let keyboard = named_element("div", "keyboard", [empty_element("div", "trackpad")]);
+            vec![named_element("div", "title-bar", [traffic_lights()]), viewport, keyboard]
         }
         _ => vec![viewport],
     }
 }
 
-fn empty(element: &str, name: &str) -> Node {
-    part(element, name, [])
+fn empty_element(element: &str, name: &str) -> RenderNode {
+    named_element(element, name, [])
 }
 
-fn notch(device: &str) -> Option<Node> {
+fn notch(device: &str) -> Option<RenderNode> {
     let shape = match device {
         "iphone-15" => "dynamic-island",
         "iphone-se" => "classic",
         "pixel" => "punch-hole",
         _ => return None,
     };
-    Some(empty("div", "notch").having("data-notch", shape))
+    Some(empty_element("div", "notch").with_attr("data-notch", shape))
 }
 
-fn status_bar() -> Node {
-    let time = part("span", "status-time", ["9:41".into()]);
-    part("div", "status-bar", [time, empty("span", "status-icons")])
+fn status_bar() -> RenderNode {
+    let time = named_element("span", "status-time", ["9:41".into()]);
+    named_element("div", "status-bar", [time, empty_element("span", "status-icons")])
 }
 
-fn traffic_lights() -> Node {
+fn traffic_lights() -> RenderNode {
     let lights = ["close", "minimize", "maximize"];
-    let lights = lights.map(|light| empty("span", "traffic-light").having("data-light", Value::from(light)));
-    part("div", "traffic-lights", lights)
+    let lights = lights.map(|light| empty_element("span", "traffic-light").with_attr("data-light", Value::from(light)));
+    named_element("div", "traffic-lights", lights)
 }

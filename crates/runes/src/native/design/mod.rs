@@ -9,10 +9,10 @@ mod swatch;
 mod tokens;
 mod typography;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "design-context" => context::transform,
         "mockup" => mockup::transform,

@@ -2,38 +2,38 @@
 //!
 //! Native because colours are read from lists, and contrast is computed.
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
 
-use super::tokens::{Line, lines, styled_part, text_part, title};
-use crate::schema::component::{Component, part};
+use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element};
+use crate::schema::component::{RootBuilder, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
-use crate::value::{to_text, truthy};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
+use crate::value::{to_text, is_truthy};
 
 /// Contrast against white that text needs, by grade.
 const CONTRAST_MIN: [(&str, f64); 2] = [("AA", 4.5), ("AAA", 7.0)];
 
-pub(super) fn transform(mut call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let shown = Shown {
-        contrast: call.arguments.is_given("showContrast"),
-        grades: call.arguments.is_given("showA11y"),
-        columns: call.arguments.get("columns").filter(|columns| !columns.is_null()).cloned(),
+pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let view = PaletteView {
+        contrast: rune_use.arguments.is_truthy("showContrast"),
+        grades: rune_use.arguments.is_truthy("showA11y"),
+        columns: rune_use.arguments.get("columns").filter(|columns| !columns.is_null()).cloned(),
     };
     let mut root =
-        Component::new("palette", "section").value_if("title", call.arguments.get("title").cloned());
+        RootBuilder::new("palette", "section").value_if("title", rune_use.arguments.get("title").cloned());
     for name in ["showContrast", "showA11y"] {
-        root = root.value(name, to_text(&call.arguments.value_or(name, false)));
+        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, false)));
     }
-    root = root.value("columns", shown.columns.as_ref().map(to_text).unwrap_or_default());
-    let groups = groups(&call.content.take("body"));
-    Ok(root.child_if(title(&call)).children(groups.iter().map(|group| shown.group(group))).build())
+    root = root.value("columns", view.columns.as_ref().map(to_text).unwrap_or_default());
+    let groups = read_groups(&rune_use.content.take("body"));
+    Ok(root.child_if(title_element(&rune_use)).children(groups.iter().map(|group| view.group_element(group))).build())
 }
 
 /// Colours under one heading.
 #[derive(Default)]
-struct Group {
+struct ColourGroup {
     title: String,
     colours: Vec<Colour>,
 }
@@ -45,15 +45,15 @@ struct Colour {
 }
 
 /// The groups that have colours.
-fn groups(nodes: &[Parsed]) -> Vec<Group> {
+fn read_groups(nodes: &[MarkdocNode]) -> Vec<ColourGroup> {
     let mut groups = Vec::new();
-    let mut group = Group::default();
-    for line in lines(nodes) {
+    let mut group = ColourGroup::default();
+    for line in read_lines(nodes) {
         match line {
-            Line::Heading(title) => {
-                groups.push(std::mem::replace(&mut group, Group { title, colours: Vec::new() }));
+            TokenLine::Heading(title) => {
+                groups.push(std::mem::replace(&mut group, ColourGroup { title, colours: Vec::new() }));
             }
-            Line::Token(name, values) => {
+            TokenLine::Token(name, values) => {
                 let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());
                 group.colours.push(Colour { name, values: values.map(str::to_owned).collect() });
             }
@@ -65,9 +65,9 @@ fn groups(nodes: &[Parsed]) -> Vec<Group> {
 }
 
 /// The colours of a palette, each with the group it stands in: what a design hands to sandboxes.
-pub(super) fn design_tokens(nodes: &[Parsed]) -> Vec<Value> {
+pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Vec<Value> {
     let mut tokens = Vec::new();
-    for group in groups(nodes) {
+    for group in read_groups(nodes) {
         for colour in group.colours {
             let values = if colour.values.is_empty() { vec![String::new()] } else { colour.values };
             for value in values {
@@ -83,14 +83,14 @@ pub(super) fn design_tokens(nodes: &[Parsed]) -> Vec<Value> {
 }
 
 /// What is shown beside each colour, and how many stand in a row.
-struct Shown {
+struct PaletteView {
     contrast: bool,
     grades: bool,
     columns: Option<Value>,
 }
 
-impl Shown {
-    fn group(&self, group: &Group) -> Node {
+impl PaletteView {
+    fn group_element(&self, group: &ColourGroup) -> RenderNode {
         let mut children = Vec::new();
         if !group.title.is_empty() {
             children.push(text_part("h4", "group-title", group.title.as_str()));
@@ -98,28 +98,28 @@ impl Shown {
         let (scales, singles): (Vec<&Colour>, Vec<&Colour>) =
             group.colours.iter().partition(|colour| colour.values.len() > 1);
         if !singles.is_empty() {
-            let style = format!("--rf-palette-cols: {}", self.columns(singles.len()));
-            let swatches = singles.iter().map(|colour| self.swatch(colour));
-            children.push(part("div", "grid", swatches).having("style", style));
+            let style = format!("--rf-palette-cols: {}", self.column_count(singles.len()));
+            let swatches = singles.iter().map(|colour| self.swatch_element(colour));
+            children.push(named_element("div", "grid", swatches).with_attr("style", style));
         }
         for colour in scales {
             let stops = colour.values.iter().map(|value| {
                 let style = format!("background-color: {value}; color: {}", text_colour(value));
-                text_part("div", "scale-stop", value.as_str()).having("style", style)
+                text_part("div", "scale-stop", value.as_str()).with_attr("style", style)
             });
-            children.push(part("div", "scale", stops));
+            children.push(named_element("div", "scale", stops));
             children.push(text_part("span", "swatch-name", colour.name.as_str()));
         }
-        part("div", "group", children)
+        named_element("div", "group", children)
     }
 
     /// How many colours stand in a row.
-    fn columns(&self, count: usize) -> String {
-        let asked = self.columns.as_ref().filter(|columns| match columns {
+    fn column_count(&self, count: usize) -> String {
+        let requested = self.columns.as_ref().filter(|columns| match columns {
             Value::String(text) => text.trim().parse::<f64>().is_ok_and(|columns| columns > 0.0),
-            columns => truthy(columns) && columns.as_f64().is_none_or(|columns| columns > 0.0),
+            columns => is_truthy(columns) && columns.as_f64().is_none_or(|columns| columns > 0.0),
         });
-        asked.map_or_else(
+        requested.map_or_else(
             || match count {
                 0..=3 => count.to_string(),
                 4..=6 => "3".into(),
@@ -130,27 +130,27 @@ impl Shown {
         )
     }
 
-    fn swatch(&self, colour: &Colour) -> Node {
+    fn swatch_element(&self, colour: &Colour) -> RenderNode {
         let value = colour.values.first().map(String::as_str).unwrap_or_default();
         let mut children = vec![
             styled_part("div", "swatch-color", format!("background-color: {value}")),
             text_part("span", "swatch-name", colour.name.as_str()),
             text_part("span", "swatch-value", value),
         ];
-        let on_white = contrast(value, "#FFFFFF");
+        let contrast_on_white = contrast(value, "#FFFFFF");
         if self.contrast {
             let text =
-                format!("W: {} · B: {}", one_decimal(on_white), one_decimal(contrast(value, "#000000")));
+                format!("W: {} · B: {}", format_one_decimal(contrast_on_white), format_one_decimal(contrast(value, "#000000")));
             children.push(text_part("span", "swatch-contrast", text));
         }
         if self.grades {
-            let grades = CONTRAST_MIN.map(|(grade, least)| match on_white >= least {
+            let grades = CONTRAST_MIN.map(|(grade, min_contrast)| match contrast_on_white >= min_contrast {
                 true => text_part("span", "swatch-a11y--pass", format!("{grade} ✓")),
                 false => text_part("span", "swatch-a11y--fail", format!("{grade} ✗")),
             });
-            children.push(part("span", "swatch-a11y", grades));
+            children.push(named_element("span", "swatch-a11y", grades));
         }
-        part("div", "swatch", children)
+        named_element("div", "swatch", children)
     }
 }
 
@@ -180,24 +180,24 @@ fn luminance(channels: [f64; 3]) -> f64 {
 }
 
 /// Contrast of two colours, 1 to 21; 0 where one of them cannot be read.
-fn contrast(one: &str, other: &str) -> f64 {
-    let (Some(one), Some(other)) = (channels(one), channels(other)) else { return 0.0 };
-    let (one, other) = (luminance(one), luminance(other));
-    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+fn contrast(first: &str, second: &str) -> f64 {
+    let (Some(first_channels), Some(second_channels)) = (channels(first), channels(second)) else { return 0.0 };
+    let (first_luminance, second_luminance) = (luminance(first_channels), luminance(second_channels));
+    (first_luminance.max(second_luminance) + 0.05) / (first_luminance.min(second_luminance) + 0.05)
 }
 
 /// The colour of text that is read on this one.
 fn text_colour(background: &str) -> &'static str {
     /// Luminance at which black and white are read equally well.
-    const MIDDLE: f64 = 0.179;
+    const LUMINANCE_THRESHOLD: f64 = 0.179;
     match channels(background) {
-        Some(channels) if luminance(channels) <= MIDDLE => "#fff",
+        Some(channels) if luminance(channels) <= LUMINANCE_THRESHOLD => "#fff",
         _ => "#000",
     }
 }
 
 /// A number with one digit after the point; halves are rounded up.
-fn one_decimal(number: f64) -> String {
+fn format_one_decimal(number: f64) -> String {
     let is_half = (number * 20.0).fract() == 0.0 && (number * 20.0) % 2.0 != 0.0;
     let number = if is_half { (number * 10.0).ceil() / 10.0 } else { number };
     format!("{number:.1}")
@@ -208,18 +208,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contrast_by_the_guidelines() {
-        assert_eq!(one_decimal(contrast("#fff", "#000000")), "21.0");
-        assert_eq!(one_decimal(contrast("#777777", "#FFFFFF")), "4.5");
+    fn contrast_matches_wcag() {
+        assert_eq!(format_one_decimal(contrast("#fff", "#000000")), "21.0");
+        assert_eq!(format_one_decimal(contrast("#777777", "#FFFFFF")), "4.5");
         assert_eq!(contrast("teal", "#FFFFFF"), 0.0);
         assert_eq!(text_colour("#ffee00"), "#000");
         assert_eq!(text_colour("#111"), "#fff");
     }
 
     #[test]
-    fn halves_are_rounded_up() {
-        assert_eq!(one_decimal(1.25), "1.3");
-        assert_eq!(one_decimal(1.24), "1.2");
-        assert_eq!(one_decimal(1.5), "1.5");
+    fn format_one_decimal_rounds_half_up() {
+        assert_eq!(format_one_decimal(1.25), "1.3");
+        assert_eq!(format_one_decimal(1.24), "1.2");
+        assert_eq!(format_one_decimal(1.5), "1.5");
     }
 }

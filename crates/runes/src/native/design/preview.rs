@@ -3,47 +3,47 @@
 //! Native because the source is a code block among the content or the text of the document itself, and because the markup that
 //! the content becomes is shown as text too.
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
-use crate::limits::SHOWN_MARKUP_BYTES_MAX;
-use crate::schema::component::Component;
+use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
+use crate::schema::component::RootBuilder;
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::{number_text, to_text};
 
 /// Language of a code block that names none.
-const PLAIN_LANGUAGE: &str = "shell";
+const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut children = call.content.take("children");
-    let source = take_source(&mut children).or_else(|| written_source(&call, out));
-    let content = out.nodes(children)?;
-    let markup = source.as_ref().map(|_| markup(&content, 0)).filter(|markup| !markup.is_empty());
-    if !out.shows_markup(markup.as_ref().map_or(0, String::len)) {
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut children = rune_use.content.take("children");
+    let source = take_source(&mut children).or_else(|| source_between_tags(&rune_use, cx));
+    let content = cx.render_nodes(children)?;
+    let markup = source.as_ref().map(|_| to_markup(&content, 0)).filter(|markup| !markup.is_empty());
+    if !cx.reserve_markup(markup.as_ref().map_or(0, String::len)) {
         let message = format!(
-            "previews show more than {SHOWN_MARKUP_BYTES_MAX} bytes of markup; take `source` or the code block from some"
+            "previews show more than {PREVIEW_MARKUP_BYTES_MAX} bytes of markup; take `source` or the code block from some"
         );
-        return Err(call.error(message));
+        return Err(rune_use.error(message));
     }
-    let root = Component::new("preview", "div")
-        .value_if("title", call.arguments.given("title").cloned())
-        .value("theme", call.arguments.value_or("theme", "auto"))
-        .value_if("responsive", call.arguments.given("responsive").cloned())
-        .child_if(source.map(|(language, text)| code("source", &language, text)))
-        .child_if(markup.map(|markup| code("html-source", "html", markup)));
+    let root = RootBuilder::new("preview", "div")
+        .value_if("title", rune_use.arguments.truthy("title").cloned())
+        .value("theme", rune_use.arguments.non_null_or("theme", "auto"))
+        .value_if("responsive", rune_use.arguments.truthy("responsive").cloned())
+        .child_if(source.map(|(language, text)| code_block("source", &language, text)))
+        .child_if(markup.map(|markup| code_block("html-source", "html", markup)));
     Ok(root.children(content).build())
 }
 
-fn code(name: &str, language: &str, text: String) -> Node {
-    let code = Tag::new("code").with("data-language", language).holding([text.into()]);
-    Tag::new("pre").with("data-language", language).with("data-name", name).holding([code.into()]).into()
+fn code_block(name: &str, language: &str, text: String) -> RenderNode {
+    let code = Element::new("code").with_attr("data-language", language).with_children([text.into()]);
+    Element::new("pre").with_attr("data-language", language).with_attr("data-name", name).with_children([code.into()]).into()
 }
 
 /// The code block that is the source, with its language: the second one, or the only one.
-fn take_source(nodes: &mut Vec<Parsed>) -> Option<(String, String)> {
-    let is_fence = |node: &Parsed| node.kind == NodeType::Fence;
+fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
+    let is_fence = |node: &MarkdocNode| node.kind == NodeType::Fence;
     let first = nodes.iter().position(is_fence)?;
     let first = nodes.remove(first);
     let fence = match nodes.iter().position(is_fence) {
@@ -55,83 +55,83 @@ fn take_source(nodes: &mut Vec<Parsed>) -> Option<(String, String)> {
     };
     let text = |name: &str| fence.attributes.text(name).unwrap_or_default().to_owned();
     let language = Some(text("language")).filter(|language| !language.is_empty());
-    Some((language.unwrap_or_else(|| PLAIN_LANGUAGE.to_owned()), text("content")))
+    Some((language.unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.to_owned()), text("content")))
 }
 
 /// The text between the tags of the rune, if the author wants it shown.
-fn written_source(call: &Call<'_>, out: &Context<'_>) -> Option<(String, String)> {
-    let ([first, .., last], true) = (&*call.node.lines, call.arguments.is_given("source")) else {
+fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option<(String, String)> {
+    let ([first, .., last], true) = (&*rune_use.node.lines, rune_use.arguments.is_truthy("source")) else {
         return None;
     };
     let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
     let count = last.checked_sub(first + 2)?;
-    let lines: Vec<&str> = out.source.split('\n').skip(first + 1).take(count).collect();
+    let lines: Vec<&str> = cx.source.split('\n').skip(first + 1).take(count).collect();
     let text = lines.join("\n");
     let text = text.trim();
     (!text.is_empty()).then(|| ("markdoc".to_owned(), text.to_owned()))
 }
 
 /// The markup of nodes, as a reader expects to see it: one element a line, text without the white space around it.
-fn markup(nodes: &[Node], depth: usize) -> String {
+fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let mut lines = Vec::new();
     for node in nodes {
         match node {
-            Node::Null => {}
-            Node::Number(number) => lines.push(format!("{indent}{}", number_text(*number))),
-            Node::Text(text) => {
+            RenderNode::Null => {}
+            RenderNode::Number(number) => lines.push(format!("{indent}{}", number_text(*number))),
+            RenderNode::Text(text) => {
                 let text = text.trim();
                 if !text.is_empty() {
-                    lines.push(format!("{indent}{}", escaped(text)));
+                    lines.push(format!("{indent}{}", escape(text)));
                 }
             }
-            Node::Tag(tag) => element_markup(tag, depth, &mut lines),
+            RenderNode::Element(tag) => write_element(tag, depth, &mut lines),
         }
     }
     lines.join("\n")
 }
 
-fn element_markup(tag: &Tag, depth: usize, lines: &mut Vec<String>) {
+fn write_element(tag: &Element, depth: usize, lines: &mut Vec<String>) {
     let Some(name) = &tag.name else {
-        lines.push(markup(&tag.children, depth));
+        lines.push(to_markup(&tag.children, depth));
         return;
     };
     let indent = "  ".repeat(depth);
-    let open = format!("{indent}<{name}{}>", attributes(tag));
+    let open = format!("{indent}<{name}{}>", attributes_markup(tag));
     if is_void(name) {
         lines.push(open);
         return;
     }
     match tag.children.as_slice() {
         [] => lines.push(format!("{open}</{name}>")),
-        [Node::Text(text)] => lines.push(format!("{open}{}</{name}>", escaped(text))),
-        [Node::Number(number)] => lines.push(format!("{open}{}</{name}>", number_text(*number))),
+        [RenderNode::Text(text)] => lines.push(format!("{open}{}</{name}>", escape(text))),
+        [RenderNode::Number(number)] => lines.push(format!("{open}{}</{name}>", number_text(*number))),
         children => {
             lines.push(open);
-            let inner = markup(children, depth + 1);
+            let inner = to_markup(children, depth + 1);
             lines.extend(Some(inner).filter(|inner| !inner.is_empty()));
             lines.push(format!("{indent}</{name}>"));
         }
     }
 }
 
-fn attributes(tag: &Tag) -> String {
+fn attributes_markup(tag: &Element) -> String {
     let text = |(name, value): (&String, &Value)| match value {
         Value::Null | Value::Bool(false) => String::new(),
         Value::Bool(true) => format!(" {name}"),
-        value => format!(" {name}=\"{}\"", escaped(&to_text(value))),
+        value => format!(" {name}=\"{}\"", escape(&to_text(value))),
     };
     tag.attributes.iter().map(text).collect()
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn is_void(element: &str) -> bool {
-    const VOID: [&str; 14] = [
+    const VOID_ELEMENTS: [&str; 14] = [
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
         "track", "wbr",
     ];
-    VOID.contains(&element)
+    VOID_ELEMENTS.contains(&element)
 }

@@ -2,21 +2,21 @@
 //!
 //! Native because the value stands beside the name only where the author asks for it.
 
-use crate::schema::component::{Component, element, field, part};
+use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{to_text, truthy};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{to_text, is_truthy};
 
-pub(super) fn transform(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let colour = call.arguments.value_or("color", "");
-    let shows_value = call.arguments.value_or("showValue", false);
+pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let colour = rune_use.arguments.non_null_or("color", "");
+    let shows_value = rune_use.arguments.non_null_or("showValue", false);
     let text = to_text(&colour);
-    let chip = Tag::new("span").with("style", format!("background-color: {text}")).with("data-name", "chip");
-    let mut label = element("span", [to_text(&call.arguments.value_or("label", "")).into()]);
-    field(&mut label, "label");
-    let value = truthy(&shows_value).then(|| part("span", "value", [text.into()]));
+    let chip = Element::new("span").with_attr("style", format!("background-color: {text}")).with_attr("data-name", "chip");
+    let mut label = new_element("span", [to_text(&rune_use.arguments.non_null_or("label", "")).into()]);
+    set_field(&mut label, "label");
+    let value = is_truthy(&shows_value).then(|| named_element("span", "value", [text.into()]));
     let root =
-        Component::new("swatch", "span").value("color", colour).value("showValue", to_text(&shows_value));
+        RootBuilder::new("swatch", "span").value("color", colour).value("showValue", to_text(&shows_value));
     Ok(root.child(chip).child(label).child_if(value).build())
 }

@@ -1,15 +1,15 @@
 //! Design tokens as they are written: headings, and lists of `name: value`.
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use crate::content::ast;
-use crate::schema::Call;
-use crate::schema::component::part;
-use crate::tree::Node;
+use crate::schema::RuneUse;
+use crate::schema::component::named_element;
+use crate::tree::RenderNode;
 
 /// One line of a rune of tokens.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum TokenLine {
     /// A heading, which opens a group.
     Heading(String),
     /// An item of a list: its name and its value. Items without a colon are no tokens.
@@ -17,14 +17,14 @@ pub(super) enum Line {
 }
 
 /// The lines of a rune, in order. Everything that is neither heading nor list is not read.
-pub(super) fn lines(nodes: &[Parsed]) -> Vec<Line> {
+pub(super) fn read_lines(nodes: &[MarkdocNode]) -> Vec<TokenLine> {
     let mut lines = Vec::new();
     for node in nodes {
         match node.kind {
-            NodeType::Heading => lines.push(Line::Heading(ast::text_of(node, ""))),
+            NodeType::Heading => lines.push(TokenLine::Heading(ast::joined_text(node, ""))),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
-                lines.extend(items.filter_map(|item| token(&ast::text_of(item, ""))));
+                lines.extend(items.filter_map(|item| parse_token(&ast::joined_text(item, ""))));
             }
             _ => {}
         }
@@ -32,22 +32,22 @@ pub(super) fn lines(nodes: &[Parsed]) -> Vec<Line> {
     lines
 }
 
-fn token(text: &str) -> Option<Line> {
+fn parse_token(text: &str) -> Option<TokenLine> {
     let (name, value) = text.split_once(':')?;
-    Some(Line::Token(name.trim().to_owned(), value.trim().to_owned()))
+    Some(TokenLine::Token(name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// The heading above the tokens, if the author gives one.
-pub(super) fn title(call: &Call<'_>) -> Option<Node> {
-    call.arguments.text("title").map(|title| part("h3", "title", [title.into()]))
+pub(super) fn title_element(rune_use: &RuneUse<'_>) -> Option<RenderNode> {
+    rune_use.arguments.text("title").map(|title| named_element("h3", "title", [title.into()]))
 }
 
 /// A part with a text in it.
-pub(super) fn text_part(element: &str, name: &str, text: impl Into<String>) -> Node {
-    part(element, name, [text.into().into()])
+pub(super) fn text_part(element: &str, name: &str, text: impl Into<String>) -> RenderNode {
+    named_element(element, name, [text.into().into()])
 }
 
 /// A part with a style and nothing in it.
-pub(super) fn styled_part(element: &str, name: &str, style: String) -> Node {
-    part(element, name, []).having("style", style)
+pub(super) fn styled_part(element: &str, name: &str, style: String) -> RenderNode {
+    named_element(element, name, []).with_attr("style", style)
 }

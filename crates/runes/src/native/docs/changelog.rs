@@ -4,42 +4,42 @@
 
 use std::sync::LazyLock;
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 use regex::Regex;
 
-use crate::content::{Resolved, ast};
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::content::{ContentFields, ast};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::header;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::header::header_element;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
 /// A version, a dash, a date: `v2.1.0-rc.1 — 3 May`.
 static VERSION_AND_DATE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^v?([0-9.]+(?:-[A-Za-z0-9_.]+)?)\s*[-–—]\s*(.+)$").ok());
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let head = out.nodes(call.content.take("header"))?;
-    let mut releases = call.content.take("items");
-    releases.extend(call.content.take_groups("sections").into_iter().map(release));
-    let mut releases = out.nodes(releases)?;
-    releases.retain(|node| is_rune(node, "section", "changelog-release"));
-    releases.iter_mut().for_each(|node| field(node, "release"));
-    let root = Component::new("changelog", "section").property("contentSection");
-    let root = root.value("project", call.arguments.value_or("project", "")).child_if(header(head));
-    Ok(root.child(part("div", "releases", releases)).build())
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let head = cx.render_nodes(rune_use.content.take("header"))?;
+    let mut releases = rune_use.content.take("items");
+    releases.extend(rune_use.content.take_groups("sections").into_iter().map(to_release_node));
+    let mut releases = cx.render_nodes(releases)?;
+    releases.retain(|node| is_rune_root(node, "section", "changelog-release"));
+    releases.iter_mut().for_each(|node| set_field(node, "release"));
+    let root = RootBuilder::new("changelog", "section").data_field("contentSection");
+    let root = root.value("project", rune_use.arguments.non_null_or("project", "")).child_if(header_element(head));
+    Ok(root.child(named_element("div", "releases", releases)).build())
 }
 
 /// The tag that a section becomes.
-fn release(mut section: Resolved) -> Parsed {
+fn to_release_node(mut section: ContentFields) -> MarkdocNode {
     let (version, date) = version_and_date(section.text("$heading").unwrap_or_default());
-    ast::tag_with("changelog-release", [("version", version), ("date", date)], section.take("body"))
+    ast::new_tag_with("changelog-release", [("version", version), ("date", date)], section.take("body"))
 }
 
 fn version_and_date(heading: &str) -> (String, String) {
-    let found = VERSION_AND_DATE.as_ref().and_then(|pattern| pattern.captures(heading));
-    let part = |at: usize| {
-        let part = found.as_ref().and_then(|found| found.get(at));
+    let captures = VERSION_AND_DATE.as_ref().and_then(|pattern| pattern.captures(heading));
+    let part = |group_index: usize| {
+        let part = captures.as_ref().and_then(|found| found.get(group_index));
         part.map(|part| part.as_str().trim().to_owned())
     };
     (part(1).unwrap_or_else(|| heading.to_owned()), part(2).unwrap_or_default())
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_say_version_and_date() {
+    fn heading_is_split_into_version_and_date() {
         let check = |heading: &str, version: &str, date: &str| {
             assert_eq!(version_and_date(heading), (version.to_owned(), date.to_owned()), "{heading}");
         };

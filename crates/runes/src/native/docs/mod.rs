@@ -3,15 +3,15 @@
 mod changelog;
 mod symbol;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "changelog" => changelog::transform,
         "symbol" => symbol::transform,
-        "symbol-group" => symbol::group,
-        "symbol-member" => symbol::member,
+        "symbol-group" => symbol::transform_group,
+        "symbol-member" => symbol::transform_member,
         _ => return None,
     })
 }

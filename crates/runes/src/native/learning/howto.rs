@@ -1,32 +1,32 @@
 //! `howto`: native because lists of either kind are gathered, and each of their items is marked.
 
-use super::{Kind, items};
-use crate::schema::component::{part, structured};
+use super::{ItemKind, take_list_items};
+use crate::schema::component::{named_element, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
+use crate::schema::header::SectionHeader;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 
-const TOOL: Kind = Kind { part: "tool", type_of: "HowToTool", property: "tool", words: "name" };
-const STEP: Kind = Kind { part: "step", type_of: "HowToStep", property: "step", words: "text" };
+const TOOL: ItemKind = ItemKind { part: "tool", type_of: "HowToTool", property: "tool", text_property: "name" };
+const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "step", text_property: "text" };
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut header = unwrap_paragraphs(context.nodes(content.take("header"))?);
-    Header::name(&mut header).describe(&mut header);
-    let mut body = context.nodes(content.take("body"))?;
-    let (mut tools, mut steps) = (items(&mut body, "ul"), items(&mut body, "ol"));
-    TOOL.mark(&mut tools);
-    STEP.mark(&mut steps);
-    Ok(Component::new("how-to", "article")
-        .property("contentSection")
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut header = unwrap_paragraphs(cx.render_nodes(content.take("header"))?);
+    SectionHeader::set_part_names(&mut header).set_rdfa_properties(&mut header);
+    let mut body = cx.render_nodes(content.take("body"))?;
+    let (mut tools, mut steps) = (take_list_items(&mut body, "ul"), take_list_items(&mut body, "ol"));
+    TOOL.mark_items(&mut tools);
+    STEP.mark_items(&mut steps);
+    Ok(RootBuilder::new("how-to", "article")
+        .data_field("contentSection")
         .type_of("HowTo")
         .value_if("estimatedTime", arguments.get("estimatedTime").cloned())
-        .value("difficulty", arguments.value_or("difficulty", ""))
-        .child_if(structured("totalTime", arguments.get("estimatedTime")))
+        .value("difficulty", arguments.non_null_or("difficulty", ""))
+        .child_if(rdfa_meta_element("totalTime", arguments.get("estimatedTime")))
         .children(header)
-        .child_if((!tools.is_empty()).then(|| part("ul", "tools", tools)))
-        .child(part("ol", "steps", steps))
+        .child_if((!tools.is_empty()).then(|| named_element("ul", "tools", tools)))
+        .child(named_element("ol", "steps", steps))
         .build())
 }

@@ -3,12 +3,12 @@
 mod howto;
 mod recipe;
 
-use super::Transform;
-use crate::schema::component::{element, name, property};
-use crate::tree::Node;
+use super::RuneTransform;
+use crate::schema::component::{new_element, set_name, set_rdfa_property};
+use crate::tree::RenderNode;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "howto" => howto::transform,
         "recipe" => recipe::transform,
@@ -17,32 +17,32 @@ pub(super) fn find(rune: &str) -> Option<Transform> {
 }
 
 /// What an item of a list is: its name as a part, and its place in the structured data.
-struct Kind {
+struct ItemKind {
     part: &'static str,
     type_of: &'static str,
     property: &'static str,
     /// What its words are to it.
-    words: &'static str,
+    text_property: &'static str,
 }
 
-impl Kind {
+impl ItemKind {
     /// Marks the items of a list. Their words become a paragraph that tells what they are.
-    fn mark(&self, items: &mut [Node]) {
+    fn mark_items(&self, items: &mut [RenderNode]) {
         for item in items {
-            name(item, self.part);
-            item.set("typeof", self.type_of);
-            property(item, self.property);
-            if let Some(tag) = item.as_tag_mut() {
-                let mut words = element("p", std::mem::take(&mut tag.children));
-                property(&mut words, self.words);
-                tag.children.push(words);
+            set_name(item, self.part);
+            item.set_attr("typeof", self.type_of);
+            set_rdfa_property(item, self.property);
+            if let Some(tag) = item.as_element_mut() {
+                let mut paragraph = new_element("p", std::mem::take(&mut tag.children));
+                set_rdfa_property(&mut paragraph, self.text_property);
+                tag.children.push(paragraph);
             }
         }
     }
 }
 
 /// The items of lists of this element, taken out.
-fn items(nodes: &mut [Node], list: &str) -> Vec<Node> {
-    let lists = nodes.iter_mut().filter_map(Node::as_tag_mut).filter(|tag| tag.is(list));
+fn take_list_items(nodes: &mut [RenderNode], list: &str) -> Vec<RenderNode> {
+    let lists = nodes.iter_mut().filter_map(RenderNode::as_element_mut).filter(|tag| tag.is(list));
     lists.flat_map(|tag| std::mem::take(&mut tag.children)).collect()
 }

@@ -2,60 +2,60 @@
 
 use serde_json::Value;
 
-use super::{Kind, items};
-use crate::schema::component::{name, part, property, structured};
+use super::{ItemKind, take_list_items};
+use crate::schema::component::{set_name, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::header::{Header, is_element};
+use crate::schema::header::{SectionHeader, is_element};
 use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
-const STEP: Kind = Kind { part: "step", type_of: "HowToStep", property: "recipeInstructions", words: "text" };
+const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "recipeInstructions", text_property: "text" };
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut words = content.take_group("content");
-    let mut header = context.nodes(words.take_each(&["eyebrow", "headline", "blurb"]))?;
-    Header::name(&mut header).describe(&mut header);
-    let mut ingredients = items(&mut context.nodes(words.take("ingredients"))?, "ul");
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut content_fields = content.take_group("content");
+    let mut header = cx.render_nodes(content_fields.take_each(&["eyebrow", "headline", "blurb"]))?;
+    SectionHeader::set_part_names(&mut header).set_rdfa_properties(&mut header);
+    let mut ingredients = take_list_items(&mut cx.render_nodes(content_fields.take("ingredients"))?, "ul");
     for ingredient in &mut ingredients {
-        name(ingredient, "ingredient");
-        property(ingredient, "recipeIngredient");
+        set_name(ingredient, "ingredient");
+        set_rdfa_property(ingredient, "recipeIngredient");
     }
-    let mut steps = items(&mut context.nodes(words.take("steps"))?, "ol");
-    STEP.mark(&mut steps);
-    let mut tips = context.nodes(words.take("tips"))?;
+    let mut steps = take_list_items(&mut cx.render_nodes(content_fields.take("steps"))?, "ol");
+    STEP.mark_items(&mut steps);
+    let mut tips = cx.render_nodes(content_fields.take("tips"))?;
     tips.retain(|tip| is_element(tip, "blockquote"));
-    let media = match take_media(context.nodes(content.take_group("media").take("media"))?) {
+    let media = match take_media(cx.render_nodes(content.take_group("media").take("media"))?) {
         Ok(mut picture) => {
-            property(&mut picture, "image");
+            set_rdfa_property(&mut picture, "image");
             vec![picture]
         }
         Err(media) => media,
     };
-    let root = values(Component::new("recipe", "article"), &arguments)
-        .property("contentSection")
+    let root = with_values(RootBuilder::new("recipe", "article"), &arguments)
+        .data_field("contentSection")
         .type_of("Recipe")
-        .child_if((!media.is_empty()).then(|| part("div", "media", media)))
+        .child_if((!media.is_empty()).then(|| named_element("div", "media", media)))
         .children(header)
-        .child(part("ul", "ingredients", ingredients))
-        .child(part("ol", "steps", steps))
-        .child_if((!tips.is_empty()).then(|| part("div", "tips", tips)));
-    Ok(SplitLayout::read(&arguments).hand_to(root).build())
+        .child(named_element("ul", "ingredients", ingredients))
+        .child(named_element("ol", "steps", steps))
+        .child_if((!tips.is_empty()).then(|| named_element("div", "tips", tips)));
+    Ok(SplitLayout::read(&arguments).apply_to(root).build())
 }
 
 /// What is told to the engine, and again to search engines.
-fn values(root: Component, arguments: &Arguments) -> Component {
+fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
     let servings = arguments.get("servings").filter(|servings| !servings.is_null()).map(to_text);
     let servings = Value::from(servings.unwrap_or_default());
     root.value_if("prepTime", arguments.get("prepTime").cloned())
         .value_if("cookTime", arguments.get("cookTime").cloned())
         .value("servings", servings.clone())
         .value_if("difficulty", arguments.get("difficulty").cloned())
-        .value_if("content-place", arguments.given("content-place").cloned())
-        .child_if(structured("prepTime", arguments.get("prepTime")))
-        .child_if(structured("cookTime", arguments.get("cookTime")))
-        .child_if(structured("recipeYield", Some(&servings)))
+        .value_if("content-place", arguments.truthy("content-place").cloned())
+        .child_if(rdfa_meta_element("prepTime", arguments.get("prepTime")))
+        .child_if(rdfa_meta_element("cookTime", arguments.get("cookTime")))
+        .child_if(rdfa_meta_element("recipeYield", Some(&servings)))
 }

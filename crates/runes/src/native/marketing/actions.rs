@@ -1,32 +1,32 @@
 //! What a reader is asked to do: links of a list, and commands to copy. Both `hero` and `cta` end with it.
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::schema::component::{each_within, element, name};
-use crate::schema::context::{Result, Ruled};
-use crate::schema::{Context, nodes};
-use crate::tree::Node;
+use crate::schema::component::{for_each_descendant, new_element, set_name};
+use crate::schema::context::{Result, Override};
+use crate::schema::{RenderContext, nodes};
+use crate::tree::RenderNode;
 
 /// Renders lists and fences: each item is an action, each fence a command.
-pub(super) fn render(actions: Vec<Parsed>, context: &mut Context<'_>) -> Result<Vec<Node>> {
-    let mut actions = context.nodes_with(action, actions)?;
-    each_within(&mut actions, "li", &|item| name(item, "action"));
-    each_within(&mut actions, "div", &|command| name(command, "command"));
+pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
+    let mut actions = cx.render_nodes_with(render_action, actions)?;
+    for_each_descendant(&mut actions, "li", &|item| set_name(item, "action"));
+    for_each_descendant(&mut actions, "div", &|command| set_name(command, "command"));
     Ok(actions)
 }
 
-fn action(node: Parsed, context: &mut Context<'_>) -> Result<Ruled> {
+fn render_action(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
-        NodeType::Item => Ruled::Done(vec![element("li", context.nodes_with(label, node.children)?)]),
-        NodeType::Fence => Ruled::Done(vec![element("div", [nodes::fence(&node)])]),
-        _ => Ruled::Pass(node),
+        NodeType::Item => Override::Rendered(vec![new_element("li", cx.render_nodes_with(render_label, node.children)?)]),
+        NodeType::Fence => Override::Rendered(vec![new_element("div", [nodes::render_fence(&node)])]),
+        _ => Override::NotHandled(node),
     })
 }
 
 /// Every text of an action is an element, so that it can be set apart from an icon beside it.
-fn label(node: Parsed, context: &mut Context<'_>) -> Result<Ruled> {
+fn render_label(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     if node.kind != NodeType::Text {
-        return Ok(Ruled::Pass(node));
+        return Ok(Override::NotHandled(node));
     }
-    Ok(Ruled::Done(vec![element("span", [context.text(&node)])]))
+    Ok(Override::Rendered(vec![new_element("span", [cx.text_content(&node)])]))
 }

@@ -1,19 +1,19 @@
 //! `bento`: native because its tiles are made of headings, sized by their level.
 
-use quad_markdoc::{Map, Node as Parsed, Value as Written};
+use quad_markdoc::{Map, Node as MarkdocNode, Value as MarkdocValue};
 use serde_json::Value;
 
-use super::bento_cell::{Span, preset};
+use super::bento_cell::{CellSpan, span_of_size};
 use crate::content::ast;
-use crate::schema::arguments::written;
-use crate::schema::component::{field, is_rune, part};
+use crate::schema::arguments::to_markdoc_value;
+use crate::schema::component::{set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::Node;
-use crate::value::{leading_integer, number, to_text};
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
+use crate::value::{parse_int, json_number, to_text};
 
 /// Chrome that a tile has and the grid has not: where a tile does not say, what the grid says holds.
-pub(super) const HANDED_DOWN: [&str; 9] = [
+pub(super) const FORWARDED_ATTRIBUTES: [&str; 9] = [
     "frame",
     "frame-aspect",
     "frame-displace",
@@ -25,60 +25,60 @@ pub(super) const HANDED_DOWN: [&str; 9] = [
     "elevation",
 ];
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
     let nodes = content.take("children");
-    let (lead, cells) = if nodes.iter().any(is_cell) {
+    let (intro, cells) = if nodes.iter().any(is_cell) {
         // Tiles that are written out stand for everything: what is between them is dropped.
         (Vec::new(), nodes.into_iter().filter(is_cell).collect())
     } else {
-        tiles(nodes, &arguments)
+        headings_to_cells(nodes, &arguments)
     };
-    let inherited = inherited(&arguments);
-    let cells = cells.into_iter().map(|cell| inherit(cell, &inherited)).collect();
-    let lead = context.nodes(lead)?;
-    let mut cells = context.nodes(cells)?;
-    cells.retain(|cell| is_rune(cell, "div", "bento-cell"));
-    cells.iter_mut().for_each(|cell| field(cell, "cell"));
-    let mut root = Component::new("bento", "section")
-        .value("gap", arguments.value_or("gap", "1rem"))
-        .value("columns", to_text(&arguments.value_or("columns", 6)));
+    let inherited = inherited_attributes(&arguments);
+    let cells = cells.into_iter().map(|cell| apply_inherited(cell, &inherited)).collect();
+    let intro_nodes = cx.render_nodes(intro)?;
+    let mut cells = cx.render_nodes(cells)?;
+    cells.retain(|cell| is_rune_root(cell, "div", "bento-cell"));
+    cells.iter_mut().for_each(|cell| set_field(cell, "cell"));
+    let mut root = RootBuilder::new("bento", "section")
+        .value("gap", arguments.non_null_or("gap", "1rem"))
+        .value("columns", to_text(&arguments.non_null_or("columns", 6)));
     for name in ["row-height", "content-height", "media-ratio", "collapse"] {
-        root = root.value(name, arguments.value_or(name, ""));
+        root = root.value(name, arguments.non_null_or(name, ""));
     }
-    Ok(root.children(lead).child(part("div", "grid", cells)).build())
+    Ok(root.children(intro_nodes).child(named_element("div", "grid", cells)).build())
 }
 
-fn is_cell(node: &Parsed) -> bool {
+fn is_cell(node: &MarkdocNode) -> bool {
     node.is_tag("bento-cell")
 }
 
 /// What stands above the first heading, and a tile for each heading.
-fn tiles(nodes: Vec<Parsed>, arguments: &Arguments) -> (Vec<Parsed>, Vec<Parsed>) {
-    let columns = arguments.value_or("columns", 6);
-    let ladder: Vec<Span> = arguments.text("levels").map(|levels| ladder(&levels)).unwrap_or_default();
-    let (mut lead, mut cells) = (Vec::new(), Vec::<Parsed>::new());
+fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) {
+    let columns = arguments.non_null_or("columns", 6);
+    let spans: Vec<CellSpan> = arguments.text("levels").map(|levels| parse_spans(&levels)).unwrap_or_default();
+    let (mut intro, mut cells) = (Vec::new(), Vec::<MarkdocNode>::new());
     for node in nodes {
         let Some(level) = ast::heading_level(&node) else {
-            cells.last_mut().map_or(&mut lead, |cell| &mut cell.children).push(node);
+            cells.last_mut().map_or(&mut intro, |cell| &mut cell.children).push(node);
             continue;
         };
-        let rung = ladder.get(usize::from(level.saturating_sub(1))).or(ladder.last());
-        let (size, span) = match rung {
+        let level_span = spans.get(usize::from(level.saturating_sub(1))).or(spans.last());
+        let (size, span) = match level_span {
             // A tile whose size was written out has no named size that a theme could change.
             Some(span) => ("", span.clone()),
-            None => (size_of(level), preset(size_of(level), &columns)),
+            None => (size_for_level(level), span_of_size(size_for_level(level), &columns)),
         };
         let mut attributes = Map::new();
-        attributes.insert("size".to_owned(), Written::String(size.to_owned()));
-        attributes.insert("cols".to_owned(), written(&span.columns));
-        attributes.insert("rows".to_owned(), written(&span.rows));
-        cells.push(ast::tag("bento-cell", attributes, vec![node]));
+        attributes.insert("size".to_owned(), MarkdocValue::String(size.to_owned()));
+        attributes.insert("cols".to_owned(), to_markdoc_value(&span.columns));
+        attributes.insert("rows".to_owned(), to_markdoc_value(&span.rows));
+        cells.push(ast::new_tag("bento-cell", attributes, vec![node]));
     }
-    (lead, cells)
+    (intro, cells)
 }
 
-fn size_of(level: u8) -> &'static str {
+fn size_for_level(level: u8) -> &'static str {
     match level {
         1 => "full",
         2 => "large",
@@ -88,33 +88,33 @@ fn size_of(level: u8) -> &'static str {
 }
 
 /// `4x2` is four columns and two rows, `3` three columns and one row; what is neither is left out.
-fn ladder(levels: &str) -> Vec<Span> {
-    let whole = |text: &str| {
+fn parse_spans(levels: &str) -> Vec<CellSpan> {
+    let parse_integer = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| leading_integer(text)).flatten().map(number)
+        digits.then(|| parse_int(text)).flatten().map(json_number)
     };
-    let rung = |text: &str| {
+    let parse_span = |text: &str| {
         let (columns, rows) =
             text.split_once(['x', 'X']).map_or((text, "1"), |(columns, rows)| (columns, rows));
-        Some(Span { columns: whole(columns)?, rows: whole(rows)? })
+        Some(CellSpan { columns: parse_integer(columns)?, rows: parse_integer(rows)? })
     };
-    levels.split(',').filter_map(|text| rung(text.trim())).collect()
+    levels.split(',').filter_map(|text| parse_span(text.trim())).collect()
 }
 
 /// What the grid says for its tiles.
-fn inherited(arguments: &Arguments) -> Vec<(&'static str, Value)> {
-    let position = arguments.given("media-position").map(|position| ("media-position", position.clone()));
-    let chrome = HANDED_DOWN.iter().filter_map(|name| {
+fn inherited_attributes(arguments: &Arguments) -> Vec<(&'static str, Value)> {
+    let position = arguments.truthy("media-position").map(|position| ("media-position", position.clone()));
+    let frame_attributes = FORWARDED_ATTRIBUTES.iter().filter_map(|name| {
         let value = arguments.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""))?;
         Some((*name, Value::from(to_text(value))))
     });
-    position.into_iter().chain(chrome).collect()
+    position.into_iter().chain(frame_attributes).collect()
 }
 
-fn inherit(mut cell: Parsed, inherited: &[(&'static str, Value)]) -> Parsed {
+fn apply_inherited(mut cell: MarkdocNode, inherited: &[(&'static str, Value)]) -> MarkdocNode {
     for (name, value) in inherited {
         if !cell.attributes.contains(name) {
-            cell.attributes.insert((*name).to_owned(), written(value));
+            cell.attributes.insert((*name).to_owned(), to_markdoc_value(value));
         }
     }
     cell
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ladder_leaves_out_what_it_does_not_understand() {
-        let spans = ladder("6x2, 3, bad, 2X3, x, 4x, ,1x2x3");
+    fn parse_spans_skips_invalid_entries() {
+        let spans = parse_spans("6x2, 3, bad, 2X3, x, 4x, ,1x2x3");
         let spans: Vec<String> = spans.iter().map(|span| format!("{}x{}", span.columns, span.rows)).collect();
         assert_eq!(spans, ["6x2", "3x1", "2x3"]);
     }

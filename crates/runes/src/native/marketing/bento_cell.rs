@@ -1,59 +1,59 @@
 //! `bento-cell`: native because its zones are counted after its title is taken off, and its size decides where media stands.
 
-use quad_markdoc::{NodeType, Value as Written};
+use quad_markdoc::{NodeType, Value as MarkdocValue};
 use serde_json::Value;
 
-use crate::schema::component::{name, part};
+use crate::schema::component::{set_name, named_element};
 use crate::schema::context::Result;
 use crate::schema::layout::Zones;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::{Node, Tag};
-use crate::value::{number, to_text};
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
+use crate::value::{json_number, to_text};
 
 /// Level of every title: tiles are neighbours whatever the heading was that made them.
 const TITLE_LEVEL: f64 = 3.0;
 
 /// Columns of a grid that does not say.
-const COLUMNS: i64 = 6;
+const DEFAULT_COLUMNS: i64 = 6;
 
 /// How much of the grid a tile covers.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct CellSpan {
     pub columns: Value,
     pub rows: Value,
 }
 
 /// What a named size covers of a grid with so many columns. A name that is not known is small.
-pub(super) fn preset(size: &str, columns: &Value) -> Span {
-    let all = as_number(columns);
-    let share = |part: f64| {
+pub(super) fn span_of_size(size: &str, columns: &Value) -> CellSpan {
+    let column_count = to_js_number(columns);
+    let clamp_columns = |part: f64| {
         // Not a number stays so, and counts as not given where it is used.
         let rounded = (part + 0.5).floor();
-        if all.is_nan() { Value::Null } else { number(rounded.min(all).max(1.0)) }
+        if column_count.is_nan() { Value::Null } else { json_number(rounded.min(column_count).max(1.0)) }
     };
     let (columns, rows) = match size {
-        "full" => (if all.is_nan() { Value::Null } else { columns.clone() }, 1),
-        "large" => (share(all * 2.0 / 3.0), 2),
-        "medium" => (share(all / 2.0), 1),
-        _ => (share(all / 3.0), 1),
+        "full" => (if column_count.is_nan() { Value::Null } else { columns.clone() }, 1),
+        "large" => (clamp_columns(column_count * 2.0 / 3.0), 2),
+        "medium" => (clamp_columns(column_count / 2.0), 1),
+        _ => (clamp_columns(column_count / 3.0), 1),
     };
-    Span { columns, rows: rows.into() }
+    CellSpan { columns, rows: rows.into() }
 }
 
 /// A value as a number, as the original's language reads one in a sum.
-fn as_number(value: &Value) -> f64 {
+fn to_js_number(value: &Value) -> f64 {
     match value {
         Value::Null => 0.0,
         Value::Bool(value) => f64::from(u8::from(*value)),
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         Value::String(text) => {
             let text = text.trim();
-            let spells_a_word =
+            let has_letters =
                 text.bytes().any(|byte| byte.is_ascii_alphabetic() && byte != b'e' && byte != b'E');
             match text {
                 "" => 0.0,
-                _ if spells_a_word => f64::NAN,
+                _ if has_letters => f64::NAN,
                 _ => text.parse().unwrap_or(f64::NAN),
             }
         }
@@ -61,8 +61,8 @@ fn as_number(value: &Value) -> f64 {
     }
 }
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
     let mut nodes = content.take("body");
     let title = match nodes.first() {
         Some(first) if first.kind == NodeType::Heading => Some(nodes.remove(0)),
@@ -70,41 +70,41 @@ pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Nod
     };
     let zones = Zones::split(nodes);
 
-    let size = arguments.value_or("size", "medium");
-    let mut root = values(Component::new("bento-cell", "div"), &arguments, &size);
+    let size = arguments.non_null_or("size", "medium");
+    let mut root = with_values(RootBuilder::new("bento-cell", "div"), &arguments, &size);
     if !zones.media.is_empty() {
-        let media = unwrap_paragraphs(context.nodes(zones.media)?);
+        let media = unwrap_paragraphs(cx.render_nodes(zones.media)?);
         root = root
-            .child(Tag::new("div").with("data-section", "media").with("data-name", "media").holding(media));
+            .child(Element::new("div").with_attr("data-section", "media").with_attr("data-name", "media").with_children(media));
     }
     if let Some(mut title) = title {
-        title.attributes.insert("level".to_owned(), Written::Number(TITLE_LEVEL));
-        let mut title = context.nodes(vec![title])?;
+        title.attributes.insert("level".to_owned(), MarkdocValue::Number(TITLE_LEVEL));
+        let mut title = cx.render_nodes(vec![title])?;
         title.truncate(1);
-        title.iter_mut().for_each(|title| name(title, "title"));
+        title.iter_mut().for_each(|title| set_name(title, "title"));
         root = root.children(title);
     }
-    root = root.child(part("div", "body", unwrap_paragraphs(context.nodes(zones.body)?)));
+    root = root.child(named_element("div", "body", unwrap_paragraphs(cx.render_nodes(zones.body)?)));
     if !zones.footer.is_empty() {
-        root = root.child(part("footer", "footer", context.nodes(zones.footer)?));
+        root = root.child(named_element("footer", "footer", cx.render_nodes(zones.footer)?));
     }
-    let href = to_text(&arguments.value_or("href", ""));
+    let href = to_text(&arguments.non_null_or("href", ""));
     if !href.is_empty() {
-        let link = Tag::new("a").with("data-name", "link").with("href", href);
-        root = root.child(link.with("aria-hidden", "true").with("tabindex", "-1"));
+        let link = Element::new("a").with_attr("data-name", "link").with_attr("href", href);
+        root = root.child(link.with_attr("aria-hidden", "true").with_attr("tabindex", "-1"));
     }
-    let otherwise = if matches!(size.as_str(), Some("large" | "full")) { "start" } else { "top" };
-    Ok(root.build().having("data-media-position", arguments.value_or("media-position", otherwise)))
+    let default_position = if matches!(size.as_str(), Some("large" | "full")) { "start" } else { "top" };
+    Ok(root.build().with_attr("data-media-position", arguments.non_null_or("media-position", default_position)))
 }
 
-fn values(root: Component, arguments: &Arguments, size: &Value) -> Component {
-    let span = preset(&to_text(size), &Value::from(COLUMNS));
-    let covered = |name: &str, otherwise: &Value| to_text(arguments.given(name).unwrap_or(otherwise));
+fn with_values(root: RootBuilder, arguments: &Arguments, size: &Value) -> RootBuilder {
+    let span = span_of_size(&to_text(size), &Value::from(DEFAULT_COLUMNS));
+    let argument_or = |name: &str, default: &Value| to_text(arguments.truthy(name).unwrap_or(default));
     root.value("size", size.clone())
-        .value("cols", covered("cols", &span.columns))
-        .value("rows", covered("rows", &span.rows))
-        .value("content-height", arguments.value_or("content-height", ""))
-        .value("media-ratio", arguments.value_or("media-ratio", ""))
+        .value("cols", argument_or("cols", &span.columns))
+        .value("rows", argument_or("rows", &span.rows))
+        .value("content-height", arguments.non_null_or("content-height", ""))
+        .value("media-ratio", arguments.non_null_or("media-ratio", ""))
 }
 
 #[cfg(test)]
@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_sizes_keep_their_share() {
+    fn span_of_size_scales_with_columns() {
         let span = |size: &str, columns: Value| {
-            let span = preset(size, &columns);
+            let span = span_of_size(size, &columns);
             format!("{}x{}", span.columns, span.rows)
         };
         assert_eq!(span("large", 6.into()), "4x2");

@@ -1,21 +1,21 @@
 //! `cta`: native because its actions are rendered by rules of their own.
 
 use super::actions;
-use crate::schema::component::{element, part};
+use crate::schema::component::{new_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
-use crate::schema::{Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::header::SectionHeader;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut header = context.nodes(content.take("header"))?;
-    Header::name(&mut header);
-    let actions = actions::render(content.take("actions"), context)?;
-    Ok(Component::new("call-to-action", "section")
-        .property("contentSection")
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut header = cx.render_nodes(content.take("header"))?;
+    SectionHeader::set_part_names(&mut header);
+    let actions = actions::render(content.take("actions"), cx)?;
+    Ok(RootBuilder::new("call-to-action", "section")
+        .data_field("contentSection")
         .class(arguments.get("class").cloned())
-        .child(element("header", header))
-        .child(part("div", "actions", actions))
+        .child(new_element("header", header))
+        .child(named_element("div", "actions", actions))
         .build())
 }

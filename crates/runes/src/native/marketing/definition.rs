@@ -1,40 +1,40 @@
 //! `definition`: native because what belongs to the term depends on what stands within each paragraph.
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::schema::component::{element, name, part};
+use crate::schema::component::{new_element, set_name, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let mut content = call.content;
-    let (terms, descriptions) = parted(content.take("children"));
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut content = rune_use.content;
+    let (terms, descriptions) = split_terms(content.take("children"));
     let mut term = Vec::new();
     for node in terms {
         match node.kind {
-            NodeType::Heading => heading_term(&node, &mut term, context)?,
-            _ => paragraph_term(&node, &mut term, context)?,
+            NodeType::Heading => push_heading_term(&node, &mut term, cx)?,
+            _ => push_paragraph_term(&node, &mut term, cx)?,
         }
     }
-    let mut parts = vec![element("dt", term)];
+    let mut parts = vec![new_element("dt", term)];
     for node in descriptions {
-        parts.push(part("dd", "description", context.nodes(node.children)?));
+        parts.push(named_element("dd", "description", cx.render_nodes(node.children)?));
     }
-    Ok(element("div", parts))
+    Ok(new_element("div", parts))
 }
 
 /// Headings and telling paragraphs are the term until something else comes; the paragraphs from there on describe it.
-fn parted(nodes: Vec<Parsed>) -> (Vec<Parsed>, Vec<Parsed>) {
+fn split_terms(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) {
     let (mut terms, mut descriptions) = (Vec::new(), Vec::new());
-    let mut describing = false;
+    let mut in_description = false;
     for node in nodes {
         let is_paragraph = node.kind == NodeType::Paragraph;
-        let is_term = node.kind == NodeType::Heading || is_paragraph && node.walk().any(tells);
-        if is_term && !describing {
+        let is_term = node.kind == NodeType::Heading || is_paragraph && node.walk().any(marks_term);
+        if is_term && !in_description {
             terms.push(node);
         } else {
-            describing = true;
+            in_description = true;
             if is_paragraph {
                 descriptions.push(node);
             }
@@ -44,41 +44,41 @@ fn parted(nodes: Vec<Parsed>) -> (Vec<Parsed>, Vec<Parsed>) {
 }
 
 /// What makes a paragraph a term.
-fn tells(node: &Parsed) -> bool {
+fn marks_term(node: &MarkdocNode) -> bool {
     matches!(node.kind, NodeType::Image | NodeType::Strong) || node.is_tag("icon")
 }
 
 /// The picture of a paragraph; without one its icon and the first bold words.
-fn paragraph_term(node: &Parsed, term: &mut Vec<Node>, context: &mut Context<'_>) -> Result<()> {
-    if let Some(image) = first(node, |node| node.kind == NodeType::Image) {
-        return icon(image, term, context);
+fn push_paragraph_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {
+    if let Some(image) = find_descendant(node, |node| node.kind == NodeType::Image) {
+        return push_icon(image, term, cx);
     }
-    if let Some(tag) = first(node, |node| node.is_tag("icon")) {
-        icon(tag, term, context)?;
+    if let Some(tag) = find_descendant(node, |node| node.is_tag("icon")) {
+        push_icon(tag, term, cx)?;
     }
-    if let Some(strong) = first(node, |node| node.kind == NodeType::Strong) {
-        term.push(part("span", "title", context.nodes(strong.children.clone())?));
+    if let Some(strong) = find_descendant(node, |node| node.kind == NodeType::Strong) {
+        term.push(named_element("span", "title", cx.render_nodes(strong.children.clone())?));
     }
     Ok(())
 }
 
 /// The picture and the bare texts of a heading.
-fn heading_term(node: &Parsed, term: &mut Vec<Node>, context: &mut Context<'_>) -> Result<()> {
-    if let Some(image) = first(node, |node| node.kind == NodeType::Image) {
-        icon(image, term, context)?;
+fn push_heading_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {
+    if let Some(image) = find_descendant(node, |node| node.kind == NodeType::Image) {
+        push_icon(image, term, cx)?;
     }
     let texts = node.walk().filter(|node| node.kind == NodeType::Text).cloned().collect();
-    term.push(part("span", "title", context.nodes(texts)?));
+    term.push(named_element("span", "title", cx.render_nodes(texts)?));
     Ok(())
 }
 
-fn first(node: &Parsed, wanted: impl Fn(&Parsed) -> bool) -> Option<&Parsed> {
-    node.walk().find(|node| wanted(node))
+fn find_descendant(node: &MarkdocNode, predicate: impl Fn(&MarkdocNode) -> bool) -> Option<&MarkdocNode> {
+    node.walk().find(|node| predicate(node))
 }
 
-fn icon(node: &Parsed, term: &mut Vec<Node>, context: &mut Context<'_>) -> Result<()> {
-    let mut rendered = context.nodes(vec![node.clone()])?;
-    rendered.iter_mut().for_each(|node| name(node, "icon"));
+fn push_icon(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {
+    let mut rendered = cx.render_nodes(vec![node.clone()])?;
+    rendered.iter_mut().for_each(|node| set_name(node, "icon"));
     term.append(&mut rendered);
     Ok(())
 }

@@ -1,53 +1,53 @@
 //! `feature`: native because every item of its lists becomes a rune of its own, and the arrangement follows the media.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
-use crate::schema::component::{each_within, element, name, part};
-use crate::schema::context::{Result, Ruled};
-use crate::schema::header::Header;
+use crate::schema::component::{for_each_descendant, new_element, set_name, named_element};
+use crate::schema::context::{Result, Override};
+use crate::schema::header::SectionHeader;
 use crate::schema::layout::SplitLayout;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut words = content.take_group("content");
-    let mut header = context.nodes(words.take_each(&["eyebrow", "headline", "blurb"]))?;
-    Header::name(&mut header);
-    let mut points = context.nodes_with(point, words.take("definitions"))?;
-    each_within(&mut points, "div", &|item| name(item, "feature-item"));
-    let media = unwrap_paragraphs(context.nodes(content.take_group("media").take("media"))?);
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut content_fields = content.take_group("content");
+    let mut header = cx.render_nodes(content_fields.take_each(&["eyebrow", "headline", "blurb"]))?;
+    SectionHeader::set_part_names(&mut header);
+    let mut points = cx.render_nodes_with(render_point, content_fields.take("definitions"))?;
+    for_each_descendant(&mut points, "div", &|item| set_name(item, "feature-item"));
+    let media = unwrap_paragraphs(cx.render_nodes(content.take_group("media").take("media"))?);
 
-    let header = (!header.is_empty()).then(|| element("header", header));
-    let media = (!media.is_empty()).then(|| part("div", "media", media));
-    let collapsed = arguments.value_or("collapse-to", "stack");
-    let root = Component::new("feature", "section")
-        .property("contentSection")
-        .value("layout", layout(&arguments))
+    let header = (!header.is_empty()).then(|| new_element("header", header));
+    let media = (!media.is_empty()).then(|| named_element("div", "media", media));
+    let collapsed = arguments.non_null_or("collapse-to", "stack");
+    let root = RootBuilder::new("feature", "section")
+        .data_field("contentSection")
+        .value("layout", layout_or_default(&arguments))
         .value_if("collapse-to", Some(collapsed).filter(|form| form.as_str() != Some("stack")))
-        .value("align", arguments.given_or("align", "center"))
-        .child(part("div", "content", header.into_iter().chain(points)))
+        .value("align", arguments.truthy_or("align", "center"))
+        .child(named_element("div", "content", header.into_iter().chain(points)))
         .child_if(media);
-    Ok(SplitLayout::read_or(&arguments, "bottom").hand_to(root).build())
+    Ok(SplitLayout::read_with_default(&arguments, "bottom").apply_to(root).build())
 }
 
 /// Points beside or behind the media are a list, points above or below it a grid.
-fn layout(arguments: &Arguments) -> Value {
-    let position = arguments.value_or("media-position", "bottom");
+fn layout_or_default(arguments: &Arguments) -> Value {
+    let position = arguments.non_null_or("media-position", "bottom");
     let stacked = matches!(position.as_str(), Some("top" | "bottom"));
-    arguments.value_or("layout", if stacked { "grid" } else { "list" })
+    arguments.non_null_or("layout", if stacked { "grid" } else { "list" })
 }
 
-fn point(node: Parsed, context: &mut Context<'_>) -> Result<Ruled> {
+fn render_point(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
         NodeType::List => {
             let columns = node.children.len();
-            let list = Tag::new("dl").with("data-columns", columns).holding(context.nodes(node.children)?);
-            Ruled::Done(vec![list.into()])
+            let list = Element::new("dl").with_attr("data-columns", columns).with_children(cx.render_nodes(node.children)?);
+            Override::Rendered(vec![list.into()])
         }
-        NodeType::Item => Ruled::Done(context.tag("definition", Map::new(), node.children)?),
-        _ => Ruled::Pass(node),
+        NodeType::Item => Override::Rendered(cx.render_tag("definition", Map::new(), node.children)?),
+        _ => Override::NotHandled(node),
     })
 }

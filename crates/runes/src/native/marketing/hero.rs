@@ -1,35 +1,35 @@
 //! `hero`: native because its actions are rendered by rules of their own and a cover keeps only the picture of its media.
 
 use super::actions;
-use crate::schema::component::{element, part};
+use crate::schema::component::{new_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
+use crate::schema::header::SectionHeader;
 use crate::schema::layout::SplitLayout;
 use crate::schema::media::{take_media, unwrap_paragraphs};
-use crate::schema::{Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut words = content.take_group("content");
-    let mut header = context.nodes(words.take_each(&["eyebrow", "headline", "blurb"]))?;
-    Header::name(&mut header);
-    let actions = actions::render(words.take("actions"), context)?;
-    let mut media = unwrap_paragraphs(context.nodes(content.take_group("media").take("media"))?);
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut content_fields = content.take_group("content");
+    let mut header = cx.render_nodes(content_fields.take_each(&["eyebrow", "headline", "blurb"]))?;
+    SectionHeader::set_part_names(&mut header);
+    let actions = actions::render(content_fields.take("actions"), cx)?;
+    let mut media = unwrap_paragraphs(cx.render_nodes(content.take_group("media").take("media"))?);
     if arguments.get("media-position").and_then(|position| position.as_str()) == Some("cover") {
         media = take_media(media).map_or_else(|media| media, |picture| vec![picture]);
     }
 
-    let header = (!header.is_empty()).then(|| element("header", header));
-    let actions = (!actions.is_empty()).then(|| part("div", "actions", actions));
-    let media = (!media.is_empty()).then(|| part("div", "media", media));
-    let root = Component::new("hero", "section")
-        .property("contentSection")
-        .value("align", arguments.given_or("align", "center"))
-        .value_if("content-place", arguments.given("content-place").cloned())
-        .value_if("height", arguments.given("height").cloned())
-        .value_if("aspect", arguments.given("aspect").cloned())
-        .child(part("div", "content", header.into_iter().chain(actions)))
+    let header = (!header.is_empty()).then(|| new_element("header", header));
+    let actions = (!actions.is_empty()).then(|| named_element("div", "actions", actions));
+    let media = (!media.is_empty()).then(|| named_element("div", "media", media));
+    let root = RootBuilder::new("hero", "section")
+        .data_field("contentSection")
+        .value("align", arguments.truthy_or("align", "center"))
+        .value_if("content-place", arguments.truthy("content-place").cloned())
+        .value_if("height", arguments.truthy("height").cloned())
+        .value_if("aspect", arguments.truthy("aspect").cloned())
+        .child(named_element("div", "content", header.into_iter().chain(actions)))
         .child_if(media);
-    Ok(SplitLayout::read_or(&arguments, "bottom").hand_to(root).build())
+    Ok(SplitLayout::read_with_default(&arguments, "bottom").apply_to(root).build())
 }

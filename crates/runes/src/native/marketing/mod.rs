@@ -13,10 +13,10 @@ mod pricing;
 mod steps;
 mod testimonial;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "hero" => hero::transform,
         "cta" => cta::transform,
@@ -36,6 +36,6 @@ pub(super) fn find(rune: &str) -> Option<Transform> {
 }
 
 /// Arguments that a rune of this package hands to the runes within it and does not take itself.
-pub(super) fn handed_down(rune: &str) -> &'static [&'static str] {
-    if rune == "bento" { &bento::HANDED_DOWN } else { &[] }
+pub(super) fn forwarded_attributes(rune: &str) -> &'static [&'static str] {
+    if rune == "bento" { &bento::FORWARDED_ATTRIBUTES } else { &[] }
 }

@@ -1,20 +1,20 @@
 //! `pricing` and `tier`: native because headings of the form "Name — Price" become tiers and a price is read for its number.
 
-use quad_markdoc::Node as Parsed;
+use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
-use crate::content::headings::Grouped;
+use crate::content::headings::HeadingGroups;
 use crate::content::{ast, headings};
-use crate::schema::component::{each_within, element, field, part, property, structured};
+use crate::schema::component::{for_each_descendant, new_element, set_field, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::header::{Header, is_element, is_heading};
-use crate::schema::text::shown;
-use crate::schema::{Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::header::{SectionHeader, is_element, is_heading};
+use crate::schema::text::text_node;
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
 /// What a price begins with, and the money that it is then.
-const CURRENCIES: [(&str, &str); 9] = [
+const CURRENCY_SIGNS: [(&str, &str); 9] = [
     ("$", "USD"),
     ("€", "EUR"),
     ("£", "GBP"),
@@ -27,48 +27,48 @@ const CURRENCIES: [(&str, &str); 9] = [
 ];
 
 /// The money of a price that does not say.
-const CURRENCY: &str = "USD";
+const DEFAULT_CURRENCY: &str = "USD";
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let mut content = call.content;
-    let nodes = context.nodes(tiers_of_headings(content.take("content")))?;
-    let (mut tiers, others): (Vec<Node>, Vec<Node>) =
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut content = rune_use.content;
+    let nodes = cx.render_nodes(headings_to_tiers(content.take("content")))?;
+    let (mut tiers, others): (Vec<RenderNode>, Vec<RenderNode>) =
         nodes.into_iter().partition(|node| is_element(node, "li"));
-    let mut header: Vec<Node> =
+    let mut header: Vec<RenderNode> =
         others.into_iter().filter(|node| is_heading(node) || is_element(node, "p")).collect();
-    Header::name(&mut header).describe(&mut header);
+    SectionHeader::set_part_names(&mut header).set_rdfa_properties(&mut header);
     for tier in &mut tiers {
-        field(tier, "tier");
-        property(tier, "offers");
+        set_field(tier, "tier");
+        set_rdfa_property(tier, "offers");
     }
-    let list = Tag::new("ul")
-        .with("data-layout", "grid")
-        .with("data-columns", tiers.len())
-        .with("data-name", "tiers")
-        .holding(tiers);
-    Ok(Component::new("pricing", "section")
-        .property("contentSection")
+    let list = Element::new("ul")
+        .with_attr("data-layout", "grid")
+        .with_attr("data-columns", tiers.len())
+        .with_attr("data-name", "tiers")
+        .with_children(tiers);
+    Ok(RootBuilder::new("pricing", "section")
+        .data_field("contentSection")
         .type_of("Product")
-        .child(element("header", header))
+        .child(new_element("header", header))
         .child(list)
         .build())
 }
 
 /// Headings that name a price become tiers with what stands below them. The first of them tells the level; others of that
 /// level stay as they are.
-fn tiers_of_headings(nodes: Vec<Parsed>) -> Vec<Parsed> {
-    let is_offer = |node: &Parsed| ast::heading_level(node).is_some() && offer(node).is_some();
-    let Some(level) = nodes.iter().find(|node| is_offer(node)).and_then(ast::heading_level) else {
+fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
+    let is_tier_heading = |node: &MarkdocNode| ast::heading_level(node).is_some() && name_and_price(node).is_some();
+    let Some(level) = nodes.iter().find(|node| is_tier_heading(node)).and_then(ast::heading_level) else {
         return nodes;
     };
-    let Grouped { before: mut result, groups } = match headings::below_headings(nodes, Some(level)) {
+    let HeadingGroups { before: mut result, groups } = match headings::group_by_heading(nodes, Some(level)) {
         Ok(grouped) => grouped,
         Err(nodes) => return nodes,
     };
     for (heading, body) in groups {
-        match offer(&heading) {
+        match name_and_price(&heading) {
             Some([name, price]) => {
-                result.push(ast::tag_with("tier", [("name", name), ("price", price)], body))
+                result.push(ast::new_tag_with("tier", [("name", name), ("price", price)], body))
             }
             None => {
                 result.push(heading);
@@ -80,49 +80,49 @@ fn tiers_of_headings(nodes: Vec<Parsed>) -> Vec<Parsed> {
 }
 
 /// Name and price in a heading: what stands before and after the first dash that has something on both sides.
-fn offer(heading: &Parsed) -> Option<[String; 2]> {
-    let text = ast::text_of(heading, " ");
+fn name_and_price(heading: &MarkdocNode) -> Option<[String; 2]> {
+    let text = ast::joined_text(heading, " ");
     let dashes = text.char_indices().skip(1).filter(|(_, c)| matches!(c, '-' | '–' | '—'));
     let mut offers =
-        dashes.filter_map(|(at, dash)| Some((text.get(..at)?, text.get(at + dash.len_utf8()..)?)));
+        dashes.filter_map(|(index, dash)| Some((text.get(..index)?, text.get(index + dash.len_utf8()..)?)));
     let (name, price) = offers.find(|(_, price)| !price.is_empty())?;
     Some([name.trim().to_owned(), price.trim().to_owned()])
 }
 
-pub(super) fn transform_tier(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut body = context.nodes(content.take("body"))?;
+pub(super) fn transform_tier(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut body = cx.render_nodes(content.take("body"))?;
     if let Some(paragraph) = body.iter_mut().find(|node| is_element(node, "p")) {
-        field(paragraph, "description");
+        set_field(paragraph, "description");
     }
-    each_within(&mut body, "a", &|link| field(link, "url"));
+    for_each_descendant(&mut body, "a", &|link| set_field(link, "url"));
     let price = arguments.text("price").or_else(|| arguments.text("priceMonthly")).unwrap_or_default();
-    let mut name = part("h1", "name", [shown(arguments.get("name"))]);
-    property(&mut name, "name");
-    let rune = if arguments.is_given("featured") { "featured-tier" } else { "tier" };
-    let currency = arguments.given("currency").cloned();
-    let money = currency.clone().unwrap_or_else(|| currency_of(&price).into());
-    Ok(Component::new(rune, "li")
+    let mut name = named_element("h1", "name", [text_node(arguments.get("name"))]);
+    set_rdfa_property(&mut name, "name");
+    let rune = if arguments.is_truthy("featured") { "featured-tier" } else { "tier" };
+    let currency = arguments.truthy("currency").cloned();
+    let currency_code = currency.clone().unwrap_or_else(|| price_currency(&price).into());
+    Ok(RootBuilder::new(rune, "li")
         .type_of("Offer")
         .value_if("currency", currency)
         .child(name)
-        .child(part("p", "price", [Node::from(price.as_str())]))
-        .child_if(structured("price", Some(&Value::from(amount_of(&price)))))
-        .child_if(structured("priceCurrency", Some(&Value::from(to_text(&money)))))
-        .child(part("div", "body", body))
+        .child(named_element("p", "price", [RenderNode::from(price.as_str())]))
+        .child_if(rdfa_meta_element("price", Some(&Value::from(price_amount(&price)))))
+        .child_if(rdfa_meta_element("priceCurrency", Some(&Value::from(to_text(&currency_code)))))
+        .child(named_element("div", "body", body))
         .build())
 }
 
 /// The first run of digits and points in a price; without one the price itself.
-fn amount_of(price: &str) -> &str {
+fn price_amount(price: &str) -> &str {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
-    let Some(from) = price.find(is_digit) else { return price };
-    let rest = price.get(from..).unwrap_or_default();
+    let Some(start) = price.find(is_digit) else { return price };
+    let rest = price.get(start..).unwrap_or_default();
     rest.find(|c| !is_digit(c)).and_then(|end| rest.get(..end)).unwrap_or(rest)
 }
 
-fn currency_of(price: &str) -> &'static str {
-    CURRENCIES.iter().find(|(sign, _)| price.starts_with(sign)).map_or(CURRENCY, |(_, code)| code)
+fn price_currency(price: &str) -> &'static str {
+    CURRENCY_SIGNS.iter().find(|(sign, _)| price.starts_with(sign)).map_or(DEFAULT_CURRENCY, |(_, code)| code)
 }
 
 #[cfg(test)]
@@ -130,8 +130,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_read() {
-        let read = |price| (amount_of(price), currency_of(price));
+    fn price_amount_and_currency_are_parsed() {
+        let read = |price| (price_amount(price), price_currency(price));
         assert_eq!(read("€250/mo"), ("250", "EUR"));
         assert_eq!(read("C$12.50 / week"), ("12.50", "CAD"));
         assert_eq!(read("kr 90"), ("90", "SEK"));

@@ -2,20 +2,20 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{element, meta, name, property};
+use crate::schema::component::{new_element, meta_element, set_name, set_rdfa_property};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
 use crate::schema::media::is_media;
 use crate::schema::text::bare_text;
-use crate::schema::{Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 
 /// Who says something, and what.
 #[derive(Default)]
-struct Voice {
-    quote: Option<Node>,
+struct TestimonialParts {
+    quote: Option<RenderNode>,
     author: Option<Author>,
-    avatar: Option<Node>,
+    avatar: Option<RenderNode>,
 }
 
 struct Author {
@@ -23,83 +23,83 @@ struct Author {
     role: String,
 }
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let Voice { mut quote, author, mut avatar } = read(context.nodes(content.take("body"))?);
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let TestimonialParts { mut quote, author, mut avatar } = read_parts(cx.render_nodes(content.take("body"))?);
     if let Some(quote) = &mut quote {
-        name(quote, "quote");
-        property(quote, "reviewBody");
+        set_name(quote, "quote");
+        set_rdfa_property(quote, "reviewBody");
     }
     if let Some(avatar) = &mut avatar {
-        name(avatar, "avatar");
+        set_name(avatar, "avatar");
     }
     let rating = arguments.get("rating").cloned();
-    let mut root = Component::new("testimonial", "article")
+    let mut root = RootBuilder::new("testimonial", "article")
         .type_of("Review")
         .value_if("rating", rating.clone())
         .child_if(quote)
-        .children(author.iter().flat_map(Author::lines))
+        .children(author.iter().flat_map(Author::name_and_role))
         // The engine is not told of the variant; the element is left behind, as in the original.
-        .child(meta(arguments.value_or("variant", "card")))
+        .child(meta_element(arguments.non_null_or("variant", "card")))
         .child_if(avatar)
-        .child_if(author.map(|author| author.structured()));
+        .child_if(author.map(|author| author.rdfa_element()));
     if let Some(rating) = rating {
-        root = root.child(entity("Rating", "reviewRating", [("ratingValue", rating)]));
+        root = root.child(rdfa_entity("Rating", "reviewRating", [("ratingValue", rating)]));
     }
     Ok(root.build())
 }
 
 /// The first quotation is the quote, the first bold words of a paragraph before any other author are the author, the last
 /// picture after the author is the portrait.
-fn read(nodes: Vec<Node>) -> Voice {
-    let mut voice = Voice::default();
+fn read_parts(nodes: Vec<RenderNode>) -> TestimonialParts {
+    let mut parts = TestimonialParts::default();
     for node in nodes {
-        if is_element(&node, "blockquote") && voice.quote.is_none() {
-            voice.quote = Some(node);
-        } else if is_element(&node, "p") && voice.author.is_none() {
-            voice.author = node.as_tag().and_then(|tag| Author::find(&tag.children));
+        if is_element(&node, "blockquote") && parts.quote.is_none() {
+            parts.quote = Some(node);
+        } else if is_element(&node, "p") && parts.author.is_none() {
+            parts.author = node.as_element().and_then(|tag| Author::parse(&tag.children));
         } else if is_media(&node) {
-            voice.avatar = Some(node);
-        } else if let Node::Tag(tag) = node
+            parts.avatar = Some(node);
+        } else if let RenderNode::Element(tag) = node
             && tag.is("p")
         {
-            voice.avatar = tag.children.into_iter().find(is_media).or(voice.avatar);
+            parts.avatar = tag.children.into_iter().find(is_media).or(parts.avatar);
         }
     }
-    voice
+    parts
 }
 
 impl Author {
-    fn find(nodes: &[Node]) -> Option<Author> {
-        let at = nodes.iter().position(|node| is_element(node, "strong"))?;
-        let (_, rest) = nodes.split_at_checked(at + 1)?;
-        let name = nodes.get(at)?.as_tag().map(|tag| bare_text(&tag.children))?;
+    fn parse(nodes: &[RenderNode]) -> Option<Author> {
+        let index = nodes.iter().position(|node| is_element(node, "strong"))?;
+        let (_, rest) = nodes.split_at_checked(index + 1)?;
+        let name = nodes.get(index)?.as_element().map(|tag| bare_text(&tag.children))?;
         let role = bare_text(rest);
         let role = role.trim_start();
         let role = role.strip_prefix(['-', '–', '—']).unwrap_or(role).trim().to_owned();
         Some(Author { name, role })
     }
 
-    fn lines(&self) -> Vec<Node> {
+    fn name_and_role(&self) -> Vec<RenderNode> {
         let line = |part: &str, text: &str| {
-            let mut line = element("span", [Node::from(text)]);
-            name(&mut line, part);
+            let mut line = new_element("span", [RenderNode::from(text)]);
+            set_name(&mut line, part);
             line
         };
         let role = (!self.role.is_empty()).then(|| line("author-role", &self.role));
         [line("author-name", &self.name)].into_iter().chain(role).collect()
     }
 
-    fn structured(self) -> Node {
+    fn rdfa_element(self) -> RenderNode {
         let role = (!self.role.is_empty()).then(|| ("jobTitle", Value::from(self.role)));
-        entity("Person", "author", [("name", Value::from(self.name))].into_iter().chain(role))
+        rdfa_entity("Person", "author", [("name", Value::from(self.name))].into_iter().chain(role))
     }
 }
 
 /// A thing within the structured data, with its own properties.
-fn entity(type_of: &str, is: &str, properties: impl IntoIterator<Item = (&'static str, Value)>) -> Node {
+fn rdfa_entity(type_of: &str, rdfa_property: &str, properties: impl IntoIterator<Item = (&'static str, Value)>) -> RenderNode {
     let metas = properties
         .into_iter()
-        .map(|(property, content)| Tag::new("meta").with("property", property).with("content", content));
-    Tag::new("span").with("typeof", type_of).with("property", is).holding(metas.map(Node::from)).into()
+        .map(|(property, content)| Element::new("meta").with_attr("property", property).with_attr("content", content));
+    Element::new("span").with_attr("typeof", type_of).with_attr("property", rdfa_property).with_children(metas.map(RenderNode::from)).into()
 }

@@ -3,49 +3,49 @@
 use serde_json::{Map, Value, json};
 
 use super::duration;
-use super::playlist::script;
-use crate::content::Item;
-use crate::schema::component::part;
+use super::playlist::json_script;
+use crate::content::ItemFields;
+use crate::schema::component::named_element;
 use crate::schema::context::Result;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
     let chapters = content.take_items("chapterListData");
-    let description = context.nodes(content.take("description"))?;
-    let known = if arguments.is_given("src") { vec![recording(&arguments, &chapters)] } else { Vec::new() };
-    let mut player = Tag::new("rf-audio").with("waveform", to_text(&arguments.value_or("waveform", false)));
+    let description = cx.render_nodes(content.take("description"))?;
+    let tracks = if arguments.is_truthy("src") { vec![track_data(&arguments, &chapters)] } else { Vec::new() };
+    let mut player = Element::new("rf-audio").with_attr("waveform", to_text(&arguments.non_null_or("waveform", false)));
     for name in ["playlist", "chapters"] {
-        if let Some(value) = arguments.given(name) {
-            player = player.with(name, value.clone());
+        if let Some(value) = arguments.truthy(name) {
+            player = player.with_attr(name, value.clone());
         }
     }
-    Ok(Component::new("audio", "div")
-        .value_if("waveform", arguments.is_given("waveform").then_some("true"))
-        .child(player.holding([script(&Value::Array(known))]))
-        .child_if((!description.is_empty()).then(|| part("div", "description", description)))
+    Ok(RootBuilder::new("audio", "div")
+        .value_if("waveform", arguments.is_truthy("waveform").then_some("true"))
+        .child(player.with_children([json_script(&Value::Array(tracks))]))
+        .child_if((!description.is_empty()).then(|| named_element("div", "description", description)))
         .build())
 }
 
 /// The recording as the player knows it.
-fn recording(arguments: &Arguments, chapters: &[Item]) -> Value {
-    let mut known = Map::new();
+fn track_data(arguments: &Arguments, chapters: &[ItemFields]) -> Value {
+    let mut fields = Map::new();
     for (name, argument) in
         [("src", "src"), ("name", "title"), ("artist", "artist"), ("playlist", "playlist")]
     {
-        if let Some(value) = arguments.given(argument) {
-            known.insert(name.to_owned(), value.clone());
+        if let Some(value) = arguments.truthy(argument) {
+            fields.insert(name.to_owned(), value.clone());
         }
     }
     if !chapters.is_empty() {
-        known.insert("chapters".to_owned(), chapters.iter().map(chapter).collect());
+        fields.insert("chapters".to_owned(), chapters.iter().map(chapter_data).collect());
     }
-    Value::Object(known)
+    Value::Object(fields)
 }
 
-fn chapter(item: &Item) -> Value {
+fn chapter_data(item: &ItemFields) -> Value {
     let name = ["label", "text"].into_iter().filter_map(|part| item.get(part)).find(|text| !text.is_empty());
     let time = item.get("time").map(|time| duration::seconds(time)).unwrap_or_default();
     json!({ "name": name.map(String::as_str).unwrap_or_default(), "time": time })

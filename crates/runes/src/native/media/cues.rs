@@ -1,11 +1,11 @@
 //! Moments within a recording, written as a list below it: lines of a song, or chapters.
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use super::duration;
 use crate::content::ast;
-use crate::schema::component::{element, part};
-use crate::tree::{Node, Tag};
+use crate::schema::component::{new_element, named_element};
+use crate::tree::{RenderNode, Element};
 
 /// The longest line that counts as one of a song, in units of UTF-16.
 const LYRIC_LENGTH_MAX: usize = 99;
@@ -19,25 +19,25 @@ pub(super) struct Cue {
 
 impl Cue {
     /// The moments below a list item: of the first list within it.
-    pub fn below(item: &Parsed) -> Vec<Cue> {
+    pub fn read_all(item: &MarkdocNode) -> Vec<Cue> {
         let list = ast::inline_children(item).find(|node| node.kind == NodeType::List);
-        list.map(|list| list.children.iter().map(Cue::read).collect()).unwrap_or_default()
+        list.map(|list| list.children.iter().map(Cue::parse).collect()).unwrap_or_default()
     }
 
     /// Bold words are the label; the time is taken out of the other words.
-    fn read(item: &Parsed) -> Cue {
-        let nodes: Vec<&Parsed> = ast::inline_children(item).collect();
-        let label = nodes.iter().enumerate().find_map(|(at, node)| Some((at, strong_within(node)?)));
-        let labelled = label.map(|(at, _)| at);
-        let left = nodes.iter().enumerate().filter(|(at, _)| Some(*at) != labelled).map(|(_, node)| node);
-        let texts = left.filter(|node| node.kind == NodeType::Text);
+    fn parse(item: &MarkdocNode) -> Cue {
+        let nodes: Vec<&MarkdocNode> = ast::inline_children(item).collect();
+        let label = nodes.iter().enumerate().find_map(|(index, node)| Some((index, find_strong(node)?)));
+        let label_index = label.map(|(index, _)| index);
+        let others = nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
+        let texts = others.filter(|node| node.kind == NodeType::Text);
         let text: String = texts.filter_map(|node| node.attributes.text("content")).collect();
         let (time, text) = take_time(text.trim());
-        Cue { time, label: label.map(|(_, strong)| ast::text_of(strong, "")), text: text.trim().to_owned() }
+        Cue { time, label: label.map(|(_, strong)| ast::joined_text(strong, "")), text: text.trim().to_owned() }
     }
 
-    fn item(&self, children: impl IntoIterator<Item = Node>) -> Node {
-        let item = Tag::new("li").holding(children);
+    fn list_item(&self, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+        let item = Element::new("li").with_children(children);
         match &self.time {
             Some(time) => {
                 let mut item = item;
@@ -48,20 +48,20 @@ impl Cue {
         }
     }
 
-    fn chapter(&self) -> Node {
+    fn chapter_item(&self) -> RenderNode {
         let label = self.label.as_deref().filter(|label| !label.is_empty()).unwrap_or(&self.text);
-        let name = (!label.is_empty()).then(|| part("span", "chapter-name", [Node::from(label)]));
-        let time = self.time.as_deref().map(|time| part("span", "chapter-time", [Node::from(time)]));
-        self.item(name.into_iter().chain(time))
+        let name = (!label.is_empty()).then(|| named_element("span", "chapter-name", [RenderNode::from(label)]));
+        let time = self.time.as_deref().map(|time| named_element("span", "chapter-time", [RenderNode::from(time)]));
+        self.list_item(name.into_iter().chain(time))
     }
 
-    fn lyric(&self) -> Node {
-        self.item([part("p", "lyric", [Node::from(self.text.as_str())])])
+    fn lyric_item(&self) -> RenderNode {
+        self.list_item([named_element("p", "lyric", [RenderNode::from(self.text.as_str())])])
     }
 }
 
 /// Emphasis may stand alone or within a link or other emphasis.
-fn strong_within(node: &Parsed) -> Option<&Parsed> {
+fn find_strong(node: &MarkdocNode) -> Option<&MarkdocNode> {
     match node.kind {
         NodeType::Strong => Some(node),
         NodeType::Link | NodeType::Em => node.children.iter().find(|node| node.kind == NodeType::Strong),
@@ -70,25 +70,25 @@ fn strong_within(node: &Parsed) -> Option<&Parsed> {
 }
 
 /// The list of a recording's moments. `mode` is `lyrics`, `chapters`, or `auto`: short lines that all have a time are lyrics.
-pub(super) fn list(cues: &[Cue], mode: &str) -> Option<Node> {
+pub(super) fn cue_list(cues: &[Cue], mode: &str) -> Option<RenderNode> {
     if cues.is_empty() {
         return None;
     }
-    let is_line = |cue: &Cue| cue.time.is_some() && cue.text.encode_utf16().count() <= LYRIC_LENGTH_MAX;
-    let (name, items): (_, Vec<Node>) = if mode == "lyrics" || mode == "auto" && cues.iter().all(is_line) {
-        ("lyrics", cues.iter().map(Cue::lyric).collect())
+    let is_lyric = |cue: &Cue| cue.time.is_some() && cue.text.encode_utf16().count() <= LYRIC_LENGTH_MAX;
+    let (name, items): (_, Vec<RenderNode>) = if mode == "lyrics" || mode == "auto" && cues.iter().all(is_lyric) {
+        ("lyrics", cues.iter().map(Cue::lyric_item).collect())
     } else {
-        ("chapters", cues.iter().map(Cue::chapter).collect())
+        ("chapters", cues.iter().map(Cue::chapter_item).collect())
     };
-    let mut list = element("ol", items);
-    list.set("data-name", name);
+    let mut list = new_element("ol", items);
+    list.set_attr("data-name", name);
     Some(list)
 }
 
 /// The first time in a text, and the text without it and without the brackets around it.
 fn take_time(text: &str) -> (Option<String>, String) {
-    for (at, _) in text.char_indices().filter(|(_, c)| *c == '(' || c.is_ascii_digit()) {
-        let (before, rest) = text.split_at(at);
+    for (index, _) in text.char_indices().filter(|(_, c)| *c == '(' || c.is_ascii_digit()) {
+        let (before, rest) = text.split_at(index);
         let inner = rest.strip_prefix('(').unwrap_or(rest);
         let Some(length) = time_length(inner) else { continue };
         let (time, after) = inner.split_at(length);
@@ -100,11 +100,11 @@ fn take_time(text: &str) -> (Option<String>, String) {
 
 /// How much of a text is a time: digits, a colon, digits, and perhaps the same again.
 fn time_length(text: &str) -> Option<usize> {
-    let digits = |from: usize| {
-        let count = text.bytes().skip(from).take_while(u8::is_ascii_digit).count();
-        (count > 0).then_some(from + count)
+    let digits = |start: usize| {
+        let count = text.bytes().skip(start).take_while(u8::is_ascii_digit).count();
+        (count > 0).then_some(start + count)
     };
-    let after_colon = |at: usize| if text.as_bytes().get(at) == Some(&b':') { digits(at + 1) } else { None };
+    let after_colon = |index: usize| if text.as_bytes().get(index) == Some(&b':') { digits(index + 1) } else { None };
     let minutes = digits(0).and_then(after_colon)?;
     Some(after_colon(minutes).unwrap_or(minutes))
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_taken_out_of_its_text() {
+    fn take_time_removes_the_first_time() {
         let take = |text: &str| take_time(text);
         assert_eq!(take("(0:10) Opening"), (Some("0:10".into()), " Opening".into()));
         assert_eq!(take("Part 2 1:02:03 end"), (Some("1:02:03".into()), "Part 2  end".into()));

@@ -6,10 +6,10 @@ mod duration;
 mod playlist;
 mod track;
 
-use super::Transform;
+use super::RuneTransform;
 
 /// The transform of a rune of this package. Two have an older name each.
-pub(super) fn find(rune: &str) -> Option<Transform> {
+pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "playlist" | "music-playlist" => playlist::transform,
         "track" | "music-recording" => track::transform,

@@ -4,121 +4,121 @@ use serde_json::{Map, Value, json};
 
 use super::cues::{self, Cue};
 use super::duration;
-use crate::content::Item;
-use crate::schema::component::{element, field, meta, part, property, structured};
+use crate::content::ItemFields;
+use crate::schema::component::{new_element, set_field, meta_element, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
+use crate::schema::header::SectionHeader;
 use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::{Call, Component, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RootBuilder, RenderContext};
+use crate::tree::{RenderNode, Element};
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let mut words = content.take_group("content");
-    let mut header = context.nodes(words.take_each(&["headline", "blurb"]))?;
-    let named = Header::name(&mut header);
-    if let Some(headline) = named.headline.and_then(|at| header.get_mut(at)) {
-        property(headline, "name");
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let mut content_fields = content.take_group("content");
+    let mut header = cx.render_nodes(content_fields.take_each(&["headline", "blurb"]))?;
+    let section_header = SectionHeader::set_part_names(&mut header);
+    if let Some(headline) = section_header.headline.and_then(|index| header.get_mut(index)) {
+        set_rdfa_property(headline, "name");
     }
-    let artist = arguments.given("artist").cloned();
+    let artist = arguments.truthy("artist").cloned();
     let artist_name = artist.as_ref().map(to_text).unwrap_or_default();
-    let mode = to_text(&arguments.value_or("content", "auto"));
-    let items = words.take_items("tracksData");
+    let mode = to_text(&arguments.non_null_or("content", "auto"));
+    let items = content_fields.take_items("tracksData");
     let cues: Vec<Vec<Cue>> =
-        words.take("tracks").iter().flat_map(|list| &list.children).map(Cue::below).collect();
+        content_fields.take("tracks").iter().flat_map(|list| &list.children).map(Cue::read_all).collect();
     let tracks =
-        items.iter().zip(&cues).map(|(item, cues)| track(item, &artist_name, cues::list(cues, &mode)));
-    let tracks = part("ol", "tracks", tracks);
-    let player = arguments.is_given("player").then(|| player(&items, &artist_name));
-    let body = context.nodes(words.take("body"))?;
-    let media = match take_media(context.nodes(content.take_group("media").take("media"))?) {
+        items.iter().zip(&cues).map(|(item, cues)| track_element(item, &artist_name, cues::cue_list(cues, &mode)));
+    let tracks = named_element("ol", "tracks", tracks);
+    let player = arguments.is_truthy("player").then(|| player_element(&items, &artist_name));
+    let body = cx.render_nodes(content_fields.take("body"))?;
+    let media = match take_media(cx.render_nodes(content.take_group("media").take("media"))?) {
         Ok(mut picture) => {
-            property(&mut picture, "image");
+            set_rdfa_property(&mut picture, "image");
             vec![picture]
         }
         Err(media) => media,
     };
-    let root = Component::new("playlist", "section")
-        .property("contentSection")
+    let root = RootBuilder::new("playlist", "section")
+        .data_field("contentSection")
         .type_of("MusicPlaylist")
-        .value("type", arguments.value_or("type", "album"))
+        .value("type", arguments.non_null_or("type", "album"))
         .value_if("artist", artist.clone())
-        .value_if("id", arguments.given("id").cloned())
+        .value_if("id", arguments.truthy("id").cloned())
         // The engine is not told of the player; the element is left behind, as in the original.
-        .child_if(player.as_ref().map(|_| meta("true")))
-        .child_if(structured("byArtist", artist.as_ref()))
-        .child_if((!media.is_empty()).then(|| part("div", "media", media)))
+        .child_if(player.as_ref().map(|_| meta_element("true")))
+        .child_if(rdfa_meta_element("byArtist", artist.as_ref()))
+        .child_if((!media.is_empty()).then(|| named_element("div", "media", media)))
         .children(header)
         .child_if(player)
         .child(tracks)
-        .child_if((!body.is_empty()).then(|| part("div", "body", body)));
-    Ok(SplitLayout::read(&arguments).hand_to(root).build())
+        .child_if((!body.is_empty()).then(|| named_element("div", "body", body)));
+    Ok(SplitLayout::read(&arguments).apply_to(root).build())
 }
 
 /// A part of a list item, where it has one.
-fn of<'i>(item: &'i Item, name: &str) -> Option<&'i str> {
+fn item_field<'i>(item: &'i ItemFields, name: &str) -> Option<&'i str> {
     item.get(name).map(String::as_str)
 }
 
-fn track(item: &Item, artist: &str, cues: Option<Node>) -> Node {
-    let said = |name: &str, text: &str, is: Option<&str>| {
-        let mut line = part("span", name, [Node::from(text)]);
-        if let Some(is) = is {
-            property(&mut line, is);
+fn track_element(item: &ItemFields, artist: &str, cues: Option<RenderNode>) -> RenderNode {
+    let named_span = |name: &str, text: &str, rdfa_property: Option<&str>| {
+        let mut line = named_element("span", name, [RenderNode::from(text)]);
+        if let Some(property_name) = rdfa_property {
+            set_rdfa_property(&mut line, property_name);
         }
         line
     };
-    let mut lines = vec![said("track-name", of(item, "name").unwrap_or_default(), Some("name"))];
-    let artist = of(item, "artist").unwrap_or(artist);
+    let mut lines = vec![named_span("track-name", item_field(item, "name").unwrap_or_default(), Some("name"))];
+    let artist = item_field(item, "artist").unwrap_or(artist);
     if !artist.is_empty() {
-        lines.push(said("track-artist", artist, Some("byArtist")));
+        lines.push(named_span("track-artist", artist, Some("byArtist")));
     }
-    if let Some(length) = of(item, "duration") {
-        lines.push(said("track-duration", length, None));
+    if let Some(length) = item_field(item, "duration") {
+        lines.push(named_span("track-duration", length, None));
         let seconds = format!("PT{}S", duration::seconds(length));
-        lines.push(Tag::new("meta").with("property", "duration").with("content", seconds).into());
+        lines.push(Element::new("meta").with_attr("property", "duration").with_attr("content", seconds).into());
     }
-    let date = of(item, "date").unwrap_or_default().trim();
+    let date = item_field(item, "date").unwrap_or_default().trim();
     if !date.is_empty() {
-        lines.push(said("track-meta", date, Some("datePublished")));
+        lines.push(named_span("track-meta", date, Some("datePublished")));
     }
     lines.extend(cues);
-    let mut track = Tag::new("li").with("typeof", "MusicRecording");
-    if let Some(source) = of(item, "src").filter(|source| !source.is_empty()) {
-        track = track.with("data-src", source);
+    let mut track = Element::new("li").with_attr("typeof", "MusicRecording");
+    if let Some(source) = item_field(item, "src").filter(|source| !source.is_empty()) {
+        track = track.with_attr("data-src", source);
     }
-    let mut track = track.holding(lines).into();
-    field(&mut track, "track");
-    property(&mut track, "track");
+    let mut track = track.with_children(lines).into();
+    set_field(&mut track, "track");
+    set_rdfa_property(&mut track, "track");
     track
 }
 
 /// The player, with all that it needs to know of the tracks.
-fn player(items: &[Item], artist: &str) -> Node {
-    let known = items.iter().map(|item| {
-        let mut known = Map::new();
-        known.insert("name".into(), of(item, "name").unwrap_or_default().into());
-        if let Some(source) = of(item, "src").filter(|source| !source.is_empty()) {
-            known.insert("src".into(), source.into());
+fn player_element(items: &[ItemFields], artist: &str) -> RenderNode {
+    let tracks = items.iter().map(|item| {
+        let mut fields = Map::new();
+        fields.insert("name".into(), item_field(item, "name").unwrap_or_default().into());
+        if let Some(source) = item_field(item, "src").filter(|source| !source.is_empty()) {
+            fields.insert("src".into(), source.into());
         }
-        let artist = of(item, "artist").unwrap_or(artist);
+        let artist = item_field(item, "artist").unwrap_or(artist);
         if !artist.is_empty() {
-            known.insert("artist".into(), artist.into());
+            fields.insert("artist".into(), artist.into());
         }
-        if let Some(length) = of(item, "duration") {
-            known.insert("duration".into(), json!(duration::seconds(length)));
+        if let Some(length) = item_field(item, "duration") {
+            fields.insert("duration".into(), json!(duration::seconds(length)));
         }
-        Value::Object(known)
+        Value::Object(fields)
     });
-    let script = script(&known.collect());
-    part("div", "player", [Tag::new("rf-audio").with("waveform", "false").holding([script]).into()])
+    let script = json_script(&tracks.collect());
+    named_element("div", "player", [Element::new("rf-audio").with_attr("waveform", "false").with_children([script]).into()])
 }
 
 /// Data for a player in the page.
-pub(super) fn script(data: &Value) -> Node {
-    let mut script = element("script", [Node::from(data.to_string())]);
-    script.set("type", "application/json");
+pub(super) fn json_script(data: &Value) -> RenderNode {
+    let mut script = new_element("script", [RenderNode::from(data.to_string())]);
+    script.set_attr("type", "application/json");
     script
 }

@@ -3,51 +3,51 @@
 use serde_json::Value;
 
 use super::duration;
-use crate::schema::component::{field, part, property, structured};
+use crate::schema::component::{set_field, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
 use crate::schema::header::{is_element, is_heading};
 use crate::schema::text::text_of_node;
-use crate::schema::{Arguments, Call, Component, Context};
-use crate::tree::Node;
+use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
-pub(super) fn transform(call: Call<'_>, context: &mut Context<'_>) -> Result<Node> {
-    let Call { arguments, mut content, .. } = call;
-    let title = context.nodes(content.take("title"))?;
-    let body = context.nodes(content.take("body"))?;
+pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let RuneUse { arguments, mut content, .. } = rune_use;
+    let title = cx.render_nodes(content.take("title"))?;
+    let body = cx.render_nodes(content.take("body"))?;
     let title = title.iter().find(|node| is_heading(node) || is_element(node, "p"));
-    let mut name = part("span", "track-name", [Node::from(title.map(text_of_node).unwrap_or_default())]);
-    field(&mut name, "name");
-    property(&mut name, "name");
-    let line = |name: &str, text: Option<String>| text.map(|text| part("span", name, [Node::from(text)]));
+    let mut name = named_element("span", "track-name", [RenderNode::from(title.map(text_of_node).unwrap_or_default())]);
+    set_field(&mut name, "name");
+    set_rdfa_property(&mut name, "name");
+    let named_span = |name: &str, text: Option<String>| text.map(|text| named_element("span", name, [RenderNode::from(text)]));
     let number = arguments.get("number").map(|number| Value::from(to_text(number)));
-    Ok(values(Component::new("track", "li"), &arguments)
+    Ok(with_values(RootBuilder::new("track", "li"), &arguments)
         .type_of("MusicRecording")
         .value_if("position", number.clone())
         .child(name)
-        .child_if(line("track-artist", arguments.text("artist")))
-        .child_if(line("track-duration", arguments.text("duration").map(read_out)))
-        .child_if(line("track-meta", arguments.text("date")))
-        .child_if((!body.is_empty()).then(|| part("div", "track-description", body)))
-        .child_if(structured("url", arguments.given("url")))
-        .child_if(structured("position", number.as_ref()))
-        .child_if(structured("datePublished", arguments.given("date")))
+        .child_if(named_span("track-artist", arguments.text("artist")))
+        .child_if(named_span("track-duration", arguments.text("duration").map(format_duration)))
+        .child_if(named_span("track-meta", arguments.text("date")))
+        .child_if((!body.is_empty()).then(|| named_element("div", "track-description", body)))
+        .child_if(rdfa_meta_element("url", arguments.truthy("url")))
+        .child_if(rdfa_meta_element("position", number.as_ref()))
+        .child_if(rdfa_meta_element("datePublished", arguments.truthy("date")))
         .build())
 }
 
-fn values(root: Component, arguments: &Arguments) -> Component {
+fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
     let length = arguments.text("duration").map(|length| match length.starts_with("PT") {
         true => length,
         false => format!("PT{}S", duration::seconds(&length)),
     });
-    root.value_if("artist", arguments.given("artist").cloned())
+    root.value_if("artist", arguments.truthy("artist").cloned())
         .value_if("duration", length)
-        .value_if("url", arguments.given("url").cloned())
-        .value_if("datePublished", arguments.given("date").cloned())
-        .value("type", arguments.value_or("type", "song"))
+        .value_if("url", arguments.truthy("url").cloned())
+        .value_if("datePublished", arguments.truthy("date").cloned())
+        .value("type", arguments.non_null_or("type", "song"))
 }
 
 /// A length as it is shown: one that is written for machines is put into words.
-fn read_out(length: String) -> String {
-    if length.starts_with("PT") { duration::clock(duration::seconds(&length)) } else { length }
+fn format_duration(length: String) -> String {
+    if length.starts_with("PT") { duration::format_clock(duration::seconds(&length)) } else { length }
 }

@@ -2,33 +2,33 @@
 //!
 //! Native because parts of the header are structured data too, and the place is an element of its own within it.
 
-use crate::schema::component::{Component, part, property, structured};
+use crate::schema::component::{RootBuilder, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::header::Header;
+use crate::schema::header::SectionHeader;
 use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Call, Context};
-use crate::tree::{Node, Tag};
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::{RenderNode, Element};
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut header = unwrap_paragraphs(out.nodes(call.content.take("header"))?);
-    let found = Header::name(&mut header);
-    for (at, meaning) in [(found.headline, "name"), (found.blurb, "description")] {
-        if let Some(node) = at.and_then(|at| header.get_mut(at)) {
-            property(node, meaning);
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut header = unwrap_paragraphs(cx.render_nodes(rune_use.content.take("header"))?);
+    let section_header = SectionHeader::set_part_names(&mut header);
+    for (index, rdfa_property) in [(section_header.headline, "name"), (section_header.blurb, "description")] {
+        if let Some(node) = index.and_then(|node_index| header.get_mut(node_index)) {
+            set_rdfa_property(node, rdfa_property);
         }
     }
-    let body = out.nodes(call.content.take("body"))?;
-    let mut root = Component::new("event", "article").property("contentSection").type_of("Event");
-    for (name, meaning) in [("date", "startDate"), ("endDate", "endDate"), ("location", ""), ("url", "url")] {
-        let value = call.arguments.value_or(name, "");
-        if !meaning.is_empty() {
-            root = root.child_if(structured(meaning, Some(&value)));
+    let body = cx.render_nodes(rune_use.content.take("body"))?;
+    let mut root = RootBuilder::new("event", "article").data_field("contentSection").type_of("Event");
+    for (name, rdfa_property) in [("date", "startDate"), ("endDate", "endDate"), ("location", ""), ("url", "url")] {
+        let value = rune_use.arguments.non_null_or(name, "");
+        if !rdfa_property.is_empty() {
+            root = root.child_if(rdfa_meta_element(rdfa_property, Some(&value)));
         }
         root = root.value(name, value);
     }
-    let place = call.arguments.given("location").map(|location| {
-        let name = Tag::new("meta").with("property", "name").with("content", location.clone());
-        Tag::new("span").with("typeof", "Place").with("property", "location").holding([name.into()])
+    let place = rune_use.arguments.truthy("location").map(|location| {
+        let name = Element::new("meta").with_attr("property", "name").with_attr("content", location.clone());
+        Element::new("span").with_attr("typeof", "Place").with_attr("property", "location").with_children([name.into()])
     });
-    Ok(root.children(header).child(part("div", "body", body)).child_if(place).build())
+    Ok(root.children(header).child(named_element("div", "body", body)).child_if(place).build())
 }

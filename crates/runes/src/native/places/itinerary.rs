@@ -2,36 +2,36 @@
 //!
 //! Native because a journey takes days and nothing else, and a day takes stops and nothing else.
 
-use crate::schema::component::{Component, element, field, is_rune, part};
+use crate::schema::component::{RootBuilder, new_element, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::header::header;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::header::header_element;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// The journey.
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let head = out.nodes(call.content.take("header"))?;
-    let mut days = out.nodes(call.content.take("sections"))?;
-    days.retain(|node| is_rune(node, "article", "itinerary-day"));
-    days.iter_mut().for_each(|node| field(node, "day"));
-    let root = Component::new("itinerary", "section")
-        .property("contentSection")
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let head = cx.render_nodes(rune_use.content.take("header"))?;
+    let mut days = cx.render_nodes(rune_use.content.take("sections"))?;
+    days.retain(|node| is_rune_root(node, "article", "itinerary-day"));
+    days.iter_mut().for_each(|node| set_field(node, "day"));
+    let root = RootBuilder::new("itinerary", "section")
+        .data_field("contentSection")
         .type_of("ItemList")
-        .value("variant", call.arguments.value_or("variant", "day-by-day"))
-        .value("direction", call.arguments.value_or("direction", "vertical"));
-    Ok(root.child_if(header(head)).child(part("div", "days", days)).build())
+        .value("variant", rune_use.arguments.non_null_or("variant", "day-by-day"))
+        .value("direction", rune_use.arguments.non_null_or("direction", "vertical"));
+    Ok(root.child_if(header_element(head)).child(named_element("div", "days", days)).build())
 }
 
 /// One day.
-pub(super) fn day(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let head = out.nodes(call.content.take("header"))?;
-    let mut stops = out.nodes(call.content.take("sections"))?;
-    stops.retain(|node| is_rune(node, "li", "itinerary-stop"));
-    stops.iter_mut().for_each(|node| field(node, "stop"));
-    let mut label = element("h3", [to_text(&call.arguments.value_or("label", "")).into()]);
-    field(&mut label, "label");
-    let head = (!head.is_empty()).then(|| element("div", head));
-    let root = Component::new("itinerary-day", "article").value("date", call.arguments.value_or("date", ""));
-    Ok(root.child(label).child_if(head).child(part("ol", "stops", stops)).build())
+pub(super) fn transform_day(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let head = cx.render_nodes(rune_use.content.take("header"))?;
+    let mut stops = cx.render_nodes(rune_use.content.take("sections"))?;
+    stops.retain(|node| is_rune_root(node, "li", "itinerary-stop"));
+    stops.iter_mut().for_each(|node| set_field(node, "stop"));
+    let mut label = new_element("h3", [to_text(&rune_use.arguments.non_null_or("label", "")).into()]);
+    set_field(&mut label, "label");
+    let head = (!head.is_empty()).then(|| new_element("div", head));
+    let root = RootBuilder::new("itinerary-day", "article").value("date", rune_use.arguments.non_null_or("date", ""));
+    Ok(root.child(label).child_if(head).child(named_element("ol", "stops", stops)).build())
 }

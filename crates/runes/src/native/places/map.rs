@@ -5,25 +5,25 @@
 
 use std::sync::LazyLock;
 
-use quad_markdoc::{Node as Parsed, NodeType};
+use quad_markdoc::{Node as MarkdocNode, NodeType};
 use regex::Regex;
 
 use crate::content::ast;
-use crate::schema::component::{Component, field, is_rune, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
 static COORDINATES: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(-?[0-9]+\.?[0-9]*)\s*,\s*(-?[0-9]+\.?[0-9]*)").ok());
 
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut pins = out.nodes(with_pins(call.content.take("children")))?;
-    pins.retain(|node| is_rune(node, "li", "map-pin"));
-    pins.iter_mut().for_each(|node| field(node, "pin"));
-    let mut root = Component::new("map", "rf-map").type_of("Place");
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut pins = cx.render_nodes(lists_to_pins(rune_use.content.take("children")))?;
+    pins.retain(|node| is_rune_root(node, "li", "map-pin"));
+    pins.iter_mut().for_each(|node| set_field(node, "pin"));
+    let mut root = RootBuilder::new("map", "rf-map").type_of("Place");
     let texts = [
         ("zoom", ""),
         ("center", ""),
@@ -31,30 +31,30 @@ pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Nod
         ("height", "medium"),
         ("provider", "openstreetmap"),
     ];
-    for (name, otherwise) in texts {
-        root = root.value(name, call.arguments.value_or(name, otherwise));
+    for (name, default) in texts {
+        root = root.value(name, rune_use.arguments.non_null_or(name, default));
     }
-    for (name, otherwise) in [("interactive", true), ("route", false), ("cluster", false)] {
-        root = root.value(name, to_text(&call.arguments.value_or(name, otherwise)));
+    for (name, default) in [("interactive", true), ("route", false), ("cluster", false)] {
+        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, default)));
     }
-    Ok(root.child(part("ol", "pins", pins)).build())
+    Ok(root.child(named_element("ol", "pins", pins)).build())
 }
 
 /// Lists become pins, in the group that the heading above them names.
-fn with_pins(nodes: Vec<Parsed>) -> Vec<Parsed> {
+fn lists_to_pins(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut group = String::new();
-    let mut found = Vec::new();
+    let mut converted = Vec::new();
     for node in nodes {
         match node.kind {
-            NodeType::Heading => group = ast::text_of(&node, ""),
+            NodeType::Heading => group = ast::joined_text(&node, ""),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
-                found.extend(items.map(|item| Place::read(item).pin(&group)));
+                converted.extend(items.map(|item| Place::read(item).into_pin_node(&group)));
             }
-            _ => found.push(node),
+            _ => converted.push(node),
         }
     }
-    found
+    converted
 }
 
 /// What a list item says about a place.
@@ -69,24 +69,24 @@ struct Place {
 }
 
 impl Place {
-    fn read(item: &Parsed) -> Place {
+    fn read(item: &MarkdocNode) -> Place {
         let mut place = Place::default();
         for node in item.walk() {
             match node.kind {
-                NodeType::Strong => place.name = ast::text_of(node, ""),
-                NodeType::Em if place.description.is_empty() => place.description = ast::text_of(node, ""),
+                NodeType::Strong => place.name = ast::joined_text(node, ""),
+                NodeType::Em if place.description.is_empty() => place.description = ast::joined_text(node, ""),
                 NodeType::Link => place.url = node.attributes.text("href").unwrap_or_default().to_owned(),
                 _ => {}
             }
         }
-        let text = ast::text_of(item, "");
-        let mut left = text.replacen(&place.name, "", 1).replacen(&place.description, "", 1);
-        if let Some(found) = COORDINATES.as_ref().and_then(|pattern| pattern.captures(&left)) {
-            let part = |at: usize| found.get(at).map(|part| part.as_str().to_owned()).unwrap_or_default();
+        let text = ast::joined_text(item, "");
+        let mut remaining = text.replacen(&place.name, "", 1).replacen(&place.description, "", 1);
+        if let Some(captures) = COORDINATES.as_ref().and_then(|pattern| pattern.captures(&remaining)) {
+            let part = |group_index: usize| captures.get(group_index).map(|part| part.as_str().to_owned()).unwrap_or_default();
             (place.latitude, place.longitude) = (part(1), part(2));
-            left = left.replacen(&part(0), "", 1);
+            remaining = remaining.replacen(&part(0), "", 1);
         }
-        let words = left.split(|c: char| c.is_whitespace() || matches!(c, '-' | '–' | '—'));
+        let words = remaining.split(|c: char| c.is_whitespace() || matches!(c, '-' | '–' | '—'));
         place.address = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         if place.name.is_empty() {
             place.name = if !place.address.is_empty() {
@@ -101,7 +101,7 @@ impl Place {
     }
 
     /// The tag that the place becomes.
-    fn pin(self, group: &str) -> Parsed {
+    fn into_pin_node(self, group: &str) -> MarkdocNode {
         let attributes = [
             ("name", self.name),
             ("description", self.description),
@@ -111,7 +111,7 @@ impl Place {
             ("url", self.url),
             ("group", group.to_owned()),
         ];
-        ast::tag_with("map-pin", attributes, Vec::new())
+        ast::new_tag_with("map-pin", attributes, Vec::new())
     }
 }
 
@@ -119,22 +119,22 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn read(source: &str) -> Place {
+    fn read_place(source: &str) -> Place {
         let root = quad_markdoc::parse(source).unwrap().root;
         Place::read(root.walk().find(|node| node.kind == NodeType::Item).unwrap())
     }
 
     #[test]
-    fn a_place_is_read_from_prose() {
-        let place = read("- **Quay** - *old* - 62.01, -6.77");
+    fn place_is_parsed_from_list_item_text() {
+        let place = read_place("- **Quay** - *old* - 62.01, -6.77");
         assert_eq!(
             (place.name.as_str(), place.description.as_str(), place.address.as_str()),
             ("Quay", "old", "")
         );
         assert_eq!((place.latitude.as_str(), place.longitude.as_str()), ("62.01", "-6.77"));
-        assert_eq!(read("- [**Pier**](/p) — Main street").url, "/p");
-        assert_eq!(read("- [**Pier**](/p) — Main street").address, "Main street");
-        assert_eq!(read("- Main street, 4").name, "Main street, 4");
-        assert_eq!(read("- 61.5,-6.8").name, "61.5, -6.8");
+        assert_eq!(read_place("- [**Pier**](/p) — Main street").url, "/p");
+        assert_eq!(read_place("- [**Pier**](/p) — Main street").address, "Main street");
+        assert_eq!(read_place("- Main street, 4").name, "Main street, 4");
+        assert_eq!(read_place("- 61.5,-6.8").name, "61.5, -6.8");
     }
 }

@@ -5,19 +5,19 @@
 
 use serde_json::Value;
 
-use crate::content::Resolved;
-use crate::schema::component::{Component, element, part};
+use crate::content::ContentFields;
+use crate::schema::component::{RootBuilder, new_element, named_element};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 
 /// A value and what holds without one.
-type Given = (&'static str, &'static str);
+type AttributeDefault = (&'static str, &'static str);
 
 /// A specification.
-pub(super) fn spec(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    const VALUES: [Given; 6] = [
+pub(super) fn transform_spec(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    const VALUES: [AttributeDefault; 6] = [
         ("id", ""),
         ("status", "draft"),
         ("version", ""),
@@ -25,15 +25,15 @@ pub(super) fn spec(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
         ("released-in", ""),
         ("tags", ""),
     ];
-    let root = with_values(Component::new("spec", "article"), &call, out, &VALUES);
-    let root = root.child(title(&mut call, out)?).child_if(blurb(&mut call, out, "summary")?);
-    let body = without_rules(out.nodes(call.content.take("body"))?);
-    Ok(root.child(part("div", "body", body)).build())
+    let root = with_values(RootBuilder::new("spec", "article"), &rune_use, cx, &VALUES);
+    let root = root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(&mut rune_use, cx, "summary")?);
+    let body = without_thematic_breaks(cx.render_nodes(rune_use.content.take("body"))?);
+    Ok(root.child(named_element("div", "body", body)).build())
 }
 
 /// A piece of work.
-pub(super) fn work(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    const VALUES: [Given; 10] = [
+pub(super) fn transform_work(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    const VALUES: [AttributeDefault; 10] = [
         ("id", ""),
         ("status", "draft"),
         ("priority", "medium"),
@@ -45,12 +45,12 @@ pub(super) fn work(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
         ("pr", ""),
         ("tags", ""),
     ];
-    sectioned("work", &VALUES, call, out)
+    render_sectioned("work", &VALUES, rune_use, cx)
 }
 
 /// A fault.
-pub(super) fn bug(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    const VALUES: [Given; 8] = [
+pub(super) fn transform_bug(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    const VALUES: [AttributeDefault; 8] = [
         ("id", ""),
         ("status", "reported"),
         ("severity", "major"),
@@ -60,81 +60,81 @@ pub(super) fn bug(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
         ("pr", ""),
         ("tags", ""),
     ];
-    sectioned("bug", &VALUES, call, out)
+    render_sectioned("bug", &VALUES, rune_use, cx)
 }
 
 /// A decision.
-pub(super) fn decision(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    const VALUES: [Given; 6] =
+pub(super) fn transform_decision(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    const VALUES: [AttributeDefault; 6] =
         [("id", ""), ("status", "proposed"), ("date", ""), ("supersedes", ""), ("source", ""), ("tags", "")];
-    sectioned("decision", &VALUES, call, out)
+    render_sectioned("decision", &VALUES, rune_use, cx)
 }
 
 /// A milestone. Unlike the others it may be without a title.
-pub(super) fn milestone(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    const VALUES: [Given; 3] = [("name", ""), ("target", ""), ("status", "planning")];
-    let mut root = with_values(Component::new("milestone", "section"), &call, out, &VALUES);
-    if !call.content.nodes("title").is_empty() {
-        root = root.child(title(&mut call, out)?);
+pub(super) fn transform_milestone(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    const VALUES: [AttributeDefault; 3] = [("name", ""), ("target", ""), ("status", "planning")];
+    let mut root = with_values(RootBuilder::new("milestone", "section"), &rune_use, cx, &VALUES);
+    if !rune_use.content.nodes("title").is_empty() {
+        root = root.child(title_element(&mut rune_use, cx)?);
     }
-    root = root.child_if(blurb(&mut call, out, "description")?);
-    let mut body = out.nodes(call.content.take("goals"))?;
+    root = root.child_if(blurb_element(&mut rune_use, cx, "description")?);
+    let mut body = cx.render_nodes(rune_use.content.take("goals"))?;
     body.truncate(1);
-    body.extend(out.nodes(call.content.take("notes"))?);
-    Ok(root.child(part("div", "body", body)).build())
+    body.extend(cx.render_nodes(rune_use.content.take("notes"))?);
+    Ok(root.child(named_element("div", "body", body)).build())
 }
 
 /// An entity whose body is sections.
-fn sectioned(rune: &str, values: &[Given], mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let root = with_values(Component::new(rune, "article"), &call, out, values);
-    let root = root.child(title(&mut call, out)?).child_if(blurb(&mut call, out, "description")?);
+fn render_sectioned(rune: &str, values: &[AttributeDefault], mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let root = with_values(RootBuilder::new(rune, "article"), &rune_use, cx, values);
+    let root = root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(&mut rune_use, cx, "description")?);
     let mut body = Vec::new();
-    for section in call.content.take_groups("sections") {
-        body.push(self::section(section, out)?);
+    for section in rune_use.content.take_groups("sections") {
+        body.push(self::section_element(section, cx)?);
     }
-    Ok(root.child(part("div", "body", body)).build())
+    Ok(root.child(named_element("div", "body", body)).build())
 }
 
-fn with_values(mut root: Component, call: &Call<'_>, out: &Context<'_>, values: &[Given]) -> Component {
-    for (name, otherwise) in values {
-        root = root.value(name, call.arguments.value_or(name, *otherwise));
+fn with_values(mut root: RootBuilder, rune_use: &RuneUse<'_>, cx: &RenderContext<'_>, values: &[AttributeDefault]) -> RootBuilder {
+    for (name, default) in values {
+        root = root.value(name, rune_use.arguments.non_null_or(name, *default));
     }
-    let file = out.variable("file").unwrap_or_default();
+    let file = cx.variable("file").unwrap_or_default();
     for name in ["created", "modified"] {
-        let of_file = file.get(name).cloned().unwrap_or_else(|| Value::from(""));
-        root = root.value(name, call.arguments.given_or(name, of_file));
+        let file_value = file.get(name).cloned().unwrap_or_else(|| Value::from(""));
+        root = root.value(name, rune_use.arguments.truthy_or(name, file_value));
     }
     root
 }
 
-fn title(call: &mut Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    Ok(part("header", "title", out.nodes(call.content.take("title"))?))
+fn title_element(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    Ok(named_element("header", "title", cx.render_nodes(rune_use.content.take("title"))?))
 }
 
-fn blurb(call: &mut Call<'_>, out: &mut Context<'_>, field: &str) -> Result<Option<Node>> {
-    let nodes = out.nodes(call.content.take(field))?;
-    Ok((!nodes.is_empty()).then(|| part("div", "blurb", nodes)))
+fn blurb_element(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>, field: &str) -> Result<Option<RenderNode>> {
+    let nodes = cx.render_nodes(rune_use.content.take(field))?;
+    Ok((!nodes.is_empty()).then(|| named_element("div", "blurb", nodes)))
 }
 
-fn without_rules(mut nodes: Vec<Node>) -> Vec<Node> {
+fn without_thematic_breaks(mut nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     nodes.retain(|node| !is_element(node, "hr"));
     nodes
 }
 
 /// A section, with its heading in it. One that is known is named the same whatever its heading says.
-fn section(mut section: Resolved, out: &mut Context<'_>) -> Result<Node> {
-    let mut children = out.nodes(section.take("$headingNode"))?;
+fn section_element(mut section: ContentFields, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut children = cx.render_nodes(section.take("$headingNode"))?;
     if let (Some(name), Some(heading)) = (section.text("$canonicalName"), children.first_mut()) {
-        heading.set("data-known-section", name);
+        heading.set_attr("data-known-section", name);
     }
     let slug = section.text("$canonicalSlug").map(str::to_owned);
-    let slug = slug.unwrap_or_else(|| slug_of(section.text("$heading").unwrap_or_default()));
-    children.extend(without_rules(out.nodes(section.take("body"))?));
-    Ok(element("section", children).having("data-name", slug))
+    let slug = slug.unwrap_or_else(|| slugify(section.text("$heading").unwrap_or_default()));
+    children.extend(without_thematic_breaks(cx.render_nodes(section.take("body"))?));
+    Ok(new_element("section", children).with_attr("data-name", slug))
 }
 
 /// A name made of a heading: runs of anything but letters and digits become one hyphen, none at either end.
-fn slug_of(heading: &str) -> String {
+fn slugify(heading: &str) -> String {
     let heading = heading.to_lowercase();
     let words = heading.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slugs_of_headings() {
-        assert_eq!(slug_of("Why & how?"), "why-how");
-        assert_eq!(slug_of("  Größe "), "gr-e");
-        assert_eq!(slug_of("…"), "");
+    fn slugify_keeps_ascii_letters_and_digits() {
+        assert_eq!(slugify("Why & how?"), "why-how");
+        assert_eq!(slugify("  Größe "), "gr-e");
+        assert_eq!(slugify("…"), "");
     }
 }

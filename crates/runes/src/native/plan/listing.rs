@@ -5,17 +5,17 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, field_meta, part};
+use crate::schema::component::{RootBuilder, field_meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// Marks the element that a site fills with entities.
 const SENTINEL: &str = "__collection-sentinel";
 
 /// How a table of any entities is shown: a heading names a column, what follows fills its cells.
-const TABLE: &str = "# Identifier
+const TABLE_TEMPLATE: &str = "# Identifier
 {% link href=$item.url %}{% $item.identifier %}{% /link %}
 # Type
 {% humanize($item.type) %}
@@ -25,7 +25,7 @@ const TABLE: &str = "# Identifier
 {% $item.data.title %}
 ";
 
-const DECISIONS: &str = "# Decision
+const DECISIONS_TEMPLATE: &str = "# Decision
 {% link href=$item.url %}**{% $item.id %}** — {% $item.data.title %}{% /link %}
 # Status
 {% humanize($item.data.status) %}
@@ -33,7 +33,7 @@ const DECISIONS: &str = "# Decision
 {% date($item.data.date) %}
 ";
 
-const CHANGES: &str = "# Item
+const CHANGES_TEMPLATE: &str = "# Item
 {% link href=$item.url %}**{% $item.id %}** — {% $item.data.title %}{% /link %}
 # Type
 {% humanize($item.type) %}
@@ -56,33 +56,33 @@ struct Listing {
 }
 
 /// The template of an author who keeps the body for later, else the usual one.
-fn template(call: &Call<'_>, usual: &str) -> String {
-    let kept = call.arguments.get("__deferred-body").and_then(Value::as_str);
-    kept.filter(|kept| !kept.is_empty()).unwrap_or(usual).to_owned()
+fn deferred_body_or(rune_use: &RuneUse<'_>, default_template: &str) -> String {
+    let deferred = rune_use.arguments.get("__deferred-body").and_then(Value::as_str);
+    deferred.filter(|body| !body.is_empty()).unwrap_or(default_template).to_owned()
 }
 
 /// Work and bugs, or entities of another type.
-pub(super) fn backlog(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let argument = |name: &str, otherwise: &str| to_text(&call.arguments.value_or(name, otherwise));
+pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let argument = |name: &str, default: &str| to_text(&rune_use.arguments.non_null_or(name, default));
     let show = argument("show", "all");
     let types = if show == "all" { "work,bug".to_owned() } else { show };
     let layout = argument("layout", "cards");
-    let usual = if layout == "table" { TABLE.to_owned() } else { card(&types) };
+    let default_template = if layout == "table" { TABLE_TEMPLATE.to_owned() } else { card_template(&types) };
     let listing = Listing {
         types,
         filter: argument("filter", ""),
         sort: argument("sort", "priority"),
         group: argument("group", "status"),
-        limit: call.arguments.get("limit").map(to_text).unwrap_or_default(),
+        limit: rune_use.arguments.get("limit").map(to_text).unwrap_or_default(),
         layout,
         group_display: argument("group-display", "headings"),
-        template: template(&call, &usual),
+        template: deferred_body_or(&rune_use, &default_template),
     };
-    Ok(listing.element())
+    Ok(listing.into_element())
 }
 
 /// How an entity is shown as a card. Where all are of one type, what matters most about that type stands on it.
-fn card(types: &str) -> String {
+fn card_template(types: &str) -> String {
     let field = match types {
         "work" => Some("priority"),
         "bug" => Some("severity"),
@@ -104,33 +104,33 @@ fn card(types: &str) -> String {
 }
 
 /// All decisions. `date` alone means the latest first.
-pub(super) fn decision_log(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let sort = to_text(&call.arguments.value_or("sort", "date"));
+pub(super) fn transform_decision_log(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let sort = to_text(&rune_use.arguments.non_null_or("sort", "date"));
     let listing = Listing {
         types: "decision".into(),
-        filter: to_text(&call.arguments.value_or("filter", "")),
+        filter: to_text(&rune_use.arguments.non_null_or("filter", "")),
         sort: if sort == "date" { "-date".into() } else { sort },
-        template: template(&call, DECISIONS),
-        ..Listing::table()
+        template: deferred_body_or(&rune_use, DECISIONS_TEMPLATE),
+        ..Listing::empty_table()
     };
-    Ok(listing.element())
+    Ok(listing.into_element())
 }
 
 /// What changed last, of any type.
-pub(super) fn activity(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
+pub(super) fn transform_activity(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
     let listing = Listing {
         types: "work,bug,spec,decision,milestone".into(),
         sort: "-modified".into(),
-        limit: to_text(&call.arguments.value_or("limit", 10)),
-        template: template(&call, CHANGES),
-        ..Listing::table()
+        limit: to_text(&rune_use.arguments.non_null_or("limit", 10)),
+        template: deferred_body_or(&rune_use, CHANGES_TEMPLATE),
+        ..Listing::empty_table()
     };
-    Ok(listing.element())
+    Ok(listing.into_element())
 }
 
 impl Listing {
     /// A table that asks for nothing yet.
-    fn table() -> Listing {
+    fn empty_table() -> Listing {
         Listing {
             types: String::new(),
             filter: String::new(),
@@ -143,8 +143,8 @@ impl Listing {
         }
     }
 
-    fn element(self) -> Node {
-        let question = [
+    fn into_element(self) -> RenderNode {
+        let fields = [
             ("collection-type", self.types),
             ("collection-filter", self.filter),
             ("collection-sort", self.sort),
@@ -157,7 +157,7 @@ impl Listing {
             (SENTINEL, "true".into()),
             ("collection-body", self.template),
         ];
-        let metas = question.map(|(field, content)| field_meta(field, Value::from(content)));
-        Component::new("collection", "section").children(metas).child(part("div", "items", [])).build()
+        let metas = fields.map(|(field, content)| field_meta_element(field, Value::from(content)));
+        RootBuilder::new("collection", "section").children(metas).child(named_element("div", "items", [])).build()
     }
 }

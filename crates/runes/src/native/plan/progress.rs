@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, field_meta, part};
+use crate::schema::component::{RootBuilder, field_meta_element, named_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// Marks the element that a site fills with counts.
@@ -16,34 +16,34 @@ const SENTINEL: &str = "__aggregate-sentinel";
 
 /// All types, and those that are shown unless the author says.
 const ALL_TYPES: &str = "work,bug,spec,decision,milestone";
-const USUAL_TYPES: &str = "work,bug";
+const DEFAULT_TYPES: &str = "work,bug";
 
-pub(super) fn transform(call: Call<'_>, _: &mut Context<'_>) -> Result<Node> {
-    let given = |name: &str| call.arguments.text(name);
-    let show = given("show").map(|show| if show == "all" { ALL_TYPES.to_owned() } else { show });
-    let types = given("type").or(show).unwrap_or_else(|| USUAL_TYPES.to_owned());
-    let of_milestone = given("milestone").map(|milestone| format!("milestone:{milestone}"));
-    let question = Question {
-        filter: given("filter").or(of_milestone).unwrap_or_default(),
-        done: given("value"),
-        sort: to_text(&call.arguments.value_or("sort", "")),
-        limit: to_text(&call.arguments.value_or("limit", "")),
+pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let argument = |name: &str| rune_use.arguments.text(name);
+    let show = argument("show").map(|show| if show == "all" { ALL_TYPES.to_owned() } else { show });
+    let types = argument("type").or(show).unwrap_or_else(|| DEFAULT_TYPES.to_owned());
+    let milestone_filter = argument("milestone").map(|milestone| format!("milestone:{milestone}"));
+    let query = AggregateQuery {
+        filter: argument("filter").or(milestone_filter).unwrap_or_default(),
+        done_filter: argument("value"),
+        sort: to_text(&rune_use.arguments.non_null_or("sort", "")),
+        limit: to_text(&rune_use.arguments.non_null_or("limit", "")),
     };
-    let bars = types.split(',').filter_map(|entity| question.bar(entity.trim()));
-    Ok(Component::new("plan-progress", "section").children(bars).build())
+    let bars = types.split(',').filter_map(|entity| query.progress_bar(entity.trim()));
+    Ok(RootBuilder::new("plan-progress", "section").children(bars).build())
 }
 
 /// What is counted, the same for all types.
-struct Question {
+struct AggregateQuery {
     filter: String,
-    done: Option<String>,
+    done_filter: Option<String>,
     sort: String,
     limit: String,
 }
 
-impl Question {
+impl AggregateQuery {
     /// The bar of one type; none for what is no type.
-    fn bar(&self, entity: &str) -> Option<Node> {
+    fn progress_bar(&self, entity: &str) -> Option<RenderNode> {
         let (heading, done, done_label) = match entity {
             "work" => ("Work", "done", "Done"),
             "bug" => ("Bugs", "fixed", "Fixed"),
@@ -52,29 +52,29 @@ impl Question {
             "milestone" => ("Milestones", "complete", "Complete"),
             _ => return None,
         };
-        let question = [
+        let fields = [
             ("aggregate-type", entity.to_owned()),
             ("aggregate-filter", self.filter.clone()),
-            ("aggregate-value", self.done.clone().unwrap_or_else(|| format!("status:{done}"))),
+            ("aggregate-value", self.done_filter.clone().unwrap_or_else(|| format!("status:{done}"))),
             ("aggregate-group", "status".to_owned()),
             ("aggregate-sort", self.sort.clone()),
             ("aggregate-limit", self.limit.clone()),
             ("aggregate-empty", String::new()),
             (SENTINEL, "true".to_owned()),
-            ("aggregate-body", template(done_label)),
+            ("aggregate-body", body_template(done_label)),
         ];
-        let metas = question.map(|(field, content)| field_meta(field, Value::from(content)));
-        let counts = Component::new("aggregate", "section").children(metas).build();
-        let heading = part("h3", "heading", [heading.into()]).having("data-type", entity);
-        Some(part("div", "group", [heading, counts]).having("data-type", entity))
+        let metas = fields.map(|(field, content)| field_meta_element(field, Value::from(content)));
+        let counts = RootBuilder::new("aggregate", "section").children(metas).build();
+        let heading = named_element("h3", "heading", [heading.into()]).with_attr("data-type", entity);
+        Some(named_element("div", "group", [heading, counts]).with_attr("data-type", entity))
     }
 }
 
 /// How the counts are shown: a bar, then a badge for each state, then what stands there without any.
-fn template(done: &str) -> String {
+fn body_template(done_label: &str) -> String {
     [
         "{% progress value=$item.value max=$item.count %}",
-        done,
+        done_label,
         "{% /progress %}\n---\n{% badge type=\"status\" sentiment=$item.sentiment %}{% $item.count %} ",
         "{% humanize($item.key) %}{% /badge %}\n---\nNo items yet.\n",
     ]

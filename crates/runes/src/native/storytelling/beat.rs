@@ -4,34 +4,34 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, element, field, is_rune, part, property, structured};
+use crate::schema::component::{RootBuilder, new_element, set_field, is_rune_root, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// One beat.
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
-    let status = arguments.given_or("status", "planned");
-    let label = part("span", "label", [to_text(&arguments.value_or("label", "")).into()]);
-    let mut root = Component::new("beat", "li").value("status", state(&status).map_or(status, Value::from));
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let status = arguments.truthy_or("status", "planned");
+    let label = named_element("span", "label", [to_text(&arguments.non_null_or("label", "")).into()]);
+    let mut root = RootBuilder::new("beat", "li").value("status", status_of_mark(&status).map_or(status, Value::from));
     for name in ["id", "track", "follows"] {
-        root = root.value(name, arguments.value_or(name, ""));
+        root = root.value(name, arguments.non_null_or(name, ""));
     }
-    let description = to_text(&arguments.value_or("description", ""));
-    let is_lead = |c: char| c.is_whitespace() || matches!(c, '—' | '–' | '-');
-    let description = description.trim_start_matches(is_lead).trim();
+    let description = to_text(&arguments.non_null_or("description", ""));
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '—' | '–' | '-');
+    let description = description.trim_start_matches(is_separator).trim();
     let mut body = Vec::new();
     if !description.is_empty() {
-        body.push(element("p", [description.into()]));
+        body.push(new_element("p", [description.into()]));
     }
-    body.extend(out.nodes(call.content.take("body"))?);
-    Ok(root.child(label).child(part("div", "body", body)).build())
+    body.extend(cx.render_nodes(rune_use.content.take("body"))?);
+    Ok(root.child(label).child(named_element("div", "body", body)).build())
 }
 
 /// The state that a mark stands for.
-fn state(mark: &Value) -> Option<&'static str> {
+fn status_of_mark(mark: &Value) -> Option<&'static str> {
     Some(match mark.as_str()? {
         "x" => "complete",
         ">" => "active",
@@ -42,22 +42,22 @@ fn state(mark: &Value) -> Option<&'static str> {
 }
 
 /// A plot.
-pub(super) fn plot(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let arguments = &call.arguments;
-    let kind = arguments.value_or("type", "arc");
-    let mut title = part("span", "title", [to_text(&arguments.value_or("title", "")).into()]);
-    property(&mut title, "name");
-    let genre = structured("genre", Some(&kind));
-    let root = Component::new("plot", "section")
-        .property("contentSection")
+pub(super) fn transform_plot(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let kind = arguments.non_null_or("type", "arc");
+    let mut title = named_element("span", "title", [to_text(&arguments.non_null_or("title", "")).into()]);
+    set_rdfa_property(&mut title, "name");
+    let genre = rdfa_meta_element("genre", Some(&kind));
+    let root = RootBuilder::new("plot", "section")
+        .data_field("contentSection")
         .type_of("CreativeWork")
         .value("plotType", kind)
-        .value("structure", arguments.value_or("structure", "linear"))
-        .value("tags", arguments.value_or("tags", ""));
-    let description = out.nodes(call.content.take("description"))?;
-    let mut beats = out.nodes(call.content.take("beats"))?;
-    beats.retain(|node| is_rune(node, "li", "beat"));
-    beats.iter_mut().for_each(|node| field(node, "beat"));
+        .value("structure", arguments.non_null_or("structure", "linear"))
+        .value("tags", arguments.non_null_or("tags", ""));
+    let description = cx.render_nodes(rune_use.content.take("description"))?;
+    let mut beats = cx.render_nodes(rune_use.content.take("beats"))?;
+    beats.retain(|node| is_rune_root(node, "li", "beat"));
+    beats.iter_mut().for_each(|node| set_field(node, "beat"));
     let root = root.child(title).child_if(genre).children(description);
-    Ok(root.child(part("ol", "beats", beats)).build())
+    Ok(root.child(named_element("ol", "beats", beats)).build())
 }

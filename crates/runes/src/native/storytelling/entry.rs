@@ -5,117 +5,117 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{Component, element, field, is_rune, name, part, property, structured};
+use crate::schema::component::{RootBuilder, new_element, set_field, is_rune_root, set_name, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
 use crate::schema::layout::SplitLayout;
 use crate::schema::media::take_media;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// A person. Text before the first section is not shown, and a drawing is no portrait.
-pub(super) fn character(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let role = call.arguments.value_or("role", "supporting");
-    let mut root = Component::new("character", "article").property("contentSection").type_of("Person");
-    let mut portrait = out.nodes(call.content.take("portrait"))?;
+pub(super) fn transform_character(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let role = rune_use.arguments.non_null_or("role", "supporting");
+    let mut root = RootBuilder::new("character", "article").data_field("contentSection").type_of("Person");
+    let mut portrait = cx.render_nodes(rune_use.content.take("portrait"))?;
     portrait.retain(|node| is_element(node, "img"));
     portrait.truncate(1);
     if !portrait.is_empty() {
-        root = root.child(part("div", "portrait", portrait));
+        root = root.child(named_element("div", "portrait", portrait));
     }
-    let job = structured("jobTitle", Some(&role));
+    let job_meta = rdfa_meta_element("jobTitle", Some(&role));
     root = root
         .value("role", role)
-        .value("status", call.arguments.value_or("status", "alive"))
-        .value("aliases", call.arguments.value_or("aliases", ""))
-        .value("tags", call.arguments.value_or("tags", ""))
-        .child(title(&call))
-        .child_if(job);
-    let rest = match sections(&mut call, out, "character-section")? {
-        Sections::Found(sections) => part("div", "sections", sections),
-        Sections::Missing(nodes) => part("div", "body", nodes),
+        .value("status", rune_use.arguments.non_null_or("status", "alive"))
+        .value("aliases", rune_use.arguments.non_null_or("aliases", ""))
+        .value("tags", rune_use.arguments.non_null_or("tags", ""))
+        .child(title_element(&rune_use))
+        .child_if(job_meta);
+    let rest = match take_sections(&mut rune_use, cx, "character-section")? {
+        EntrySections::Found(sections) => named_element("div", "sections", sections),
+        EntrySections::Missing(nodes) => named_element("div", "body", nodes),
     };
     Ok(root.child(rest).build())
 }
 
 /// A place.
-pub(super) fn realm(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let kind = call.arguments.value_or("type", "place");
-    let carrier = structured("additionalType", Some(&kind));
-    let mut root = Component::new("realm", "article").type_of("Place").value("realmType", kind);
+pub(super) fn transform_realm(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let kind = rune_use.arguments.non_null_or("type", "place");
+    let metadata_node = rdfa_meta_element("additionalType", Some(&kind));
+    let mut root = RootBuilder::new("realm", "article").type_of("Place").value("realmType", kind);
     for name in ["scale", "tags", "parent"] {
-        root = root.value(name, call.arguments.value_or(name, ""));
+        root = root.value(name, rune_use.arguments.non_null_or(name, ""));
     }
-    pictured(call, out, root, carrier, "realm-section")
+    with_image(rune_use, cx, root, metadata_node, "realm-section")
 }
 
 /// A group of people.
-pub(super) fn faction(call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut root = Component::new("faction", "article").type_of("Organization");
+pub(super) fn transform_faction(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut root = RootBuilder::new("faction", "article").type_of("Organization");
     for (name, argument) in
         [("factionType", "type"), ("alignment", "alignment"), ("size", "size"), ("tags", "tags")]
     {
-        root = root.value(name, call.arguments.value_or(argument, ""));
+        root = root.value(name, rune_use.arguments.non_null_or(argument, ""));
     }
-    pictured(call, out, root, None, "faction-section")
+    with_image(rune_use, cx, root, None, "faction-section")
 }
 
 /// An entry with a picture beside or above its text.
-fn pictured(
-    mut call: Call<'_>,
-    out: &mut Context<'_>,
-    root: Component,
-    carrier: Option<Node>,
+fn with_image(
+    mut rune_use: RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+    root: RootBuilder,
+    metadata_node: Option<RenderNode>,
     section: &str,
-) -> Result<Node> {
-    let mut root = SplitLayout::read(&call.arguments).hand_to(root.property("contentSection"));
-    let mut body = match take_media(out.nodes(call.content.take("scene"))?) {
+) -> Result<RenderNode> {
+    let mut root = SplitLayout::read(&rune_use.arguments).apply_to(root.data_field("contentSection"));
+    let mut body = match take_media(cx.render_nodes(rune_use.content.take("scene"))?) {
         Ok(mut media) => {
-            property(&mut media, "image");
-            root = root.child(part("div", "scene", [media]));
+            set_rdfa_property(&mut media, "image");
+            root = root.child(named_element("div", "scene", [media]));
             Vec::new()
         }
         Err(nodes) => nodes,
     };
-    body.extend(out.nodes(call.content.take("description"))?);
-    root = root.child_if(carrier).child(title(&call));
-    let sections = match sections(&mut call, out, section)? {
-        Sections::Found(sections) => Some(part("div", "sections", sections)),
-        Sections::Missing(mut nodes) => {
+    body.extend(cx.render_nodes(rune_use.content.take("description"))?);
+    root = root.child_if(metadata_node).child(title_element(&rune_use));
+    let sections = match take_sections(&mut rune_use, cx, section)? {
+        EntrySections::Found(sections) => Some(named_element("div", "sections", sections)),
+        EntrySections::Missing(mut nodes) => {
             body.append(&mut nodes);
             None
         }
     };
-    let body = (!body.is_empty()).then(|| part("div", "body", body));
+    let body = (!body.is_empty()).then(|| named_element("div", "body", body));
     Ok(root.child_if(body).child_if(sections).build())
 }
 
 /// The name at the head of an entry.
-fn title(call: &Call<'_>) -> Node {
-    let text = call.arguments.value_or("name", Value::from(""));
-    let mut title = element("span", [to_text(&text).into()]);
-    name(&mut title, "name");
-    property(&mut title, "name");
+fn title_element(rune_use: &RuneUse<'_>) -> RenderNode {
+    let text = rune_use.arguments.non_null_or("name", Value::from(""));
+    let mut title = new_element("span", [to_text(&text).into()]);
+    set_name(&mut title, "name");
+    set_rdfa_property(&mut title, "name");
     title
 }
 
 /// What stands below the text of an entry.
-enum Sections {
+enum EntrySections {
     /// Its sections; other nodes are dropped.
-    Found(Vec<Node>),
+    Found(Vec<RenderNode>),
     /// No section, but these nodes.
-    Missing(Vec<Node>),
+    Missing(Vec<RenderNode>),
 }
 
-fn sections(call: &mut Call<'_>, out: &mut Context<'_>, rune: &str) -> Result<Sections> {
-    let mut nodes = out.nodes(call.content.take("items"))?;
-    nodes.extend(out.nodes(call.content.take("sections"))?);
-    let is_section = |node: &Node| is_rune(node, "div", rune);
+fn take_sections(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>, rune: &str) -> Result<EntrySections> {
+    let mut nodes = cx.render_nodes(rune_use.content.take("items"))?;
+    nodes.extend(cx.render_nodes(rune_use.content.take("sections"))?);
+    let is_section = |node: &RenderNode| is_rune_root(node, "div", rune);
     if !nodes.iter().any(is_section) {
-        return Ok(Sections::Missing(nodes));
+        return Ok(EntrySections::Missing(nodes));
     }
     nodes.retain(is_section);
-    nodes.iter_mut().for_each(|node| field(node, "section"));
-    Ok(Sections::Found(nodes))
+    nodes.iter_mut().for_each(|node| set_field(node, "section"));
+    Ok(EntrySections::Found(nodes))
 }

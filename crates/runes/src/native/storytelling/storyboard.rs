@@ -2,59 +2,59 @@
 //!
 //! Native because panels begin where a picture is, wherever in its paragraph it stands.
 
-use quad_markdoc::{Map, Node as Parsed, NodeType};
+use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
 
 use crate::content::ast;
-use crate::schema::component::{Component, field, is_rune, name, part};
+use crate::schema::component::{RootBuilder, set_field, is_rune_root, set_name, named_element};
 use crate::schema::context::Result;
 use crate::schema::header::is_element;
 use crate::schema::media::is_media;
-use crate::schema::{Call, Context};
-use crate::tree::Node;
+use crate::schema::{RuneUse, RenderContext};
+use crate::tree::RenderNode;
 use crate::value::to_text;
 
 /// The storyboard.
-pub(super) fn transform(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut panels: Vec<Vec<Parsed>> = Vec::new();
-    for node in call.content.take("children") {
+pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut panels: Vec<Vec<MarkdocNode>> = Vec::new();
+    for node in rune_use.content.take("children") {
         match panels.last_mut() {
             Some(panel) if !opens_panel(&node) => panel.push(node),
             _ => panels.push(vec![node]),
         }
     }
-    let tags = panels.into_iter().map(|nodes| ast::tag("storyboard-panel", Map::new(), nodes)).collect();
-    let mut panels = out.nodes(tags)?;
-    panels.retain(|node| is_rune(node, "div", "storyboard-panel"));
-    panels.iter_mut().for_each(|node| field(node, "panel"));
-    let root = Component::new("storyboard", "div")
-        .value("variant", call.arguments.value_or("variant", "clean"))
-        .value("columns", to_text(&call.arguments.value_or("columns", 3)));
-    Ok(root.child(part("div", "panels", panels)).build())
+    let tags = panels.into_iter().map(|nodes| ast::new_tag("storyboard-panel", Map::new(), nodes)).collect();
+    let mut panels = cx.render_nodes(tags)?;
+    panels.retain(|node| is_rune_root(node, "div", "storyboard-panel"));
+    panels.iter_mut().for_each(|node| set_field(node, "panel"));
+    let root = RootBuilder::new("storyboard", "div")
+        .value("variant", rune_use.arguments.non_null_or("variant", "clean"))
+        .value("columns", to_text(&rune_use.arguments.non_null_or("columns", 3)));
+    Ok(root.child(named_element("div", "panels", panels)).build())
 }
 
-fn opens_panel(node: &Parsed) -> bool {
-    let holds_picture = || node.walk().any(|inner| inner.kind == NodeType::Image);
-    node.kind == NodeType::Image || node.kind == NodeType::Paragraph && holds_picture()
+fn opens_panel(node: &MarkdocNode) -> bool {
+    let contains_image = || node.walk().any(|inner| inner.kind == NodeType::Image);
+    node.kind == NodeType::Image || node.kind == NodeType::Paragraph && contains_image()
 }
 
 /// One panel: the first picture in it is its image, the first paragraph its caption.
-pub(super) fn panel(mut call: Call<'_>, out: &mut Context<'_>) -> Result<Node> {
-    let mut body = out.nodes(call.content.take("body"))?;
+pub(super) fn transform_panel(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut body = cx.render_nodes(rune_use.content.take("body"))?;
     if let Some(image) = first_media(&mut body) {
-        name(image, "image");
+        set_name(image, "image");
     }
     if let Some(caption) = body.iter_mut().find(|node| is_element(node, "p")) {
-        name(caption, "caption");
+        set_name(caption, "caption");
     }
-    Ok(Component::new("storyboard-panel", "div").child(part("div", "body", body)).build())
+    Ok(RootBuilder::new("storyboard-panel", "div").child(named_element("div", "body", body)).build())
 }
 
 /// The first picture within nodes, wherever it stands.
-fn first_media(nodes: &mut [Node]) -> Option<&mut Node> {
+fn first_media(nodes: &mut [RenderNode]) -> Option<&mut RenderNode> {
     nodes.iter_mut().find_map(|node| {
         if is_media(node) {
             return Some(node);
         }
-        node.as_tag_mut().and_then(|tag| first_media(&mut tag.children))
+        node.as_element_mut().and_then(|tag| first_media(&mut tag.children))
     })
 }
