@@ -7,11 +7,11 @@ use quad_core::{Error, Kind, Result};
 use quad_store::{Sql, Tx, Value as SqlValue, params};
 use serde_json::{Value, json};
 
-use crate::definition::Defined;
+use crate::definition::FieldDefinition;
 use crate::field::{self, Field, FieldType};
 use crate::index::{self, Index};
 use crate::refusal::{self, invalid};
-use crate::table::{self, Removed, Table};
+use crate::table::{self, RemovedField, Table};
 use crate::{limits, physical, schema_version, tags, validate};
 
 /// What is to become of a table's fields.
@@ -24,21 +24,21 @@ pub(crate) struct FieldChanges {
     /// Fields that become required.
     pub require: Vec<String>,
     /// Fields that cease to be required.
-    pub release: Vec<String>,
+    pub make_optional: Vec<String>,
     /// Whether `set` may only hold new fields (`Some(true)`) or only known ones (`Some(false)`).
     pub only_new: Option<bool>,
 }
 
 /// What became of them.
 #[derive(Clone, Debug)]
-pub(crate) struct AlteredFields {
+pub(crate) struct FieldChangeResult {
     pub table: Table,
-    pub previous: i64,
+    pub previous_version: i64,
     pub added: Vec<String>,
     pub updated: Vec<String>,
     pub removed: Vec<String>,
     pub required: Vec<String>,
-    pub released: Vec<String>,
+    pub made_optional: Vec<String>,
     /// How many rows lack a field that this change made required.
     pub rows_missing: i64,
 }
@@ -52,33 +52,33 @@ pub(crate) struct IndexChanges {
 
 /// What became of them.
 #[derive(Clone, Debug)]
-pub(crate) struct AlteredIndexes {
+pub(crate) struct IndexChangeResult {
     pub table: Table,
-    pub previous: i64,
+    pub previous_version: i64,
     pub added: Vec<String>,
     pub updated: Vec<String>,
     pub removed: Vec<String>,
 }
 
 /// Changes fields.
-pub(crate) fn fields(
+pub(crate) fn alter_fields(
     tx: &mut Tx<'_>,
     table: &Table,
     changes: &FieldChanges,
     actor: &str,
-) -> Result<AlteredFields> {
-    refuse_contradictions(changes)?;
+) -> Result<FieldChangeResult> {
+    check_contradictions(changes)?;
     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
     let before = table::find(tx, table.id.as_str())?;
-    physical::hold(tx, &before)?;
-    let mut altered = AlteredFields {
-        previous: before.schema_version,
+    physical::lock_table(tx, &before)?;
+    let mut altered = FieldChangeResult {
+        previous_version: before.schema_version,
         table: before.clone(),
         added: Vec::new(),
         updated: Vec::new(),
         removed: Vec::new(),
         required: Vec::new(),
-        released: Vec::new(),
+        made_optional: Vec::new(),
         rows_missing: 0,
     };
     for name in &changes.remove {
@@ -86,16 +86,16 @@ pub(crate) fn fields(
         altered.removed.push(name.clone());
     }
     for (name, definition) in &changes.set {
-        let known = altered.table.fields.iter().any(|field| field.name == *name);
-        if changes.only_new.is_some_and(|only_new| only_new == known) {
-            let what = if known { "exists already" } else { "does not exist" };
-            return Err(invalid(name, format!("the field {what}")).hint(if known {
+        let exists = altered.table.fields.iter().any(|field| field.name == *name);
+        if changes.only_new.is_some_and(|only_new| only_new == exists) {
+            let problem = if exists { "exists already" } else { "does not exist" };
+            return Err(invalid(name, format!("the field {problem}")).hint(if exists {
                 "Use the action update"
             } else {
                 "Use the action add"
             }));
         }
-        if known {
+        if exists {
             update_field(tx, &mut altered.table, name, definition)?;
             altered.updated.push(name.clone());
         } else {
@@ -103,22 +103,22 @@ pub(crate) fn fields(
             altered.added.push(name.clone());
         }
     }
-    for (names, required) in [(&changes.require, true), (&changes.release, false)] {
+    for (names, required) in [(&changes.require, true), (&changes.make_optional, false)] {
         for name in names {
             find_field(&mut altered.table, name)?.required = required;
         }
     }
     for field in &altered.table.fields {
-        let was =
-            before.fields.iter().find(|known| known.name == field.name).is_some_and(|known| known.required);
-        match (was, field.required) {
+        let was_required =
+            before.fields.iter().find(|candidate| candidate.name == field.name).is_some_and(|old| old.required);
+        match (was_required, field.required) {
             (false, true) => altered.required.push(field.name.clone()),
-            (true, false) => altered.released.push(field.name.clone()),
+            (true, false) => altered.made_optional.push(field.name.clone()),
             _ => {}
         }
     }
-    altered.rows_missing = count_missing(tx, &altered.table, &altered.required)?;
-    refuse_too_many(&altered.table)?;
+    altered.rows_missing = count_rows_missing(tx, &altered.table, &altered.required)?;
+    check_limits(&altered.table)?;
     altered.table.schema_version += 1;
     if altered.table.indexes != before.indexes {
         altered.table.index_version += 1;
@@ -128,45 +128,45 @@ pub(crate) fn fields(
 }
 
 /// Changes indexes.
-pub(crate) fn indexes(
+pub(crate) fn alter_indexes(
     tx: &mut Tx<'_>,
     table: &Table,
     changes: &IndexChanges,
     actor: &str,
-) -> Result<AlteredIndexes> {
+) -> Result<IndexChangeResult> {
     for name in &changes.remove {
-        index::refuse_system(name, true)?;
+        index::check_not_system_index(name, true)?;
     }
     if changes.set.is_empty() && changes.remove.is_empty() {
         return Err(nothing_to_change("an index to add or to remove"));
     }
     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
     let before = table::find(tx, table.id.as_str())?;
-    physical::hold(tx, &before)?;
+    physical::lock_table(tx, &before)?;
     let mut table = before.clone();
     let set = changes
         .set
         .iter()
-        .map(|definition| Index::read(&table.name, &table.fields, definition))
+        .map(|definition| Index::parse(&table.name, &table.fields, definition))
         .collect::<Result<Vec<Index>>>()?;
-    if let Some(both) = set.iter().find(|index| changes.remove.contains(&index.name)) {
-        return Err(invalid(&both.name, "the index is to be set and removed at once"));
+    if let Some(conflicting) = set.iter().find(|index| changes.remove.contains(&index.name)) {
+        return Err(invalid(&conflicting.name, "the index is to be set and removed at once"));
     }
     let (mut added, mut updated) = (Vec::new(), Vec::new());
     for name in &changes.remove {
-        let place = table.indexes.iter().position(|index| index.name == *name).ok_or_else(|| {
+        let position = table.indexes.iter().position(|index| index.name == *name).ok_or_else(|| {
             refusal::unknown("index named", name, before.indexes.iter().map(|index| index.name.as_str()))
         })?;
-        let index = table.indexes.remove(place);
+        let index = table.indexes.remove(position);
         physical::drop_index(tx, &table, &index)?;
     }
     for index in set {
-        let known = table.indexes.iter().position(|known| known.name.eq_ignore_ascii_case(&index.name));
-        match known.map(|place| table.indexes[place].clone()) {
-            Some(same) if same == index => continue,
-            Some(same) => {
-                physical::drop_index(tx, &table, &same)?;
-                table.indexes.retain(|known| known.name != same.name);
+        let existing = table.indexes.iter().position(|candidate| candidate.name.eq_ignore_ascii_case(&index.name));
+        match existing.map(|position| table.indexes[position].clone()) {
+            Some(existing_index) if existing_index == index => continue,
+            Some(existing_index) => {
+                physical::drop_index(tx, &table, &existing_index)?;
+                table.indexes.retain(|candidate| candidate.name != existing_index.name);
                 updated.push(index.name.clone());
             }
             None => added.push(index.name.clone()),
@@ -174,48 +174,48 @@ pub(crate) fn indexes(
         physical::create_index(tx, &table, &index)?;
         table.indexes.push(index);
     }
-    refuse_too_many(&table)?;
+    check_limits(&table)?;
     table.index_version += 1;
     save(tx, &mut table, &before, actor)?;
-    Ok(AlteredIndexes {
+    Ok(IndexChangeResult {
         table,
-        previous: before.index_version,
+        previous_version: before.index_version,
         added,
         updated,
         removed: changes.remove.clone(),
     })
 }
 
-fn refuse_contradictions(changes: &FieldChanges) -> Result<()> {
+fn check_contradictions(changes: &FieldChanges) -> Result<()> {
     let set = changes.set.iter().map(|(name, _)| name);
-    let every = set.clone().chain(&changes.remove).chain(&changes.require).chain(&changes.release);
-    for name in every.clone() {
+    let all_names = set.clone().chain(&changes.remove).chain(&changes.require).chain(&changes.make_optional);
+    for name in all_names.clone() {
         if field::is_system(name) {
             return Err(refusal::system_field(name));
         }
     }
-    if every.count() == 0 {
+    if all_names.count() == 0 {
         return Err(nothing_to_change("a field to add, update, remove or require"));
     }
-    let contradiction = |code: &'static str, name: &str, message: &str| {
+    let contradiction_error = |code: &'static str, name: &str, message: &str| {
         Err(Error::new(Kind::BadInput, code, format!("{name} {message}"))
             .hint("Make two calls of it, or drop one of the two wishes")
             .fact("details", json!([{"field": name, "reason": "contradiction"}])))
     };
     if let Some(name) = set.clone().find(|name| changes.remove.contains(name)) {
-        return contradiction("FIELD_CONFLICT", name, "is to be set and removed at once");
+        return contradiction_error("FIELD_CONFLICT", name, "is to be set and removed at once");
     }
     if let Some(name) = changes.require.iter().find(|name| changes.remove.contains(name)) {
-        return contradiction("FIELD_CONFLICT", name, "is to be required and removed at once");
+        return contradiction_error("FIELD_CONFLICT", name, "is to be required and removed at once");
     }
-    if let Some(name) = changes.require.iter().find(|name| changes.release.contains(name)) {
-        return contradiction("REQUIRED_CONFLICT", name, "is to be required and optional at once");
+    if let Some(name) = changes.require.iter().find(|name| changes.make_optional.contains(name)) {
+        return contradiction_error("REQUIRED_CONFLICT", name, "is to be required and optional at once");
     }
     Ok(())
 }
 
-fn nothing_to_change(what: &str) -> Error {
-    Error::bad_input("There is nothing to change").hint(format!("Name {what}"))
+fn nothing_to_change(expected: &str) -> Error {
+    Error::bad_input("There is nothing to change").hint(format!("Name {expected}"))
 }
 
 fn find_field<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Field> {
@@ -230,70 +230,70 @@ fn find_field<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Field> {
 /// The column stays, with its values. Its indexes go: a hidden field must not refuse anybody's rows.
 fn remove_field(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<()> {
     let field = find_field(table, name)?.clone();
-    drop_indexes_of(tx, table, name)?;
-    table.fields.retain(|known| known.name != name);
-    table.removed.push(Removed { column: field.name.clone(), field });
+    drop_indexes_on(tx, table, name)?;
+    table.fields.retain(|candidate| candidate.name != name);
+    table.removed.push(RemovedField { column: field.name.clone(), field });
     Ok(())
 }
 
 /// Drops the indexes that cover a field, and hands them back.
-fn drop_indexes_of(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<Vec<Index>> {
-    let (gone, kept): (Vec<Index>, Vec<Index>) =
+fn drop_indexes_on(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<Vec<Index>> {
+    let (dropped, remaining): (Vec<Index>, Vec<Index>) =
         table.indexes.drain(..).partition(|index| index.covers(name));
-    table.indexes = kept;
-    for index in &gone {
+    table.indexes = remaining;
+    for index in &dropped {
         physical::drop_index(tx, table, index)?;
     }
-    Ok(gone)
+    Ok(dropped)
 }
 
 fn add_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Value) -> Result<()> {
     let defined = Field::define(None, name, definition)?;
-    if let Some(near) = table.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) {
+    if let Some(similar) = table.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) {
         return Err(invalid(
             name,
-            format!("the table has a field {}; names differ by more than case", near.name),
+            format!("the table has a field {}; names differ by more than case", similar.name),
         ));
     }
     // A removed field may still hold the column of that name. Its values are not the new field's.
-    let hidden = table.removed.iter().position(|removed| removed.column.eq_ignore_ascii_case(name));
-    if let Some(place) = hidden {
-        let column = hidden_column(table, name);
-        let occupied = table.removed[place].column.clone();
-        physical::rename_column(tx, table, &occupied, &column)?;
-        table.removed[place].column = column;
+    let hidden_position = table.removed.iter().position(|removed| removed.column.eq_ignore_ascii_case(name));
+    if let Some(position) = hidden_position {
+        let column = hidden_column_name(table, name);
+        let old_name = table.removed[position].column.clone();
+        physical::rename_column(tx, table, &old_name, &column)?;
+        table.removed[position].column = column;
     }
     physical::add_column(tx, table, name, defined.field.kind)?;
     table.fields.push(defined.field.clone());
-    settle_unique(tx, table, &defined)
+    sync_unique_index(tx, table, &defined)
 }
 
 fn update_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Value) -> Result<()> {
     let before = find_field(table, name)?.clone();
     let defined = Field::define(Some(&before), name, definition)?;
-    if physical::same_column(before.kind, defined.field.kind) {
+    if physical::same_sql_type(before.kind, defined.field.kind) {
         *find_field(table, name)? = defined.field.clone();
     } else {
-        let rebuilt = drop_indexes_of(tx, table, name)?;
-        convert(tx, table, &before, &defined.field)?;
+        let dropped = drop_indexes_on(tx, table, name)?;
+        convert_column(tx, table, &before, &defined.field)?;
         *find_field(table, name)? = defined.field.clone();
-        for index in rebuilt {
+        for index in dropped {
             index::check_indexable(&defined.field)?;
             physical::create_index(tx, table, &index)?;
             table.indexes.push(index);
         }
     }
-    settle_unique(tx, table, &defined)
+    sync_unique_index(tx, table, &defined)
 }
 
 /// Makes the unique index that a definition asks for, or drops the one that it no longer wants.
-fn settle_unique(tx: &mut Tx<'_>, table: &mut Table, defined: &Defined) -> Result<()> {
+fn sync_unique_index(tx: &mut Tx<'_>, table: &mut Table, defined: &FieldDefinition) -> Result<()> {
     let name = defined.field.name.as_str();
     match (defined.unique, table.is_unique(name)) {
         (Some(true), false) => {
             index::check_indexable(&defined.field)?;
             let index = Index::unique_on(&table.name, name, defined.sparse);
-            if table.indexes.iter().any(|known| known.name.eq_ignore_ascii_case(&index.name)) {
+            if table.indexes.iter().any(|candidate| candidate.name.eq_ignore_ascii_case(&index.name)) {
                 return Err(refusal::conflict(format!("The name {} is taken by another index", index.name))
                     .hint("Remove that index with backend_index_manage first"));
             }
@@ -301,9 +301,9 @@ fn settle_unique(tx: &mut Tx<'_>, table: &mut Table, defined: &Defined) -> Resul
             table.indexes.push(index);
         }
         (Some(false), true) => {
-            let gone: Vec<Index> =
+            let dropped: Vec<Index> =
                 table.indexes.iter().filter(|index| index.makes_unique(name)).cloned().collect();
-            for index in &gone {
+            for index in &dropped {
                 physical::drop_index(tx, table, index)?;
             }
             table.indexes.retain(|index| !index.makes_unique(name));
@@ -314,12 +314,12 @@ fn settle_unique(tx: &mut Tx<'_>, table: &mut Table, defined: &Defined) -> Resul
 }
 
 /// Moves a field's values into a column of another type. Every one must fit, or nothing is moved.
-fn convert(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) -> Result<()> {
-    let place = physical::qualified(table);
+fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) -> Result<()> {
+    let table_name = physical::qualified_name(table);
     let column = physical::quote(&before.name);
     let rows = tx.query(
         &format!(
-            "SELECT \"id\", {column} FROM {place} WHERE {column} IS NOT NULL LIMIT {}",
+            "SELECT \"id\", {column} FROM {table_name} WHERE {column} IS NOT NULL LIMIT {}",
             limits::CONVERTED_ROWS + 1
         ),
         &[],
@@ -335,15 +335,15 @@ fn convert(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) ->
         )
         .hint("Add a field of the new type, copy the values in steps, then remove the old field"));
     }
-    let bare = Field::new(&after.name, after.kind);
+    let unconstrained = Field::new(&after.name, after.kind);
     let mut converted: Vec<(String, SqlValue)> = Vec::with_capacity(rows.len());
     let mut examples = Vec::new();
     for row in &rows {
         let value = physical::from_sql(before.kind, row.value(1))?;
-        let new = validate::coerce(after.kind, &as_text(after.kind, &value));
-        let mut faults = Vec::new();
-        validate::check(&bare, &new, &after.name, &mut faults);
-        if faults.is_empty() {
+        let new = validate::coerce(after.kind, &scalar_to_text(after.kind, &value));
+        let mut violations = Vec::new();
+        validate::check(&unconstrained, &new, &after.name, &mut violations);
+        if violations.is_empty() {
             converted.push((row.text(0)?.to_owned(), physical::to_sql(after.kind, &new)));
         } else if examples.len() < limits::EXAMPLES {
             examples.push(json!({"id": row.text(0)?, "value": value}));
@@ -358,21 +358,21 @@ fn convert(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) ->
         .hint("Correct those records first, or add a field of the new type")
         .fact("examples", examples));
     }
-    const NEW: &str = "_new";
-    physical::add_column(tx, table, NEW, after.kind)?;
-    let statement = format!("UPDATE {place} SET {} = $2 WHERE \"id\" = $1", physical::quote(NEW));
+    const TEMP_COLUMN: &str = "_new";
+    physical::add_column(tx, table, TEMP_COLUMN, after.kind)?;
+    let statement = format!("UPDATE {table_name} SET {} = $2 WHERE \"id\" = $1", physical::quote(TEMP_COLUMN));
     for (id, value) in converted {
         tx.execute(&statement, &[SqlValue::Text(id), value])?;
     }
-    let hidden = hidden_column(table, &before.name);
-    physical::rename_column(tx, table, &before.name, &hidden)?;
-    physical::rename_column(tx, table, NEW, &after.name)?;
-    table.removed.push(Removed { field: before.clone(), column: hidden });
+    let hidden_name = hidden_column_name(table, &before.name);
+    physical::rename_column(tx, table, &before.name, &hidden_name)?;
+    physical::rename_column(tx, table, TEMP_COLUMN, &after.name)?;
+    table.removed.push(RemovedField { field: before.clone(), column: hidden_name });
     Ok(())
 }
 
 /// A scalar that becomes text is spelt as JSON spells it.
-fn as_text(kind: FieldType, value: &Value) -> Value {
+fn scalar_to_text(kind: FieldType, value: &Value) -> Value {
     match value {
         Value::Number(_) | Value::Bool(_) if kind.is_text() => Value::from(value.to_string()),
         other => other.clone(),
@@ -380,24 +380,24 @@ fn as_text(kind: FieldType, value: &Value) -> Value {
 }
 
 /// Where a removed field's values go when its name is needed. Field names begin with a letter, so nothing collides.
-fn hidden_column(table: &Table, name: &str) -> String {
-    index::shortened(format!("_old_{}_{name}", table.schema_version))
+fn hidden_column_name(table: &Table, name: &str) -> String {
+    index::shorten_identifier(format!("_old_{}_{name}", table.schema_version))
 }
 
-fn count_missing(tx: &mut Tx<'_>, table: &Table, required: &[String]) -> Result<i64> {
+fn count_rows_missing(tx: &mut Tx<'_>, table: &Table, required: &[String]) -> Result<i64> {
     if required.is_empty() {
         return Ok(0);
     }
     let missing: Vec<String> =
         required.iter().map(|name| format!("{} IS NULL", physical::quote(name))).collect();
     let row = tx.query_opt(
-        &format!("SELECT COUNT(*) FROM {} WHERE {}", physical::qualified(table), missing.join(" OR ")),
+        &format!("SELECT COUNT(*) FROM {} WHERE {}", physical::qualified_name(table), missing.join(" OR ")),
         &[],
     )?;
     Ok(row.map_or(Ok(0), |row| row.int(0))?)
 }
 
-fn refuse_too_many(table: &Table) -> Result<()> {
+fn check_limits(table: &Table) -> Result<()> {
     if table.fields.len() > limits::FIELDS_PER_TABLE {
         let message = format!("A table has at most {} fields", limits::FIELDS_PER_TABLE);
         return Err(refusal::limit("table/too-many-fields", message).hint("Remove a field first"));
@@ -424,9 +424,9 @@ fn save(tx: &mut Tx<'_>, table: &mut Table, before: &Table, actor: &str) -> Resu
         params![
             tenant.as_str(),
             table.id.as_str(),
-            table::definition_text(&table.fields)?,
-            table::definition_text(&table.removed)?,
-            table::definition_text(&table.indexes)?,
+            table::definition_json(&table.fields)?,
+            table::definition_json(&table.removed)?,
+            table::definition_json(&table.indexes)?,
             table.schema_version,
             table.index_version,
             table.updated_at,
@@ -441,7 +441,7 @@ fn save(tx: &mut Tx<'_>, table: &mut Table, before: &Table, actor: &str) -> Resu
         tx.output("index_version", table.index_version);
     }
     tx.output("table_id", table.id.as_str());
-    for tag in tags::of_table_change(table) {
+    for tag in tags::for_table_change(table) {
         tx.touch(tag);
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::{routes, tags};
 
 /// What a variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum VariableKind {
     Organization,
     Project,
     Environment,
@@ -20,27 +20,27 @@ pub(crate) enum Kind {
 }
 
 /// What this variable stands for, if its values can be listed.
-pub(crate) fn kind(variable: &str) -> Option<Kind> {
+pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
     Some(match variable {
-        "orgId" | "organizationId" => Kind::Organization,
-        "projectId" => Kind::Project,
-        "envId" | "environmentId" => Kind::Environment,
-        "tableId" => Kind::Table,
-        "n" => Kind::Version,
-        "accessTokenId" => Kind::Token,
+        "orgId" | "organizationId" => VariableKind::Organization,
+        "projectId" => VariableKind::Project,
+        "envId" | "environmentId" => VariableKind::Environment,
+        "tableId" => VariableKind::Table,
+        "n" => VariableKind::Version,
+        "accessTokenId" => VariableKind::Token,
         _ => return None,
     })
 }
 
-impl Kind {
+impl VariableKind {
     /// What the caller must hold to see the values.
     pub(crate) fn need(self) -> Need {
         match self {
-            Kind::Organization => routes::ORGANIZATION_READ,
-            Kind::Project => routes::PROJECT_READ,
-            Kind::Environment => routes::ENVIRONMENT_READ,
-            Kind::Table | Kind::Version => routes::TABLE_READ,
-            Kind::Token => routes::TOKEN_READ,
+            VariableKind::Organization => routes::ORGANIZATION_READ,
+            VariableKind::Project => routes::PROJECT_READ,
+            VariableKind::Environment => routes::ENVIRONMENT_READ,
+            VariableKind::Table | VariableKind::Version => routes::TABLE_READ,
+            VariableKind::Token => routes::TOKEN_READ,
         }
     }
 
@@ -53,13 +53,13 @@ impl Kind {
         const PROJECT: &[&str] = &["projectId"];
         const ENVIRONMENT: &[&str] = &["envId", "environmentId"];
         match self {
-            Kind::Project => ("bkend_project", &[("organization_id", ORGANIZATION)], tags::any_projects()),
-            Kind::Environment => (
+            VariableKind::Project => ("bkend_project", &[("organization_id", ORGANIZATION)], tags::any_projects()),
+            VariableKind::Environment => (
                 "bkend_environment",
                 &[("organization_id", ORGANIZATION), ("project_id", PROJECT)],
                 tags::any_environments(),
             ),
-            Kind::Table => (
+            VariableKind::Table => (
                 "bkend_table",
                 &[
                     ("organization_id", ORGANIZATION),
@@ -68,7 +68,7 @@ impl Kind {
                 ],
                 tags::any_tables(),
             ),
-            Kind::Organization | Kind::Version | Kind::Token => {
+            VariableKind::Organization | VariableKind::Version | VariableKind::Token => {
                 ("bkend_organization", &[], tags::organizations())
             }
         }
@@ -76,11 +76,11 @@ impl Kind {
 }
 
 /// Ids that begin with `prefix`.
-pub(crate) fn ids(
+pub(crate) fn complete_ids(
     sql: &mut dyn Sql,
-    kind: Kind,
+    kind: VariableKind,
     prefix: &str,
-    known: &Map<String, Value>,
+    context_args: &Map<String, Value>,
 ) -> Result<Completion> {
     let (table, parents, tag) = kind.source();
     let basis = Basis::at(sql.version()).on(tag);
@@ -89,18 +89,18 @@ pub(crate) fn ids(
     }
     let mut values = vec![SqlValue::from(sql.tenant().as_str())];
     let mut filter = String::from("tenant_id = $1");
-    let mut narrow = |condition: &str, value: String| {
+    let mut add_filter = |condition: &str, value: String| {
         values.push(SqlValue::from(value));
         filter.push_str(&format!(" AND {condition} ${}", values.len()));
     };
-    if let Some(end) = after_prefix(prefix) {
-        narrow("id >=", prefix.to_owned());
-        narrow("id <", end);
+    if let Some(end) = prefix_upper_bound(prefix) {
+        add_filter("id >=", prefix.to_owned());
+        add_filter("id <", end);
     }
     for (column, variables) in parents {
-        let given = variables.iter().find_map(|variable| known.get(*variable)?.as_str());
-        if let Some(given) = given.filter(|given| !given.is_empty()) {
-            narrow(&format!("{column} ="), given.to_owned());
+        let parent_id = variables.iter().find_map(|variable| context_args.get(*variable)?.as_str());
+        if let Some(parent_id) = parent_id.filter(|id| !id.is_empty()) {
+            add_filter(&format!("{column} ="), parent_id.to_owned());
         }
     }
     let total = sql.query_opt(&format!("SELECT COUNT(*) FROM {table} WHERE {filter}"), &values)?;
@@ -109,14 +109,14 @@ pub(crate) fn ids(
         &format!("SELECT id FROM {table} WHERE {filter} ORDER BY id LIMIT {}", shared::COMPLETION_VALUES),
         &values,
     )?;
-    let found = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
-    Ok(Completion { values: found, total: total as usize, basis })
+    let matching_ids = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
+    Ok(Completion { values: matching_ids, total: total as usize, basis })
 }
 
 /// The numbers of a table's schemas that begin with `prefix`, the newest first.
-pub(crate) fn versions(sql: &mut dyn Sql, prefix: &str, known: &Map<String, Value>) -> Result<Completion> {
+pub(crate) fn complete_versions(sql: &mut dyn Sql, prefix: &str, context_args: &Map<String, Value>) -> Result<Completion> {
     let basis = Basis::at(sql.version());
-    let Some(table) = known.get("tableId").and_then(Value::as_str) else {
+    let Some(table) = context_args.get("tableId").and_then(Value::as_str) else {
         return Ok(Completion { basis, ..Completion::default() });
     };
     let basis = basis.on(tags::table(table));
@@ -134,7 +134,7 @@ pub(crate) fn versions(sql: &mut dyn Sql, prefix: &str, known: &Map<String, Valu
 }
 
 /// The first word after all that begin with `prefix`: ids are ASCII, so the last byte can be counted up.
-fn after_prefix(prefix: &str) -> Option<String> {
+fn prefix_upper_bound(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     let last = end.pop()?;
     end.push(char::from(u8::try_from(last).ok()? + 1));
@@ -145,40 +145,40 @@ fn after_prefix(prefix: &str) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{caller, worlds};
+    use crate::testing::{caller, test_envs_with_data};
 
     const TABLES: &str = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables";
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn ids_complete_below_their_parents() {
-        for mut world in worlds().await {
-            assert_eq!(world.complete(TABLES, "envId", "env_", json!({})).await, ["env_dev001"]);
+    async fn completes_ids_within_known_parents() {
+        for mut test_env in test_envs_with_data().await {
+            assert_eq!(test_env.complete(TABLES, "envId", "env_", json!({})).await, ["env_dev001"]);
             assert_eq!(
-                world.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await,
+                test_env.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await,
                 ["env_dev001"]
             );
             assert!(
-                world.complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"})).await.is_empty()
+                test_env.complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"})).await.is_empty()
             );
-            assert!(world.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
-            assert!(world.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());
-            assert_eq!(world.complete(TABLES, "orgId", "o", json!({})).await, ["org_abc123"]);
+            assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
+            assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());
+            assert_eq!(test_env.complete(TABLES, "orgId", "o", json!({})).await, ["org_abc123"]);
             assert_eq!(
-                world.complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"})).await,
+                test_env.complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"})).await,
                 ["proj_xyz789"]
             );
             let version = format!("{TABLES}/{{tableId}}/schema/versions/{{n}}");
             assert_eq!(
-                world.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await,
+                test_env.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await,
                 ["tbl_users"]
             );
-            assert_eq!(world.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await, ["1"]);
-            assert!(world.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
+            assert_eq!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await, ["1"]);
+            assert!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
             let token = "bkend://access-tokens/{accessTokenId}";
-            assert_eq!(world.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
+            assert_eq!(test_env.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
             // The template is open to this caller, the level of the variable is not.
-            world.caller = caller(&world.test.tenant, "table:read");
-            assert!(world.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
+            test_env.caller = caller(&test_env.db.tenant, "table:read");
+            assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
         }
     }
 }

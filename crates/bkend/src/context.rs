@@ -8,27 +8,27 @@ use crate::{limits, organization, routes, tags};
 
 /// Which levels the caller may see. Two callers share a cached context only if this is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct ContextScopes {
     pub projects: bool,
     pub environments: bool,
 }
 
-impl View {
-    pub(crate) fn of(caller: &Principal) -> View {
-        View {
+impl ContextScopes {
+    pub(crate) fn for_caller(caller: &Principal) -> ContextScopes {
+        ContextScopes {
             projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
             environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
         }
     }
 
     /// As a word, for the cache's key.
-    pub(crate) fn facts(self) -> String {
+    pub(crate) fn cache_key(self) -> String {
         format!("projects={} environments={}", self.projects, self.environments)
     }
 }
 
 /// Reads the context.
-pub(crate) fn read(sql: &mut dyn Sql, view: View) -> Result<(Value, Basis)> {
+pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, Basis)> {
     let mut basis = Basis::at(sql.version()).on(tags::organizations());
     let mut warnings = Vec::new();
     let organizations = organization::all(sql)?;
@@ -36,10 +36,10 @@ pub(crate) fn read(sql: &mut dyn Sql, view: View) -> Result<(Value, Basis)> {
         warnings.push("There is no organization yet; `quad bkend org add` makes one".to_owned());
     }
     let mut projects = Vec::new();
-    if view.projects {
+    if scopes.projects {
         basis = basis.on(tags::any_projects());
         projects = read_projects(sql, &mut warnings)?;
-        if view.environments {
+        if scopes.environments {
             basis = basis.on(tags::any_environments());
             fill_environments(sql, &mut projects, &mut warnings)?;
         } else {
@@ -48,10 +48,10 @@ pub(crate) fn read(sql: &mut dyn Sql, view: View) -> Result<(Value, Basis)> {
     } else {
         warnings.push("Projects are not shown: this needs the scope project:read".to_owned());
     }
-    let named = |organization: &organization::Organization| json!({"id": organization.id.as_str(), "name": organization.name});
-    let all: Vec<Value> = organizations.iter().take(limits::CONTEXT_PROJECTS).map(named).collect();
+    let id_and_name = |organization: &organization::Organization| json!({"id": organization.id.as_str(), "name": organization.name});
+    let all: Vec<Value> = organizations.iter().take(limits::CONTEXT_PROJECTS).map(id_and_name).collect();
     let context = json!({
-        "organization": organizations.first().map(named),
+        "organization": organizations.first().map(id_and_name),
         "organizations": all,
         "projects": projects,
         "apiEndpoint": null,
@@ -106,32 +106,32 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
         ));
     }
     // Both lists are in the same order, so one walk joins them.
-    let mut place = 0;
+    let mut position = 0;
     for row in rows.iter().take(limits::CONTEXT_ENVIRONMENTS) {
-        let owner = row.text(3)?;
-        while projects.get(place).is_some_and(|project| project["id"] != owner) {
-            place += 1;
+        let project_id = row.text(3)?;
+        while projects.get(position).is_some_and(|project| project["id"] != project_id) {
+            position += 1;
         }
         let Some(Value::Array(environments)) =
-            projects.get_mut(place).map(|project| &mut project["environments"])
+            projects.get_mut(position).map(|project| &mut project["environments"])
         else {
             break;
         };
-        let (id, project, organization) = (row.text(0)?, owner, row.text(4)?);
+        let (id, project, organization) = (row.text(0)?, project_id, row.text(4)?);
         environments.push(json!({
             "id": id,
             "name": row.text(1)?,
             "status": row.text(2)?,
-            "tablesUri": routes::tables(organization, project, id),
+            "tablesUri": routes::tables_uri(organization, project, id),
         }));
     }
     Ok(())
 }
 
 /// The same for people.
-pub(crate) fn markdown(context: &Value) -> String {
+pub(crate) fn to_markdown(context: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut page = match context["organization"].as_object() {
+    let mut output = match context["organization"].as_object() {
         Some(_) => format!(
             "# {}\n\nOrganization `{}`.\n",
             text(&context["organization"]["name"]),
@@ -140,9 +140,9 @@ pub(crate) fn markdown(context: &Value) -> String {
         None => "# No organization\n".to_owned(),
     };
     for project in context["projects"].as_array().into_iter().flatten() {
-        page.push_str(&format!("\n- project **{}** `{}`\n", text(&project["name"]), text(&project["id"])));
+        output.push_str(&format!("\n- project **{}** `{}`\n", text(&project["name"]), text(&project["id"])));
         for environment in project["environments"].as_array().into_iter().flatten() {
-            page.push_str(&format!(
+            output.push_str(&format!(
                 "  - environment {} `{}` ({}): tables at {}\n",
                 text(&environment["name"]),
                 text(&environment["id"]),
@@ -152,7 +152,7 @@ pub(crate) fn markdown(context: &Value) -> String {
         }
     }
     for warning in context["warnings"].as_array().into_iter().flatten() {
-        page.push_str(&format!("\n> {}\n", text(warning)));
+        output.push_str(&format!("\n> {}\n", text(warning)));
     }
-    page
+    output
 }

@@ -13,7 +13,7 @@ use crate::{limits, validate};
 
 /// A field as a caller defined it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Defined {
+pub(crate) struct FieldDefinition {
     /// The field.
     pub field: Field,
     /// Whether the caller wants its values unique, if the caller said.
@@ -24,7 +24,7 @@ pub(crate) struct Defined {
 
 impl Field {
     /// Reads a definition, on top of what the field was before if it is an update.
-    pub(crate) fn define(before: Option<&Field>, name: &str, definition: &Value) -> Result<Defined> {
+    pub(crate) fn define(before: Option<&Field>, name: &str, definition: &Value) -> Result<FieldDefinition> {
         check_name(name)?;
         define(before, name, definition, name, 1)
     }
@@ -35,11 +35,11 @@ fn define(
     before: Option<&Field>,
     name: &str,
     definition: &Value,
-    place: &str,
+    path: &str,
     depth: usize,
-) -> Result<Defined> {
+) -> Result<FieldDefinition> {
     if depth > limits::DEFINITION_DEPTH {
-        return Err(invalid(place, format!("nested deeper than {} levels", limits::DEFINITION_DEPTH)));
+        return Err(invalid(path, format!("nested deeper than {} levels", limits::DEFINITION_DEPTH)));
     }
     let shorthand;
     let definition = match definition {
@@ -48,83 +48,83 @@ fn define(
             shorthand = Map::from_iter([("type".to_owned(), Value::from(kind.as_str()))]);
             &shorthand
         }
-        _ => return Err(invalid(place, "must be an object such as {\"type\":\"string\"}")),
+        _ => return Err(invalid(path, "must be an object such as {\"type\":\"string\"}")),
     };
     let kind = match definition.get("type").or_else(|| definition.get("bsonType")) {
-        Some(value) => Some(read_type(value, place)?),
+        Some(value) => Some(parse_type(value, path)?),
         None => before.map(|field| field.kind),
     };
     let kind = kind.ok_or_else(|| {
-        invalid(place, "the type is missing").hint(format!("The types are {}", TYPE_NAMES.join(", ")))
+        invalid(path, "the type is missing").hint(format!("The types are {}", TYPE_NAMES.join(", ")))
     })?;
     let mut field = before.cloned().unwrap_or_else(|| Field::new(name, kind));
     field.kind = kind;
-    let mut defined = Defined { field, unique: None, sparse: false };
+    let mut defined = FieldDefinition { field, unique: None, sparse: false };
     let mut nested_required = None;
     for (key, value) in definition {
-        nested_required = read_rule(&mut defined, key, value, place, depth)?.or(nested_required);
+        nested_required = parse_rule(&mut defined, key, value, path, depth)?.or(nested_required);
     }
     if let Some(names) = nested_required {
-        require_named(&mut defined.field.properties, &names)?;
+        mark_required(&mut defined.field.properties, &names)?;
     }
-    check_rules(&mut defined.field, place)?;
+    check_rules(&mut defined.field, path)?;
     Ok(defined)
 }
 
 /// Reads one key of a definition. A list under `required` is returned: it names nested properties.
-fn read_rule(
-    defined: &mut Defined,
+fn parse_rule(
+    defined: &mut FieldDefinition,
     key: &str,
     value: &Value,
-    place: &str,
+    path: &str,
     depth: usize,
 ) -> Result<Option<Vec<String>>> {
     let field = &mut defined.field;
-    let at = format!("{place}.{key}");
+    let key_path = format!("{path}.{key}");
     match key {
         "name" | "type" | "bsonType" => {}
-        "required" if value.is_array() => return read_names(value, &at).map(Some),
-        "required" => field.required = read_bool(value, &at)?,
-        "unique" => defined.unique = Some(read_bool(value, &at)?),
-        "sparse" => defined.sparse = read_bool(value, &at)?,
+        "required" if value.is_array() => return parse_names(value, &key_path).map(Some),
+        "required" => field.required = parse_bool(value, &key_path)?,
+        "unique" => defined.unique = Some(parse_bool(value, &key_path)?),
+        "sparse" => defined.sparse = parse_bool(value, &key_path)?,
         "default" | "defaultValue" => field.default = (!value.is_null()).then(|| value.clone()),
-        "pattern" => field.pattern = read_text(value, &at)?,
-        "minLength" => field.min_length = read_count(value, &at)?,
-        "maxLength" => field.max_length = read_count(value, &at)?,
-        "minimum" => field.minimum = read_number(value, &at)?,
-        "maximum" => field.maximum = read_number(value, &at)?,
+        "pattern" => field.pattern = parse_text(value, &key_path)?,
+        "minLength" => field.min_length = parse_count(value, &key_path)?,
+        "maxLength" => field.max_length = parse_count(value, &key_path)?,
+        "minimum" => field.minimum = parse_number(value, &key_path)?,
+        "maximum" => field.maximum = parse_number(value, &key_path)?,
         "enum" => {
             field.allowed = match value {
                 Value::Null => None,
                 Value::Array(values) => Some(values.clone()),
-                _ => return Err(invalid(&at, "must be a list of values")),
+                _ => return Err(invalid(&key_path, "must be a list of values")),
             };
         }
         "items" => {
             field.items = match value {
                 Value::Null => None,
-                value => Some(Box::new(define(None, "items", value, &at, depth + 1)?.field)),
+                value => Some(Box::new(define(None, "items", value, &key_path, depth + 1)?.field)),
             };
         }
         "properties" => {
-            let Value::Object(properties) = value else { return Err(invalid(&at, "must be an object")) };
+            let Value::Object(properties) = value else { return Err(invalid(&key_path, "must be an object")) };
             field.properties = properties
                 .iter()
                 .map(|(name, value)| {
-                    check_nested_name(name, &at)?;
-                    Ok(define(None, name, value, &format!("{at}.{name}"), depth + 1)?.field)
+                    check_nested_name(name, &key_path)?;
+                    Ok(define(None, name, value, &format!("{key_path}.{name}"), depth + 1)?.field)
                 })
                 .collect::<Result<_>>()?;
         }
-        "ref" => field.reference = read_text(value, &at)?,
-        "description" | "title" => field.description = read_text(value, &at)?,
+        "ref" => field.reference = parse_text(value, &key_path)?,
+        "description" | "title" => field.description = parse_text(value, &key_path)?,
         "onDelete" => {
-            return Err(invalid(&at, "references are not enforced, so there is nothing to do on deletion")
+            return Err(invalid(&key_path, "references are not enforced, so there is nothing to do on deletion")
                 .hint("Leave onDelete out"));
         }
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
-            const KNOWN: [&str; 15] = [
+            const KNOWN_KEYS: [&str; 15] = [
                 "type",
                 "required",
                 "unique",
@@ -141,14 +141,14 @@ fn read_rule(
                 "properties",
                 "ref",
             ];
-            return Err(refusal::unknown(&format!("property of a field (in {place}) named"), key, KNOWN));
+            return Err(refusal::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
         }
     }
     Ok(None)
 }
 
 /// Reads any of the three dialects.
-pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
+pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
     let defined = match value {
         Value::Array(fields) => fields
             .iter()
@@ -159,23 +159,23 @@ pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
                 Field::define(None, name, definition)
             })
             .collect::<Result<Vec<_>>>()?,
-        Value::Object(schema) if is_whole_schema(schema) => {
-            if let Some(key) = schema.keys().find(|key| !WHOLE_SCHEMA_KEYS.contains(&key.as_str())) {
-                return Err(refusal::unknown("property of a schema named", key, WHOLE_SCHEMA_KEYS));
+        Value::Object(schema) if is_full_schema(schema) => {
+            if let Some(key) = schema.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
+                return Err(refusal::unknown("property of a schema named", key, SCHEMA_KEYS));
             }
             if schema.get("additionalProperties").is_some_and(|value| value != &Value::Bool(false)) {
                 return Err(invalid("schema.additionalProperties", "only declared fields are stored")
                     .hint("Declare an object or mixed field for free-form data"));
             }
             let mut defined = match schema.get("properties") {
-                Some(Value::Object(properties)) => of_map(properties)?,
+                Some(Value::Object(properties)) => parse_field_map(properties)?,
                 None => Vec::new(),
                 Some(_) => return Err(invalid("schema.properties", "must be an object")),
             };
             if let Some(names) = schema.get("required") {
-                for name in read_names(names, "schema.required")? {
-                    let known = defined.iter_mut().find(|defined| defined.field.name == name);
-                    known
+                for name in parse_names(names, "schema.required")? {
+                    let target = defined.iter_mut().find(|defined| defined.field.name == name);
+                    target
                         .ok_or_else(|| invalid("schema.required", format!("{name} is not a field")))?
                         .field
                         .required = true;
@@ -183,16 +183,16 @@ pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
             }
             defined
         }
-        Value::Object(map) => of_map(map)?,
+        Value::Object(map) => parse_field_map(map)?,
         _ => return Err(invalid("fields", "must be a list of fields or a schema")),
     };
-    let mut seen: Vec<String> = Vec::with_capacity(defined.len());
-    for Defined { field, .. } in &defined {
+    let mut folded_names: Vec<String> = Vec::with_capacity(defined.len());
+    for FieldDefinition { field, .. } in &defined {
         let folded = field.name.to_ascii_lowercase();
-        if seen.contains(&folded) {
+        if folded_names.contains(&folded) {
             return Err(invalid(&field.name, "is defined twice (names differ by more than case)"));
         }
-        seen.push(folded);
+        folded_names.push(folded);
     }
     if defined.len() > limits::FIELDS_PER_TABLE {
         return Err(refusal::limit(
@@ -204,152 +204,152 @@ pub(crate) fn definitions(value: &Value) -> Result<Vec<Defined>> {
     Ok(defined)
 }
 
-const WHOLE_SCHEMA_KEYS: [&str; 6] =
+const SCHEMA_KEYS: [&str; 6] =
     ["bsonType", "type", "required", "properties", "additionalProperties", "title"];
 
 /// A schema as a whole, rather than a map of fields (in which `required` or `properties` could be the name of one).
-fn is_whole_schema(schema: &Map<String, Value>) -> bool {
+fn is_full_schema(schema: &Map<String, Value>) -> bool {
     let is_object = |key: &str| schema.get(key).and_then(Value::as_str) == Some("object");
     is_object("bsonType") || is_object("type") || schema.get("required").is_some_and(Value::is_array)
 }
 
-fn of_map(map: &Map<String, Value>) -> Result<Vec<Defined>> {
+fn parse_field_map(map: &Map<String, Value>) -> Result<Vec<FieldDefinition>> {
     map.iter().map(|(name, definition)| Field::define(None, name, definition)).collect()
 }
 
 /// Names inside a JSON value are freer than columns, but not so free that a path could not name them.
-fn check_nested_name(name: &str, place: &str) -> Result<()> {
+fn check_nested_name(name: &str, path: &str) -> Result<()> {
     if name.is_empty() || name.len() > limits::IDENTIFIER_BYTES || name.contains(['$', '.', '\0']) {
-        return Err(invalid(place, format!("{} is not a property name", refusal::shown(name))));
+        return Err(invalid(path, format!("{} is not a property name", refusal::truncate_for_message(name))));
     }
     Ok(())
 }
 
-fn require_named(properties: &mut [Field], names: &[String]) -> Result<()> {
+fn mark_required(properties: &mut [Field], names: &[String]) -> Result<()> {
     for name in names {
-        let known = properties.iter_mut().find(|field| field.name == *name);
-        known.ok_or_else(|| invalid("required", format!("{name} is not a property")))?.required = true;
+        let property = properties.iter_mut().find(|field| field.name == *name);
+        property.ok_or_else(|| invalid("required", format!("{name} is not a property")))?.required = true;
     }
     Ok(())
 }
 
 /// Rules must suit the type, and the default and the allowed values must obey them.
-fn check_rules(field: &mut Field, place: &str) -> Result<()> {
-    let unsuited = |rule: &str| {
-        Err(invalid(place, format!("{rule} does not suit the type {}", field.kind.as_str()))
+fn check_rules(field: &mut Field, path: &str) -> Result<()> {
+    let unsuitable = |rule: &str| {
+        Err(invalid(path, format!("{rule} does not suit the type {}", field.kind.as_str()))
             .hint(format!("Leave {rule} out, or clear it with null")))
     };
     if !field.kind.is_text()
         && (field.pattern.is_some() || field.min_length.is_some() || field.max_length.is_some())
     {
-        return unsuited(if field.pattern.is_some() { "pattern" } else { "minLength or maxLength" });
+        return unsuitable(if field.pattern.is_some() { "pattern" } else { "minLength or maxLength" });
     }
     if !field.kind.is_numeric() && (field.minimum.is_some() || field.maximum.is_some()) {
-        return unsuited("minimum or maximum");
+        return unsuitable("minimum or maximum");
     }
     if field.kind != FieldType::Array && field.items.is_some() {
-        return unsuited("items");
+        return unsuitable("items");
     }
     if field.kind != FieldType::Object && !field.properties.is_empty() {
-        return unsuited("properties");
+        return unsuitable("properties");
     }
     if field.reference.is_some() {
         if field.kind == FieldType::String {
             field.kind = FieldType::Reference;
         } else if field.kind != FieldType::Reference {
-            return unsuited("ref");
+            return unsuitable("ref");
         }
     }
-    if field.min_length.zip(field.max_length).is_some_and(|(least, most)| least > most)
-        || field.minimum.zip(field.maximum).is_some_and(|(least, most)| least > most)
+    if field.min_length.zip(field.max_length).is_some_and(|(min, max)| min > max)
+        || field.minimum.zip(field.maximum).is_some_and(|(min, max)| min > max)
     {
-        return Err(invalid(place, "the least is greater than the most"));
+        return Err(invalid(path, "the least is greater than the most"));
     }
     if let Some(pattern) = &field.pattern {
-        validate::compile(pattern).map_err(|reason| invalid(&format!("{place}.pattern"), reason))?;
+        validate::compile_pattern(pattern).map_err(|reason| invalid(&format!("{path}.pattern"), reason))?;
     }
     if let Some(allowed) = field.allowed.take() {
         if allowed.is_empty() || allowed.len() > limits::ENUM_VALUES {
             return Err(invalid(
-                &format!("{place}.enum"),
+                &format!("{path}.enum"),
                 format!("has 1 to {} values", limits::ENUM_VALUES),
             ));
         }
         let allowed = allowed
             .iter()
-            .map(|value| settled(field, value, &format!("{place}.enum")))
+            .map(|value| check_value(field, value, &format!("{path}.enum")))
             .collect::<Result<_>>()?;
         field.allowed = Some(allowed);
     }
     if let Some(default) = field.default.take() {
-        field.default = Some(settled(field, &default, &format!("{place}.defaultValue"))?);
+        field.default = Some(check_value(field, &default, &format!("{path}.defaultValue"))?);
     }
     Ok(())
 }
 
 /// A value as the field would store it.
-fn settled(field: &Field, value: &Value, place: &str) -> Result<Value> {
+fn check_value(field: &Field, value: &Value, path: &str) -> Result<Value> {
     let value = validate::coerce(field.kind, value);
-    let mut faults = Vec::new();
-    validate::check(field, &value, place, &mut faults);
-    match faults.first() {
+    let mut violations = Vec::new();
+    validate::check(field, &value, path, &mut violations);
+    match violations.first() {
         None => Ok(value),
-        Some(fault) => Err(invalid(place, &fault.message)),
+        Some(violation) => Err(invalid(path, &violation.message)),
     }
 }
 
-fn read_type(value: &Value, place: &str) -> Result<FieldType> {
+fn parse_type(value: &Value, path: &str) -> Result<FieldType> {
     let name = match value {
         Value::String(name) => Some(name.as_str()),
         // `["string","null"]`: every field may be missing, so `null` adds nothing.
         Value::Array(names) => {
-            let mut named = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
-            named.next().filter(|_| named.next().is_none())
+            let mut non_null = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            non_null.next().filter(|_| non_null.next().is_none())
         }
         _ => None,
     };
-    let name = name.ok_or_else(|| invalid(place, "the type must be one word"))?;
+    let name = name.ok_or_else(|| invalid(path, "the type must be one word"))?;
     FieldType::parse(name)
-        .ok_or_else(|| refusal::unknown(&format!("type (for {place}) named"), name, TYPE_NAMES))
+        .ok_or_else(|| refusal::unknown(&format!("type (for {path}) named"), name, TYPE_NAMES))
 }
 
-fn read_bool(value: &Value, at: &str) -> Result<bool> {
-    value.as_bool().ok_or_else(|| invalid(at, "must be true or false"))
+fn parse_bool(value: &Value, path: &str) -> Result<bool> {
+    value.as_bool().ok_or_else(|| invalid(path, "must be true or false"))
 }
 
-fn read_text(value: &Value, at: &str) -> Result<Option<String>> {
+fn parse_text(value: &Value, path: &str) -> Result<Option<String>> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text.chars().count() <= limits::DESCRIPTION_CHARS && !text.contains('\0') => {
             Ok(Some(text.clone()))
         }
         Value::String(_) => Err(invalid(
-            at,
+            path,
             format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS),
         )),
-        _ => Err(invalid(at, "must be text")),
+        _ => Err(invalid(path, "must be text")),
     }
 }
 
-fn read_count(value: &Value, at: &str) -> Result<Option<u64>> {
+fn parse_count(value: &Value, path: &str) -> Result<Option<u64>> {
     if value.is_null() {
         return Ok(None);
     }
-    value.as_u64().map(Some).ok_or_else(|| invalid(at, "must be a whole number from 0"))
+    value.as_u64().map(Some).ok_or_else(|| invalid(path, "must be a whole number from 0"))
 }
 
-fn read_number(value: &Value, at: &str) -> Result<Option<f64>> {
+fn parse_number(value: &Value, path: &str) -> Result<Option<f64>> {
     if value.is_null() {
         return Ok(None);
     }
-    value.as_f64().map(Some).ok_or_else(|| invalid(at, "must be a number"))
+    value.as_f64().map(Some).ok_or_else(|| invalid(path, "must be a number"))
 }
 
 /// A list of names.
-pub(crate) fn read_names(value: &Value, at: &str) -> Result<Vec<String>> {
-    let wrong = || -> Error { invalid(at, "must be a list of names") };
-    let names = value.as_array().ok_or_else(wrong)?;
-    names.iter().map(|name| name.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+pub(crate) fn parse_names(value: &Value, path: &str) -> Result<Vec<String>> {
+    let error = || -> Error { invalid(path, "must be a list of names") };
+    let names = value.as_array().ok_or_else(error)?;
+    names.iter().map(|name| name.as_str().map(str::to_owned).ok_or_else(error)).collect()
 }
 
 #[cfg(test)]
@@ -360,25 +360,25 @@ mod tests {
     use crate::field::schema;
 
     #[test]
-    fn three_dialects_are_one_model() {
+    fn three_input_formats_parse_to_same_fields() {
         let array = json!([{"name": "email", "type": "String", "required": true, "defaultValue": null}, {"name": "age", "type": "Number"}]);
-        let whole = json!({"bsonType": "object", "required": ["email"],
+        let full_schema = json!({"bsonType": "object", "required": ["email"],
             "properties": {"email": {"bsonType": "string"}, "age": {"bsonType": "double"}}});
         let map = json!({"email": {"bsonType": "string", "required": true}, "age": "number"});
-        let expected = definitions(&array).unwrap();
-        assert_eq!(definitions(&whole).unwrap(), expected);
-        assert_eq!(definitions(&map).unwrap(), expected);
+        let expected = parse_fields(&array).unwrap();
+        assert_eq!(parse_fields(&full_schema).unwrap(), expected);
+        assert_eq!(parse_fields(&map).unwrap(), expected);
         let fields: Vec<Field> = expected.into_iter().map(|defined| defined.field).collect();
-        assert_eq!(schema(&fields), whole);
+        assert_eq!(schema(&fields), full_schema);
         assert_eq!(
-            fields[0].entry(true),
+            fields[0].to_json(true),
             json!({"name": "email", "type": "string", "required": true, "unique": true})
         );
     }
 
     #[test]
-    fn a_stored_field_comes_back_whole() {
-        let defined = definitions(&json!({
+    fn field_serialization_round_trip() {
+        let defined = parse_fields(&json!({
             "address": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string", "minLength": 1}}},
             "tags": {"type": "array", "items": "string"},
             "role": {"type": "string", "enum": ["a", "b"], "default": "a"},
@@ -386,17 +386,17 @@ mod tests {
             "age": {"type": "int", "minimum": 0, "maximum": 150},
         }))
         .unwrap();
-        for Defined { field, .. } in defined {
+        for FieldDefinition { field, .. } in defined {
             let stored = serde_json::to_string(&field).unwrap();
             assert_eq!(serde_json::from_str::<Field>(&stored).unwrap(), field);
             // What is shown can be sent back and means the same.
-            assert_eq!(Field::define(None, &field.name, &field.property()).unwrap().field, field);
+            assert_eq!(Field::define(None, &field.name, &field.to_schema_property()).unwrap().field, field);
         }
     }
 
     #[test]
-    fn refuses_what_cannot_be_a_field() {
-        let code = |value: Value| definitions(&value).unwrap_err().code().to_owned();
+    fn rejects_invalid_field_definitions() {
+        let code = |value: Value| parse_fields(&value).unwrap_err().code().to_owned();
         assert_eq!(code(json!({"createdAt": "date"})), "SYSTEM_FIELD_PROTECTED");
         assert_eq!(code(json!({"ID": "string"})), "SYSTEM_FIELD_PROTECTED");
         for bad in [
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_merges_and_null_clears() {
+    fn update_merges_rules_and_null_clears() {
         let before =
             Field::define(None, "age", &json!({"type": "int", "minimum": 1, "default": 5})).unwrap().field;
         let after =

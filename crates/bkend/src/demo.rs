@@ -20,24 +20,24 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
         return Ok(false);
     }
     let event = EventDraft::system("backend", "demo_created", ACTOR).succeeded();
-    let made = store
+    let result = store
         .write(&Writer::from(tenant), event, |tx| {
             tx.lock("bkend:orgs")?;
             // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
             if has_organization(tx)? {
-                return Err(refusal::conflict("The tenant has an organization").with_code(ALREADY_THERE));
+                return Err(refusal::conflict("The tenant has an organization").with_code(NOT_NEEDED));
             }
-            fill(tx)
+            seed(tx)
         })
         .await;
-    match made {
+    match result {
         Ok(_) => Ok(true),
-        Err(error) if error.code() == ALREADY_THERE => Ok(false),
+        Err(error) if error.code() == NOT_NEEDED => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-const ALREADY_THERE: &str = "DEMO_NOT_NEEDED";
+const NOT_NEEDED: &str = "DEMO_NOT_NEEDED";
 
 fn has_organization(sql: &mut dyn Sql) -> Result<bool> {
     let tenant = sql.tenant().clone();
@@ -48,7 +48,7 @@ fn has_organization(sql: &mut dyn Sql) -> Result<bool> {
     Ok(row.is_some())
 }
 
-fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
+fn seed(tx: &mut quad_store::Tx<'_>) -> Result<()> {
     let organization = organization::insert(
         tx,
         &NewOrganization {
@@ -85,7 +85,7 @@ fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
             name: "tasks".to_owned(),
             display_name: Some("Tasks".to_owned()),
             description: Some("What is to be done.".to_owned()),
-            fields: definition::definitions(&fields)?,
+            fields: definition::parse_fields(&fields)?,
             indexes: Vec::new(),
             created_by: ACTOR.to_owned(),
         },
@@ -106,22 +106,22 @@ fn fill(tx: &mut quad_store::Tx<'_>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::empty_worlds;
+    use crate::testing::test_envs;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn two_starts_at_once_make_one_demonstration() {
-        for world in empty_worlds().await {
-            let second = Store::open(world.test.location.clone(), &[crate::COMPONENT]).await.unwrap();
+    async fn concurrent_starts_create_one_demo() {
+        for test_env in test_envs().await {
+            let second = Store::open(test_env.db.location.clone(), &[crate::COMPONENT]).await.unwrap();
             let (left, right) = tokio::join!(
-                ensure(&world.test.store, &world.test.tenant),
-                ensure(&second, &world.test.tenant)
+                ensure(&test_env.db.store, &test_env.db.tenant),
+                ensure(&second, &test_env.db.tenant)
             );
             assert_eq!(usize::from(left.unwrap()) + usize::from(right.unwrap()), 1);
-            assert!(!ensure(&second, &world.test.tenant).await.unwrap());
-            let context = world.read("bkend://context").await.unwrap();
+            assert!(!ensure(&second, &test_env.db.tenant).await.unwrap());
+            let context = test_env.read("bkend://context").await.unwrap();
             assert_eq!(context["organizations"].as_array().unwrap().len(), 1);
             let uri = context["projects"][0]["environments"][0]["tablesUri"].as_str().unwrap().to_owned();
-            assert_eq!(world.read(&uri).await.unwrap()[0]["rowCount"], 3);
+            assert_eq!(test_env.read(&uri).await.unwrap()[0]["rowCount"], 3);
         }
     }
 }

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::limits;
 
 /// One page.
-struct Page {
+struct DocPage {
     id: &'static str,
     title: &'static str,
     content: &'static str,
 }
 
-const PAGES: [Page; 6] = [
-    Page {
+const PAGES: [DocPage; 6] = [
+    DocPage {
         id: "1_concepts",
         title: "Concepts: organizations, projects, environments, tables",
         content: "An organization owns projects. A project has environments such as dev, staging and prod; a new project \
@@ -26,7 +26,7 @@ const PAGES: [Page; 6] = [
             Scopes: organization:read, project:*, environment:*, table:* for definitions, table:data:* for rows. table:* does \
             not cover table:data.",
     },
-    Page {
+    DocPage {
         id: "2_tutorial",
         title: "Tutorial: from nothing to the first row",
         content: "1. Call get_context: it shows your organization, its projects and their environments.\n\
@@ -39,7 +39,7 @@ const PAGES: [Page; 6] = [
             6. backend_field_manage adds a field later; each change writes a new schema version, which \
             backend_schema_version_list shows.",
     },
-    Page {
+    DocPage {
         id: "3_howto_implement_auth",
         title: "How to implement authentication and authorization",
         content: "Who may use this server is decided by access tokens with scopes. `quad token mint --scope` makes one; \
@@ -50,7 +50,7 @@ const PAGES: [Page; 6] = [
             permissions (admin, user, guest, self; create, read, update, delete, list) are stored with \
             backend_table_update and replace the old ones as a whole. createdBy tells which subject made a row.",
     },
-    Page {
+    DocPage {
         id: "4_howto_implement_data_crud",
         title: "How to implement data CRUD: create, read, update, delete, sorting and paging",
         content: "Create: backend_data_create. System fields in data are ignored, text such as \"41\" or \"true\" is converted to \
@@ -66,7 +66,7 @@ const PAGES: [Page; 6] = [
             Types: string, number (double), int and long (64 bits), boolean, date, object, array, reference (ref names the \
             table), mixed. A unique field allows one missing value, unless the index is sparse.",
     },
-    Page {
+    DocPage {
         id: "6_code_examples_auth",
         title: "Code examples: tokens and scopes",
         content: "A read-only agent: `quad token mint --scope organization:read --scope project:read --scope environment:read \
@@ -77,7 +77,7 @@ const PAGES: [Page; 6] = [
             \"required\":true,\"unique\":true,\"pattern\":\"^[^@\\\\s]+@[^@\\\\s]+$\"},{\"name\":\"passwordHash\",\"type\":\"string\",\
             \"required\":true},{\"name\":\"role\",\"type\":\"string\",\"enum\":[\"admin\",\"user\"],\"defaultValue\":\"user\"}]}",
     },
-    Page {
+    DocPage {
         id: "7_code_examples_data",
         title: "Code examples: tables, fields, indexes and rows",
         content: "Create a row: backend_data_create {\"tableId\":\"tbl_…\",\"data\":{\"name\":\"Ada\",\"email\":\"ada@example.org\"}}\n\
@@ -96,57 +96,57 @@ const PAGES: [Page; 6] = [
 
 /// The best pages for a query, with a relevance from 0 to 1. A page's id finds that page.
 pub(crate) fn search(query: &str) -> Vec<Value> {
-    if let Some(page) = PAGES.iter().find(|page| page.id == query.trim()) {
-        return vec![entry(page, 1.0)];
+    if let Some(doc_page) = PAGES.iter().find(|page| page.id == query.trim()) {
+        return vec![page_json(doc_page, 1.0)];
     }
-    let words = words(query);
+    let words = tokenize(query);
     let documents: Vec<Vec<String>> = PAGES
         .iter()
         // The title says what a page is about, so it counts thrice.
-        .map(|page| self::words(&format!("{0} {0} {0} {1}", page.title, page.content)))
+        .map(|page| self::tokenize(&format!("{0} {0} {0} {1}", page.title, page.content)))
         .collect();
-    let mean = documents.iter().map(Vec::len).sum::<usize>() as f64 / documents.len() as f64;
-    let mut ranked: Vec<(f64, &Page)> = PAGES
+    let mean_length = documents.iter().map(Vec::len).sum::<usize>() as f64 / documents.len() as f64;
+    let mut ranked: Vec<(f64, &DocPage)> = PAGES
         .iter()
         .zip(&documents)
-        .map(|(page, document)| (score(&words, document, &documents, mean), page))
+        .map(|(page, document)| (score(&words, document, &documents, mean_length), page))
         .collect();
     ranked.retain(|(score, _)| *score > 0.0);
     ranked.sort_by(|(left, a), (right, b)| right.total_cmp(left).then(a.id.cmp(b.id)));
     let best = ranked.first().map_or(1.0, |(score, _)| *score);
     // Against the best that this query could reach if every word were everywhere in one page.
-    let reachable: f64 = words.iter().map(|word| rarity(word, &documents) * (SATURATION + 1.0)).sum();
-    let scale = reachable.max(best);
-    ranked.into_iter().take(limits::DOCS_RESULTS).map(|(score, page)| entry(page, score / scale)).collect()
+    let max_score: f64 = words.iter().map(|word| idf(word, &documents) * (K1 + 1.0)).sum();
+    let scale = max_score.max(best);
+    ranked.into_iter().take(limits::DOCS_RESULTS).map(|(score, page)| page_json(page, score / scale)).collect()
 }
 
-fn entry(page: &Page, relevance: f64) -> Value {
+fn page_json(page: &DocPage, relevance: f64) -> Value {
     let relevance = (relevance.clamp(0.0, 1.0) * 1_000.0).round() / 1_000.0;
     json!({"id": page.id, "title": page.title, "content": page.content, "relevance": relevance})
 }
 
 /// BM25's usual constants: how soon repetition stops to count, and how much long pages pay for their length.
-const SATURATION: f64 = 1.2;
-const LENGTH: f64 = 0.75;
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
 
-fn score(query: &[String], document: &[String], documents: &[Vec<String>], mean: f64) -> f64 {
+fn score(query: &[String], document: &[String], documents: &[Vec<String>], mean_length: f64) -> f64 {
     query
         .iter()
         .map(|word| {
-            let count = document.iter().filter(|other| *other == word).count() as f64;
-            let length = 1.0 - LENGTH + LENGTH * document.len() as f64 / mean;
-            rarity(word, documents) * count * (SATURATION + 1.0) / (count + SATURATION * length)
+            let count = document.iter().filter(|term| *term == word).count() as f64;
+            let length_norm = 1.0 - B + B * document.len() as f64 / mean_length;
+            idf(word, documents) * count * (K1 + 1.0) / (count + K1 * length_norm)
         })
         .sum()
 }
 
-fn rarity(word: &String, documents: &[Vec<String>]) -> f64 {
-    let holding = documents.iter().filter(|document| document.contains(word)).count() as f64;
-    (1.0 + (documents.len() as f64 - holding + 0.5) / (holding + 0.5)).ln()
+fn idf(word: &String, documents: &[Vec<String>]) -> f64 {
+    let doc_freq = documents.iter().filter(|document| document.contains(word)).count() as f64;
+    (1.0 + (documents.len() as f64 - doc_freq + 0.5) / (doc_freq + 0.5)).ln()
 }
 
 /// Lower-case words, with the endings of plurals and of gerunds cut off so that `filters` finds `filtering`.
-fn words(text: &str) -> Vec<String> {
+fn tokenize(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.len() > 1)
         .map(|word| {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_page_about_rows() {
+    fn ranks_data_crud_page_first() {
         let results = search("CRUD filtering");
         assert!(!results.is_empty() && results.len() <= limits::DOCS_RESULTS);
         assert_eq!(results[0]["id"], "4_howto_implement_data_crud");

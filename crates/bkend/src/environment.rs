@@ -40,7 +40,7 @@ pub struct Environment {
     /// Taken over from the project.
     pub region: String,
     /// Its name in the database.
-    pub physical: String,
+    pub physical_name: String,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -74,7 +74,7 @@ impl Environment {
             status: row.text(5)?.to_owned(),
             cloud: row.text(6)?.to_owned(),
             region: row.text(7)?.to_owned(),
-            physical: row.text(8)?.to_owned(),
+            physical_name: row.text(8)?.to_owned(),
             created_at: Timestamp(row.int(9)?),
             updated_at: Timestamp(row.int(10)?),
             table_count: row.int(11)?,
@@ -114,19 +114,19 @@ impl Environment {
 
     /// Its address.
     pub(crate) fn uri(&self) -> String {
-        routes::environment(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
+        routes::environment_uri(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
     }
 
     /// The address of its tables.
     pub(crate) fn tables_uri(&self) -> String {
-        routes::tables(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
+        routes::tables_uri(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
     }
 }
 
 /// Makes an environment. Nothing is made in the database itself until the first table.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environment> {
     tx.lock(&format!("bkend:project:{}", new.project_id))?;
-    let owner = project::find(tx, &new.project_id)?;
+    let project = project::find(tx, &new.project_id)?;
     let name = check_name(&new.name)?;
     let kind = match &new.kind {
         Some(kind) if KINDS.contains(&kind.as_str()) => kind.clone(),
@@ -144,15 +144,15 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         None => EnvironmentId::generate()?,
     };
     let mut created = Environment {
-        physical: physical::environment_name(tx, id.as_str())?,
+        physical_name: physical::environment_name(tx, id.as_str())?,
         id,
-        organization_id: owner.organization_id,
-        project_id: owner.id,
+        organization_id: project.organization_id,
+        project_id: project.id,
         name,
         kind,
         status: "active".to_owned(),
-        cloud: owner.primary_cloud,
-        region: owner.primary_region,
+        cloud: project.primary_cloud,
+        region: project.primary_region,
         created_at: tx.now(),
         updated_at: tx.now(),
         table_count: 0,
@@ -160,7 +160,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     let mut inserted = insert_row(tx, &created);
     if matches!(inserted, Ok(0)) {
         // Another tenant's transaction took the same physical name after we had looked. Now it can be seen.
-        created.physical = physical::environment_name(tx, created.id.as_str())?;
+        created.physical_name = physical::environment_name(tx, created.id.as_str())?;
         inserted = insert_row(tx, &created);
     }
     match inserted {
@@ -175,7 +175,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         done => done?,
     };
     tx.output("environment_id", created.id.as_str());
-    for tag in tags::of_environment_change(&created) {
+    for tag in tags::for_environment_change(&created) {
         tx.touch(tag);
     }
     Ok(created)
@@ -200,17 +200,17 @@ fn insert_row(tx: &mut Tx<'_>, new: &Environment) -> Result<u64, DbError> {
             new.status.as_str(),
             new.cloud.as_str(),
             new.region.as_str(),
-            new.physical.as_str(),
-            new.physical.to_ascii_lowercase(),
+            new.physical_name.as_str(),
+            new.physical_name.to_ascii_lowercase(),
             new.created_at,
         ],
     )
 }
 
 fn check_name(name: &str) -> Result<String> {
-    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if !letters || !starts || name.len() > limits::IDENTIFIER_BYTES {
+    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
             "begins with a letter or digit and has letters, digits, _ and -, at most {} in all",
             limits::IDENTIFIER_BYTES
@@ -226,38 +226,38 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Environment> {
     let project = find(tx, id)?.project_id;
     tx.lock(&format!("bkend:project:{project}"))?;
     let environment = find(tx, id)?;
-    remove(tx, std::slice::from_ref(&environment))?;
+    delete_all(tx, std::slice::from_ref(&environment))?;
     tx.output("environment_id", id);
     Ok(environment)
 }
 
 /// Removes environments and everything in them. Tables go first, since a writer holds a table before its catalogue row.
-pub(crate) fn remove(tx: &mut Tx<'_>, environments: &[Environment]) -> Result<()> {
+pub(crate) fn delete_all(tx: &mut Tx<'_>, environments: &[Environment]) -> Result<()> {
     let tenant = tx.tenant().clone();
     for environment in environments {
         tx.lock(&table::lock_name(environment.id.as_str()))?;
     }
     let mut tables: Vec<Table> = Vec::new();
     for environment in environments {
-        tables.extend(table::of_environment(tx, environment.id.as_str())?);
+        tables.extend(table::list_in_environment(tx, environment.id.as_str())?);
         if tables.len() > limits::CASCADE_TABLES {
-            return Err(project::too_large(format!("There are more than {} tables", limits::CASCADE_TABLES)));
+            return Err(project::cascade_too_large(format!("There are more than {} tables", limits::CASCADE_TABLES)));
         }
     }
     for table in &tables {
-        physical::drop(tx, table)?;
+        physical::drop_table(tx, table)?;
     }
     for table in &tables {
-        table::forget(tx, table)?;
+        table::delete_catalog_rows(tx, table)?;
     }
     for environment in environments {
-        physical::drop_environment(tx, &environment.physical)?;
+        physical::drop_environment(tx, &environment.physical_name)?;
         tx.execute(
             "DELETE FROM bkend_environment WHERE tenant_id = $1 AND id = $2",
             params![tenant.as_str(), environment.id.as_str()],
         )?;
         tx.touch(tags::tables(environment.id.as_str()));
-        for tag in tags::of_environment_change(environment) {
+        for tag in tags::for_environment_change(environment) {
             tx.touch(tag);
         }
     }
@@ -265,7 +265,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, environments: &[Environment]) -> Result<()
 }
 
 /// The environments of a project, sorted by id.
-pub(crate) fn of_project(sql: &mut dyn Sql, organization: &str, project: &str) -> Result<Vec<Environment>> {
+pub(crate) fn list_in_project(sql: &mut dyn Sql, organization: &str, project: &str) -> Result<Vec<Environment>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -279,15 +279,15 @@ pub(crate) fn of_project(sql: &mut dyn Sql, organization: &str, project: &str) -
 
 /// A page of the environments of one project or of all, and how many there are. The project's organization comes with it,
 /// since the index begins there.
-pub(crate) fn page(
+pub(crate) fn list_page(
     sql: &mut dyn Sql,
-    within: Option<(&str, &str)>,
+    parent: Option<(&str, &str)>,
     page: Page,
 ) -> Result<(Vec<Environment>, i64)> {
     let tenant = sql.tenant().clone();
     let filter =
-        if within.is_some() { "e.organization_id = $2 AND e.project_id = $3" } else { "$2 = '' AND $3 = ''" };
-    let (organization, project) = within.unwrap_or_default();
+        if parent.is_some() { "e.organization_id = $2 AND e.project_id = $3" } else { "$2 = '' AND $3 = ''" };
+    let (organization, project) = parent.unwrap_or_default();
     let rows = sql.query(
         &format!(
             "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}
@@ -295,12 +295,12 @@ pub(crate) fn page(
         ),
         params![tenant.as_str(), organization, project, page.size(), page.offset()],
     )?;
-    let found = rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect::<Result<_>>()?;
+    let environments = rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect::<Result<_>>()?;
     let total = sql.query_opt(
         &format!("SELECT COUNT(*) FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}"),
         params![tenant.as_str(), organization, project],
     )?;
-    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+    Ok((environments, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
 /// One environment, wherever it is.
@@ -314,7 +314,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
 }
 
 /// One environment of this very project and organization.
-pub(crate) fn find_in(sql: &mut dyn Sql, organization: &str, project: &str, id: &str) -> Result<Environment> {
+pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, project: &str, id: &str) -> Result<Environment> {
     let environment = find(sql, id)?;
     if environment.organization_id.as_str() == organization && environment.project_id.as_str() == project {
         Ok(environment)
@@ -324,7 +324,7 @@ pub(crate) fn find_in(sql: &mut dyn Sql, organization: &str, project: &str, id: 
 }
 
 /// One environment by its name in a project.
-pub(crate) fn find_named(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
+pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
         &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),

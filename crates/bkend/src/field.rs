@@ -163,7 +163,7 @@ impl Field {
     }
 
     /// Its entry in the `properties` of a schema.
-    pub(crate) fn property(&self) -> Value {
+    pub(crate) fn to_schema_property(&self) -> Value {
         let mut property = Map::new();
         property.insert("bsonType".into(), self.kind.bson_type().into());
         self.write_rules(&mut property, "default");
@@ -171,7 +171,7 @@ impl Field {
     }
 
     /// Its entry in the `fields` array.
-    pub(crate) fn entry(&self, unique: bool) -> Value {
+    pub(crate) fn to_json(&self, unique: bool) -> Value {
         let mut entry = Map::new();
         entry.insert("name".into(), self.name.as_str().into());
         entry.insert("type".into(), self.kind.as_str().into());
@@ -181,20 +181,20 @@ impl Field {
         Value::Object(entry)
     }
 
-    fn write_rules(&self, into: &mut Map<String, Value>, default_key: &str) {
+    fn write_rules(&self, object: &mut Map<String, Value>, default_key: &str) {
         let mut put = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
-                into.insert(key.to_owned(), value);
+                object.insert(key.to_owned(), value);
             }
         };
         put(default_key, self.default.clone());
         put("pattern", self.pattern.clone().map(Value::from));
         put("minLength", self.min_length.map(Value::from));
         put("maxLength", self.max_length.map(Value::from));
-        put("minimum", self.minimum.map(validate::plain_number));
-        put("maximum", self.maximum.map(validate::plain_number));
+        put("minimum", self.minimum.map(validate::json_number));
+        put("maximum", self.maximum.map(validate::json_number));
         put("enum", self.allowed.clone().map(Value::from));
-        put("items", self.items.as_ref().map(|items| items.property()));
+        put("items", self.items.as_ref().map(|items| items.to_schema_property()));
         put("ref", self.reference.clone().map(Value::from));
         put("description", self.description.clone().map(Value::from));
         if !self.properties.is_empty() {
@@ -210,7 +210,7 @@ pub(crate) fn schema(fields: &[Field]) -> Value {
     let required: Vec<&str> =
         fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
     let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.clone(), field.property())).collect();
+        fields.iter().map(|field| (field.name.clone(), field.to_schema_property())).collect();
     json!({"bsonType": "object", "required": required, "properties": properties})
 }
 
@@ -233,11 +233,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     if is_system(name) {
         return Err(refusal::system_field(name));
     }
-    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    if !letters || !starts || name.len() > limits::IDENTIFIER_BYTES {
+    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         return Err(invalid(
-            &refusal::shown(name),
+            &refusal::truncate_for_message(name),
             format!(
                 "a field name begins with a letter and has letters, digits and _, at most {} in all",
                 limits::IDENTIFIER_BYTES

@@ -4,7 +4,7 @@ use quad_core::{Error, Kind, Result, canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::definition::Defined;
+use crate::definition::FieldDefinition;
 use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
 use crate::refusal::{self, invalid};
@@ -29,7 +29,7 @@ impl Index {
     /// The index that makes one field unique.
     pub(crate) fn unique_on(table: &str, field: &str, sparse: bool) -> Index {
         Index {
-            name: derived_name(table, &[field], true),
+            name: derive_name(table, &[field], true),
             fields: vec![(field.to_owned(), 1)],
             unique: true,
             sparse,
@@ -37,7 +37,7 @@ impl Index {
     }
 
     /// Reads `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
-    pub(crate) fn read(table: &str, known: &[Field], value: &Value) -> Result<Index> {
+    pub(crate) fn parse(table: &str, table_fields: &[Field], value: &Value) -> Result<Index> {
         let Value::Object(definition) = value else { return Err(invalid("index", "must be an object")) };
         const KEYS: [&str; 4] = ["name", "fields", "unique", "sparse"];
         if let Some(key) = definition.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -49,9 +49,9 @@ impl Index {
             Some(_) => Err(invalid(&format!("index.{name}"), "must be true or false")),
         };
         let (unique, sparse) = (flag("unique")?, flag("sparse")?);
-        let fields = read_fields(known, definition.get("fields"))?;
+        let fields = parse_index_fields(table_fields, definition.get("fields"))?;
         let name = match definition.get("name") {
-            None | Some(Value::Null) => derived_name(
+            None | Some(Value::Null) => derive_name(
                 table,
                 &fields.iter().map(|(field, _)| field.as_str()).collect::<Vec<_>>(),
                 unique,
@@ -66,7 +66,7 @@ impl Index {
     }
 
     /// What a caller sees.
-    pub(crate) fn entry(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let fields: Map<String, Value> =
             self.fields.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
         json!({"name": self.name, "fields": fields, "unique": self.unique, "sparse": self.sparse})
@@ -84,7 +84,7 @@ impl Index {
 }
 
 /// The unique indexes that a table's definition asks for.
-pub(crate) fn of_definitions(table: &str, defined: &[Defined]) -> Result<Vec<Index>> {
+pub(crate) fn unique_indexes(table: &str, defined: &[FieldDefinition]) -> Result<Vec<Index>> {
     defined
         .iter()
         .filter(|defined| defined.unique == Some(true))
@@ -105,15 +105,15 @@ pub(crate) fn check_indexable(field: &Field) -> Result<()> {
 }
 
 /// A name that no caller may touch.
-pub(crate) fn refuse_system(name: &str, removing: bool) -> Result<()> {
+pub(crate) fn check_not_system_index(name: &str, is_removal: bool) -> Result<()> {
     if !SYSTEM_INDEXES.contains(&name) {
         return Ok(());
     }
-    let code = if removing { "CANNOT_REMOVE_SYSTEM_INDEX" } else { "CANNOT_MODIFY_SYSTEM_INDEX" };
+    let code = if is_removal { "CANNOT_REMOVE_SYSTEM_INDEX" } else { "CANNOT_MODIFY_SYSTEM_INDEX" };
     Err(Error::new(Kind::BadInput, code, format!("{name} is a system index")).hint("Choose another name"))
 }
 
-fn read_fields(known: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8)>> {
+fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8)>> {
     let fields: Vec<(String, i8)> = match value {
         Some(Value::Array(names)) => names
             .iter()
@@ -141,15 +141,15 @@ fn read_fields(known: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8
     if fields.is_empty() || fields.len() > limits::FIELDS_PER_INDEX {
         return Err(invalid("index.fields", format!("has 1 to {} fields", limits::FIELDS_PER_INDEX)));
     }
-    for (place, (name, _)) in fields.iter().enumerate() {
-        if fields[..place].iter().any(|(earlier, _)| earlier == name) {
+    for (position, (name, _)) in fields.iter().enumerate() {
+        if fields[..position].iter().any(|(earlier, _)| earlier == name) {
             return Err(invalid("index.fields", format!("{name} stands there twice")));
         }
-        match known.iter().find(|field| field.name == *name) {
+        match table_fields.iter().find(|field| field.name == *name) {
             Some(field) => check_indexable(field)?,
             None if SYSTEM_FIELDS.contains(&name.as_str()) => {}
             None => {
-                let names = known.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
+                let names = table_fields.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
                 return Err(refusal::unknown("field named", name, names));
             }
         }
@@ -158,10 +158,10 @@ fn read_fields(known: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8
 }
 
 fn check_name(name: &str) -> Result<()> {
-    refuse_system(name, false)?;
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if !starts || !letters || name.len() > limits::IDENTIFIER_BYTES {
+    check_not_system_index(name, false)?;
+    let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !has_valid_start || !has_valid_chars || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
             "begins with a letter and has letters, digits, _ and -, at most {} in all",
             limits::IDENTIFIER_BYTES
@@ -172,13 +172,13 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// `idx_<table>_<fields>`, with `_unique` at its end if it is; cut with a digest where that is too long.
-fn derived_name(table: &str, fields: &[&str], unique: bool) -> String {
+fn derive_name(table: &str, fields: &[&str], unique: bool) -> String {
     let suffix = if unique { "_unique" } else { "" };
-    shortened(format!("idx_{table}_{}{suffix}", fields.join("_")))
+    shorten_identifier(format!("idx_{table}_{}{suffix}", fields.join("_")))
 }
 
 /// A name cut to the identifier's length, with a digest of the whole so that two long names stay two.
-pub(crate) fn shortened(name: String) -> String {
+pub(crate) fn shorten_identifier(name: String) -> String {
     if name.len() <= limits::IDENTIFIER_BYTES {
         return name;
     }
@@ -189,31 +189,31 @@ pub(crate) fn shortened(name: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::definitions;
+    use crate::definition::parse_fields;
 
-    fn known() -> Vec<Field> {
-        let defined = definitions(&json!({"email": "string", "age": "int", "meta": "object"})).unwrap();
+    fn test_fields() -> Vec<Field> {
+        let defined = parse_fields(&json!({"email": "string", "age": "int", "meta": "object"})).unwrap();
         defined.into_iter().map(|defined| defined.field).collect()
     }
 
     #[test]
-    fn both_dialects_and_a_derived_name() {
-        let index = Index::read("users", &known(), &json!({"fields": ["email"], "unique": true})).unwrap();
+    fn parses_both_formats_and_derives_name() {
+        let index = Index::parse("users", &test_fields(), &json!({"fields": ["email"], "unique": true})).unwrap();
         assert_eq!(index, Index::unique_on("users", "email", false));
         assert_eq!(
-            index.entry(),
+            index.to_json(),
             json!({"name": "idx_users_email_unique", "fields": {"email": 1}, "unique": true, "sparse": false})
         );
         let index =
-            Index::read("users", &known(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}}))
+            Index::parse("users", &test_fields(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}}))
                 .unwrap();
         assert_eq!(index.fields, [("age".to_owned(), -1), ("createdAt".to_owned(), 1)]);
-        assert!(derived_name(&"t".repeat(63), &["a"], true).len() == limits::IDENTIFIER_BYTES);
+        assert!(derive_name(&"t".repeat(63), &["a"], true).len() == limits::IDENTIFIER_BYTES);
     }
 
     #[test]
-    fn refuses_what_cannot_be_indexed() {
-        let code = |value: Value| Index::read("users", &known(), &value).unwrap_err().code().to_owned();
+    fn rejects_invalid_index_definitions() {
+        let code = |value: Value| Index::parse("users", &test_fields(), &value).unwrap_err().code().to_owned();
         assert_eq!(code(json!({"name": "_id_", "fields": ["age"]})), "CANNOT_MODIFY_SYSTEM_INDEX");
         for bad in [
             json!({}),

@@ -60,7 +60,7 @@ pub use migrations::COMPONENT;
 pub use organization::{NewOrganization, Organization, OrganizationId};
 pub use token::{NoTokens, TokenDirectory, TokenSummary};
 
-use routes::Noun;
+use routes::Resource;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &[
@@ -121,7 +121,7 @@ impl Scheme for Bkend {
     fn facts(&self, caller: &Principal, address: &Address) -> String {
         // The context shows as much as the caller may see; every other address is the same for all who may read it.
         if address.canonical() == "bkend://context" {
-            context::View::of(caller).facts()
+            context::ContextScopes::for_caller(caller).cache_key()
         } else {
             String::new()
         }
@@ -134,18 +134,18 @@ impl Scheme for Bkend {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>> {
         Box::pin(async move {
-            let noun = routes::noun(route)?;
-            let read = match noun {
-                Noun::AccessTokens | Noun::AccessToken => {
-                    reading::tokens(noun, address, self.tokens.list(&caller.tenant).await?)
+            let resource = routes::resource_at(route)?;
+            let result = match resource {
+                Resource::AccessTokens | Resource::AccessToken => {
+                    reading::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
                 }
                 _ => {
-                    let question = reading::Question::new(noun, address, caller)?;
-                    self.store.read(&caller.tenant, move |sql| reading::read(sql, &question)).await
+                    let request = reading::ReadRequest::new(resource, address, caller)?;
+                    self.store.read(&caller.tenant, move |sql| reading::read_resource(sql, &request)).await
                 }
             };
             // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.
-            read.map_err(|error| match error.kind() {
+            result.map_err(|error| match error.kind() {
                 Kind::NotFound => Error::not_found(address.requested()),
                 _ => error,
             })
@@ -159,10 +159,10 @@ impl Scheme for Bkend {
         limit: usize,
     ) -> BoxFuture<'a, Result<Listing>> {
         Box::pin(async move {
-            let levels = listing::Levels::of(caller);
+            let levels = listing::VisibleLevels::for_caller(caller);
             let after = after.map(str::to_owned);
             self.store
-                .read(&caller.tenant, move |sql| listing::page(sql, levels, after.as_deref(), limit))
+                .read(&caller.tenant, move |sql| listing::list_page(sql, levels, after.as_deref(), limit))
                 .await
         })
     }
@@ -173,26 +173,26 @@ impl Scheme for Bkend {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let Some(kind) = completion::kind(query.variable).filter(|kind| kind.is_visible_to(caller))
+            let Some(kind) = completion::variable_kind(query.variable).filter(|kind| kind.is_visible_to(caller))
             else {
                 return Ok(Completion::default());
             };
-            let (prefix, known) = (query.prefix.to_owned(), query.context.clone());
+            let (prefix, context_args) = (query.prefix.to_owned(), query.context.clone());
             match kind {
-                completion::Kind::Token => {
+                completion::VariableKind::Token => {
                     let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
                     let ids = tokens.into_iter().map(|token| token.id);
                     let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
                     Ok(Completion { total: values.len(), values, basis })
                 }
-                completion::Kind::Version => {
+                completion::VariableKind::Version => {
                     self.store
-                        .read(&caller.tenant, move |sql| completion::versions(sql, &prefix, &known))
+                        .read(&caller.tenant, move |sql| completion::complete_versions(sql, &prefix, &context_args))
                         .await
                 }
                 kind => {
                     self.store
-                        .read(&caller.tenant, move |sql| completion::ids(sql, kind, &prefix, &known))
+                        .read(&caller.tenant, move |sql| completion::complete_ids(sql, kind, &prefix, &context_args))
                         .await
                 }
             }
@@ -217,6 +217,6 @@ impl Scheme for Bkend {
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
-        Box::pin(prompt::messages(self, caller, prompt, arguments))
+        Box::pin(prompt::build_messages(self, caller, prompt, arguments))
     }
 }

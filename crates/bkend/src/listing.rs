@@ -13,16 +13,16 @@ use crate::{routes, tags};
 
 /// Which levels the caller may see.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Levels {
+pub(crate) struct VisibleLevels {
     organizations: bool,
     projects: bool,
     environments: bool,
     tables: bool,
 }
 
-impl Levels {
-    pub(crate) fn of(caller: &Principal) -> Levels {
-        Levels {
+impl VisibleLevels {
+    pub(crate) fn for_caller(caller: &Principal) -> VisibleLevels {
+        VisibleLevels {
             organizations: routes::ORGANIZATION_READ.is_met_by(&caller.scopes),
             projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
             environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
@@ -32,41 +32,41 @@ impl Levels {
 }
 
 /// The key of the organizations, whose path is empty.
-const ROOT: &str = ".";
+const ROOT_KEY: &str = ".";
 
 /// One page.
-pub(crate) fn page(sql: &mut dyn Sql, levels: Levels, after: Option<&str>, limit: usize) -> Result<Listing> {
+pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<&str>, limit: usize) -> Result<Listing> {
     let basis = Basis::at(sql.version()).on(tags::listing());
-    let after: Option<Vec<String>> = after.map(parse).transpose()?;
+    let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
     // One more than asked for: it tells whether there is a next page.
-    let wanted = limit as i64 + 1;
-    let mut found: Vec<(Vec<String>, Listed)> = Vec::new();
+    let max_rows = limit as i64 + 1;
+    let mut entries: Vec<(Vec<String>, Listed)> = Vec::new();
     if after.is_none() && levels.organizations {
-        found.push((Vec::new(), organizations_entry()));
+        entries.push((Vec::new(), organizations_entry()));
     }
     let start = after.unwrap_or_default();
     if levels.projects {
-        found.extend(projects(sql, &start, wanted)?);
+        entries.extend(project_entries(sql, &start, max_rows)?);
     }
     if levels.environments {
-        found.extend(environments(sql, &start, wanted)?);
+        entries.extend(environment_entries(sql, &start, max_rows)?);
     }
     if levels.tables {
-        found.extend(tables(sql, &start, wanted)?);
+        entries.extend(table_entries(sql, &start, max_rows)?);
     }
-    found.sort_by(|(left, _), (right, _)| left.cmp(right));
+    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
     let next =
-        (found.len() > limit).then(|| found.get(limit.wrapping_sub(1)).map(|(path, _)| key(path))).flatten();
-    found.truncate(limit);
-    Ok(Listing { entries: found.into_iter().map(|(_, entry)| entry).collect(), next, basis })
+        (entries.len() > limit).then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path))).flatten();
+    entries.truncate(limit);
+    Ok(Listing { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, basis })
 }
 
-fn key(path: &[String]) -> String {
-    if path.is_empty() { ROOT.to_owned() } else { path.join("/") }
+fn encode_key(path: &[String]) -> String {
+    if path.is_empty() { ROOT_KEY.to_owned() } else { path.join("/") }
 }
 
-fn parse(key: &str) -> Result<Vec<String>> {
-    if key == ROOT {
+fn decode_key(key: &str) -> Result<Vec<String>> {
+    if key == ROOT_KEY {
         return Ok(Vec::new());
     }
     let path: Vec<String> = key.split('/').map(str::to_owned).collect();
@@ -78,7 +78,7 @@ fn parse(key: &str) -> Result<Vec<String>> {
         .hint("Start again without a cursor"))
 }
 
-fn part(path: &[String], index: usize) -> &str {
+fn segment(path: &[String], index: usize) -> &str {
     path.get(index).map_or("", String::as_str)
 }
 
@@ -93,17 +93,17 @@ fn organizations_entry() -> Listed {
     }
 }
 
-fn projects(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT id, name FROM bkend_organization WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
-        params![tenant.as_str(), part(start, 0), wanted],
+        params![tenant.as_str(), segment(start, 0), max_rows],
     )?;
     rows.iter()
         .map(|row| {
             let (organization, name) = (row.text(0)?, row.text(1)?);
             let entry = Listed {
-                uri: routes::projects(organization),
+                uri: routes::projects_uri(organization),
                 name: "Projects".into(),
                 title: Some(format!("Projects in {name}")),
                 description: Some(format!("The projects of the organization {name}.")),
@@ -115,18 +115,18 @@ fn projects(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec
         .collect()
 }
 
-fn environments(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT organization_id, id, name FROM bkend_project
          WHERE tenant_id = $1 AND (organization_id, id) > ($2, $3) ORDER BY organization_id, id LIMIT $4",
-        params![tenant.as_str(), part(start, 0), part(start, 1), wanted],
+        params![tenant.as_str(), segment(start, 0), segment(start, 1), max_rows],
     )?;
     rows.iter()
         .map(|row| {
             let (organization, project, name) = (row.text(0)?, row.text(1)?, row.text(2)?);
             let entry = Listed {
-                uri: routes::environments(organization, project),
+                uri: routes::environments_uri(organization, project),
                 name: "Environments".into(),
                 title: Some(format!("Environments in {name}")),
                 description: Some(format!("The environments of the project {name}.")),
@@ -138,21 +138,21 @@ fn environments(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<
         .collect()
 }
 
-fn tables(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn table_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT e.organization_id, e.project_id, e.id, e.name, p.name FROM bkend_environment e
          JOIN bkend_project p ON p.tenant_id = e.tenant_id AND p.id = e.project_id
          WHERE e.tenant_id = $1 AND (e.organization_id, e.project_id, e.id) > ($2, $3, $4)
          ORDER BY e.organization_id, e.project_id, e.id LIMIT $5",
-        params![tenant.as_str(), part(start, 0), part(start, 1), part(start, 2), wanted],
+        params![tenant.as_str(), segment(start, 0), segment(start, 1), segment(start, 2), max_rows],
     )?;
     rows.iter()
         .map(|row| {
             let (organization, project, environment) = (row.text(0)?, row.text(1)?, row.text(2)?);
             let (name, project_name) = (row.text(3)?, row.text(4)?);
             let entry = Listed {
-                uri: routes::tables(organization, project, environment),
+                uri: routes::tables_uri(organization, project, environment),
                 name: "Tables".into(),
                 title: Some(format!("Tables in {project_name} / {name}")),
                 description: Some(format!(
@@ -169,17 +169,17 @@ fn tables(sql: &mut dyn Sql, start: &[String], wanted: i64) -> Result<Vec<(Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{B, caller, worlds};
+    use crate::testing::{ENV_URI, caller, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_list_shows_each_level_that_the_caller_may_read() {
-        for world in worlds().await {
+    async fn list_shows_only_readable_levels() {
+        for test_env in test_envs_with_data().await {
             let check = async |scopes: &str, expect: &[&str]| {
-                let entries = world.listed_as(&caller(&world.test.tenant, scopes)).await;
+                let entries = test_env.list_as(&caller(&test_env.db.tenant, scopes)).await;
                 let uris: Vec<&str> = entries.iter().map(|entry| entry.uri.as_str()).collect();
                 assert_eq!(uris, expect, "{scopes}");
             };
-            let tables = format!("{B}/tables");
+            let tables = format!("{ENV_URI}/tables");
             let all = [
                 "bkend://orgs",
                 "bkend://orgs/org_abc123/projects",
@@ -190,7 +190,7 @@ mod tests {
             check("organization:read", &all[..1]).await;
             check("table:read", &all[3..]).await;
             check("table:data:read", &[]).await;
-            let entries = world.listed_as(&world.caller).await;
+            let entries = test_env.list_as(&test_env.caller).await;
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_ref()).collect();
             assert_eq!(names, ["Organizations", "Projects", "Environments", "Tables"]);
             assert_eq!(entries[3].title.as_deref(), Some("Tables in my-app / dev"));
@@ -199,8 +199,8 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn three_hundred_projects_are_listed_without_gap_or_duplicate() {
-        for world in worlds().await {
+    async fn pages_cover_all_entries_without_duplicates() {
+        for test_env in test_envs_with_data().await {
             let mut lines = vec![r#"{"kind":"organization","id":"org_b","name":"B"}"#.to_owned()];
             for n in 0..299 {
                 // Half of them in another organization, so that pages end at every level.
@@ -212,34 +212,34 @@ mod tests {
                     r#"{{"kind":"environment","id":"env_{n}","projectId":"p{n}","name":"dev"}}"#
                 ));
             }
-            world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-            let whole = world.listed_as(&world.caller).await;
-            assert_eq!(whole.len(), 1 + 2 + 300 + 300);
-            let mut uris: Vec<String> = whole.iter().map(|entry| entry.uri.clone()).collect();
+            test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+            let all_entries = test_env.list_as(&test_env.caller).await;
+            assert_eq!(all_entries.len(), 1 + 2 + 300 + 300);
+            let mut uris: Vec<String> = all_entries.iter().map(|entry| entry.uri.clone()).collect();
             uris.sort();
             uris.dedup();
             assert_eq!(uris.len(), 603);
             // Whatever the page's length, the walk is the same.
             for limit in [1, 2, 7, 603, 1_000] {
-                let levels = Levels::of(&world.caller);
-                let (mut walked, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+                let levels = VisibleLevels::for_caller(&test_env.caller);
+                let (mut paged_uris, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
                 loop {
                     let start = after.clone();
-                    let page = world
-                        .test
+                    let page = test_env
+                        .db
                         .store
-                        .read(&world.test.tenant, move |sql| page(sql, levels, start.as_deref(), limit));
+                        .read(&test_env.db.tenant, move |sql| list_page(sql, levels, start.as_deref(), limit));
                     let page = page.await.unwrap();
                     assert!(page.entries.len() <= limit);
-                    walked.extend(page.entries.into_iter().map(|entry| entry.uri));
+                    paged_uris.extend(page.entries.into_iter().map(|entry| entry.uri));
                     after = page.next;
                     if after.is_none() {
                         break;
                     }
                 }
                 assert_eq!(
-                    walked,
-                    whole.iter().map(|entry| entry.uri.clone()).collect::<Vec<_>>(),
+                    paged_uris,
+                    all_entries.iter().map(|entry| entry.uri.clone()).collect::<Vec<_>>(),
                     "{limit}"
                 );
             }
@@ -247,10 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_key_is_refused() {
-        assert!(parse("org_1/proj_1/env_1").is_ok() && parse(ROOT).unwrap().is_empty());
+    fn invalid_list_key_is_rejected() {
+        assert!(decode_key("org_1/proj_1/env_1").is_ok() && decode_key(ROOT_KEY).unwrap().is_empty());
         for bad in ["", "a/b/c/d", "a//b", "a b", "../x"] {
-            assert_eq!(parse(bad).unwrap_err().code(), "INVALID_CURSOR", "{bad}");
+            assert_eq!(decode_key(bad).unwrap_err().code(), "INVALID_CURSOR", "{bad}");
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{definition, limits};
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadSummary {
     /// Lines that made something.
     pub created: usize,
     /// Lines whose id was there already.
@@ -38,16 +38,16 @@ pub async fn load(
     store: &Store,
     writer: &Writer,
     lines: impl IntoIterator<Item = std::io::Result<String>>,
-) -> Result<Loaded> {
+) -> Result<LoadSummary> {
     let mut lines = lines.into_iter().zip(1usize..);
-    let mut total = Loaded::default();
+    let mut total = LoadSummary::default();
     loop {
         let mut batch: Vec<(usize, Map<String, Value>)> = Vec::new();
         for (line, number) in lines.by_ref() {
             let line =
-                line.map_err(|error| at_line(number, invalid("line", format!("cannot be read: {error}"))))?;
+                line.map_err(|error| with_line_number(number, invalid("line", format!("cannot be read: {error}"))))?;
             if !line.trim().is_empty() {
-                batch.push((number, parse(&line).map_err(|error| at_line(number, error))?));
+                batch.push((number, parse(&line).map_err(|error| with_line_number(number, error))?));
             }
             if batch.len() == limits::LOAD_LINES {
                 break;
@@ -75,26 +75,26 @@ fn parse(line: &str) -> Result<Map<String, Value>> {
     }
 }
 
-fn at_line(number: usize, error: Error) -> Error {
+fn with_line_number(number: usize, error: Error) -> Error {
     if error.kind() == Kind::Internal || error.code() == "BUSY" {
         return error;
     }
-    let refused =
+    let numbered =
         Error::new(error.kind(), error.code().to_owned(), format!("line {number}: {}", error.message()));
-    let refused = refused.fact("line", number);
+    let numbered = numbered.fact("line", number);
     match error.next_step() {
-        Some(hint) => refused.hint(hint),
-        None => refused,
+        Some(hint) => numbered.hint(hint),
+        None => numbered,
     }
 }
 
-fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<Loaded> {
-    let mut loaded = Loaded::default();
+fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<LoadSummary> {
+    let mut loaded = LoadSummary::default();
     // Rows come in runs of one table; reading its definition once a run is enough, since no line changes one.
     let mut last_table: Option<Table> = None;
     for (number, line) in batch {
-        let made = load_line(tx, line, &mut last_table).map_err(|error| at_line(*number, error))?;
-        if made {
+        let created = load_line(tx, line, &mut last_table).map_err(|error| with_line_number(*number, error))?;
+        if created {
             loaded.created += 1;
         } else {
             loaded.skipped += 1;
@@ -107,68 +107,68 @@ fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<
 
 /// Loads one line; false if its id is there already.
 fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option<Table>) -> Result<bool> {
-    let id = required(line, "id")?;
+    let id = required_text(line, "id")?;
     if !id::is_id(&id) {
         return Err(invalid("id", "has 1 to 64 characters of A-Z, a-z, 0-9, _ and -"));
     }
-    match required(line, "kind")?.as_str() {
+    match required_text(line, "kind")?.as_str() {
         "organization" => {
-            if is_there(organization::find(tx, &id))? {
+            if exists(organization::find(tx, &id))? {
                 return Ok(false);
             }
             let new = NewOrganization {
                 id: OrganizationId::parse(&id),
-                name: required(line, "name")?,
-                slug: optional(line, "slug")?,
-                display_name: optional(line, "displayName")?,
-                description: optional(line, "description")?,
-                plan: optional(line, "plan")?,
+                name: required_text(line, "name")?,
+                slug: optional_text(line, "slug")?,
+                display_name: optional_text(line, "displayName")?,
+                description: optional_text(line, "description")?,
+                plan: optional_text(line, "plan")?,
             };
             organization::insert(tx, &new)?;
         }
         "project" => {
-            if is_there(project::find(tx, &id))? {
+            if exists(project::find(tx, &id))? {
                 return Ok(false);
             }
             let new = NewProject {
                 id: ProjectId::parse(&id),
-                organization_id: required(line, "organizationId")?,
-                name: required(line, "name")?,
-                slug: optional(line, "slug")?,
-                description: optional(line, "description")?,
-                primary_cloud: optional(line, "primaryCloud")?,
-                primary_region: optional(line, "primaryRegion")?,
+                organization_id: required_text(line, "organizationId")?,
+                name: required_text(line, "name")?,
+                slug: optional_text(line, "slug")?,
+                description: optional_text(line, "description")?,
+                primary_cloud: optional_text(line, "primaryCloud")?,
+                primary_region: optional_text(line, "primaryRegion")?,
                 with_dev: false,
             };
             project::insert(tx, &new)?;
         }
         "environment" => {
-            if is_there(environment::find(tx, &id))? {
+            if exists(environment::find(tx, &id))? {
                 return Ok(false);
             }
             let new = NewEnvironment {
                 id: EnvironmentId::parse(&id),
-                project_id: required(line, "projectId")?,
-                name: required(line, "name")?,
-                kind: optional(line, "type")?,
+                project_id: required_text(line, "projectId")?,
+                name: required_text(line, "name")?,
+                kind: optional_text(line, "type")?,
             };
             environment::insert(tx, &new)?;
         }
         "table" => {
-            if is_there(table::find(tx, &id))? {
+            if exists(table::find(tx, &id))? {
                 return Ok(false);
             }
             load_table(tx, &id, line)?;
         }
         "record" => {
-            let wanted = required(line, "tableId")?;
+            let table_id = required_text(line, "tableId")?;
             let table = match last_table.take() {
-                Some(table) if table.id.as_str() == wanted => table,
-                _ => table::find(tx, &wanted)?,
+                Some(table) if table.id.as_str() == table_id => table,
+                _ => table::find(tx, &table_id)?,
             };
-            let made = load_record(tx, &table, &id, line);
+            let created = load_record(tx, &table, &id, line);
             *last_table = Some(table);
-            return made;
+            return created;
         }
         other => {
             const KINDS: [&str; 5] = ["organization", "project", "environment", "table", "record"];
@@ -183,17 +183,17 @@ fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()
         line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| refusal::missing("fields"))?;
     let new = NewTable {
         id: TableId::parse(id),
-        environment_id: required(line, "environmentId")?,
-        name: required(line, "name")?,
-        display_name: optional(line, "displayName")?,
-        description: optional(line, "description")?,
-        fields: definition::definitions(definition)?,
+        environment_id: required_text(line, "environmentId")?,
+        name: required_text(line, "name")?,
+        display_name: optional_text(line, "displayName")?,
+        description: optional_text(line, "description")?,
+        fields: definition::parse_fields(definition)?,
         indexes: match line.get("indexes") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(indexes)) => indexes.clone(),
             Some(_) => return Err(invalid("indexes", "must be a list")),
         },
-        created_by: optional(line, "createdBy")?.unwrap_or_default(),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
     };
     table::insert(tx, &new).map(|_| ())
 }
@@ -206,14 +206,14 @@ fn load_record(tx: &mut Tx<'_>, table: &Table, id: &str, line: &Map<String, Valu
         Some(Value::Object(data)) => data.clone(),
         _ => return Err(invalid("data", "must be an object")),
     };
-    let time = |name: &str| match optional(line, name)? {
+    let time = |name: &str| match optional_text(line, name)? {
         None => Ok(None),
         Some(text) => Timestamp::parse(&text).map(Some).ok_or_else(|| invalid(name, "must be an instant")),
     };
     let new = NewRecord {
         id: RecordId::parse(id),
         data,
-        created_by: optional(line, "createdBy")?.unwrap_or_default(),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
         created_at: time("createdAt")?,
         updated_at: time("updatedAt")?,
     };
@@ -221,19 +221,19 @@ fn load_record(tx: &mut Tx<'_>, table: &Table, id: &str, line: &Map<String, Valu
     Ok(true)
 }
 
-fn is_there<T>(found: Result<T>) -> Result<bool> {
-    match found {
+fn exists<T>(result: Result<T>) -> Result<bool> {
+    match result {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == Kind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-fn required(line: &Map<String, Value>, name: &str) -> Result<String> {
-    optional(line, name)?.ok_or_else(|| refusal::missing(name))
+fn required_text(line: &Map<String, Value>, name: &str) -> Result<String> {
+    optional_text(line, name)?.ok_or_else(|| refusal::missing(name))
 }
 
-fn optional(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+fn optional_text(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {
     match line.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -246,43 +246,43 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{empty_worlds, worlds};
+    use crate::testing::{test_envs, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_second_load_changes_nothing() {
-        for world in worlds().await {
-            let again = [
+    async fn load_is_idempotent() {
+        for test_env in test_envs_with_data().await {
+            let duplicate_lines = [
                 r#"{"kind":"organization","id":"org_abc123","name":"Other name"}"#,
                 "",
                 r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":[]}"#,
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{}}"#,
                 r#"{"kind":"record","id":"rec_2","tableId":"tbl_users","data":{"name":"B","email":"b@x.io"}}"#,
             ];
-            assert_eq!(world.load(&again).await.unwrap(), Loaded { created: 1, skipped: 3 });
-            assert_eq!(world.read("bkend://orgs").await.unwrap()[0]["name"], "My Organization");
-            assert_eq!(world.read("bkend://tables/tbl_users").await.unwrap()["documentCount"], 2);
+            assert_eq!(test_env.load(&duplicate_lines).await.unwrap(), LoadSummary { created: 1, skipped: 3 });
+            assert_eq!(test_env.read("bkend://orgs").await.unwrap()[0]["name"], "My Organization");
+            assert_eq!(test_env.read("bkend://tables/tbl_users").await.unwrap()["documentCount"], 2);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn many_lines_are_many_transactions() {
-        for world in worlds().await {
+    async fn load_splits_lines_into_transactions() {
+        for test_env in test_envs_with_data().await {
             let lines: Vec<String> = (0..limits::LOAD_LINES + 10)
                 .map(|n| json!({"kind": "record", "id": format!("r{n}"), "tableId": "tbl_users", "data": {"name": "N", "email": format!("{n}@x")}}))
                 .map(|line| line.to_string())
                 .collect();
-            let loaded = world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+            let loaded = test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
             assert_eq!(loaded.created, limits::LOAD_LINES + 10);
             assert_eq!(
-                world.read("bkend://tables/tbl_users").await.unwrap()["documentCount"],
+                test_env.read("bkend://tables/tbl_users").await.unwrap()["documentCount"],
                 limits::LOAD_LINES + 11
             );
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_bad_line_is_named_and_leaves_its_transaction_undone() {
-        for world in empty_worlds().await {
+    async fn bad_line_is_reported_and_transaction_rolls_back() {
+        for test_env in test_envs().await {
             let good = r#"{"kind":"organization","id":"org_1","name":"One"}"#;
             for bad in [
                 "{",
@@ -293,17 +293,17 @@ mod tests {
                 r#"{"kind":"project","id":"p","organizationId":"org_none","name":"x"}"#,
                 r#"{"kind":"record","id":"r","tableId":"tbl_none","data":{}}"#,
             ] {
-                let error = world.load(&[good, "", bad]).await.unwrap_err();
+                let error = test_env.load(&[good, "", bad]).await.unwrap_err();
                 assert!(error.message().starts_with("line 3: "), "{bad}: {}", error.message());
             }
-            assert_eq!(world.read("bkend://orgs").await.unwrap(), json!([]));
+            assert_eq!(test_env.read("bkend://orgs").await.unwrap(), json!([]));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn two_tenants_may_bring_the_same_ids() {
-        for world in worlds().await {
-            let other = quad_store::tenant::create(&world.test.store, "other").await.unwrap().id;
+    async fn two_tenants_can_load_same_ids() {
+        for test_env in test_envs_with_data().await {
+            let other = quad_store::tenant::create(&test_env.db.store, "other").await.unwrap().id;
             let lines = crate::testing::lines(&[
                 r#"{"kind":"organization","id":"org_abc123","name":"Theirs"}"#,
                 r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"theirs"}"#,
@@ -311,17 +311,17 @@ mod tests {
                 r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":{"x":"int"}}"#,
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{"x":7}}"#,
             ]);
-            load(&world.test.store, &Writer::from(&other), lines).await.unwrap();
-            let theirs = crate::testing::caller(&other, "*:*");
-            let rows = format!("{}/tables/tbl_users/rows", crate::testing::B);
-            assert_eq!(world.read_as(&theirs, &rows).await.unwrap()["items"][0]["x"], 7);
-            assert_eq!(world.read(&rows).await.unwrap()["items"][0]["name"], "Ada");
+            load(&test_env.db.store, &Writer::from(&other), lines).await.unwrap();
+            let other_caller = crate::testing::caller(&other, "*:*");
+            let rows = format!("{}/tables/tbl_users/rows", crate::testing::ENV_URI);
+            assert_eq!(test_env.read_as(&other_caller, &rows).await.unwrap()["items"][0]["x"], 7);
+            assert_eq!(test_env.read(&rows).await.unwrap()["items"][0]["name"], "Ada");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn odd_environment_ids_get_names_of_their_own() {
-        for world in worlds().await {
+    async fn unusual_environment_ids_get_unique_physical_names() {
+        for test_env in test_envs_with_data().await {
             let long = "e".repeat(64);
             for (id, name) in [
                 ("env_a", "a"),
@@ -336,19 +336,19 @@ mod tests {
                 let table = json!({"kind": "table", "id": format!("t_{name}"), "environmentId": id, "name": "b__c", "fields": []});
                 let plain = json!({"kind": "table", "id": format!("u_{name}"), "environmentId": id, "name": "c", "fields": []});
                 let lines = [environment.to_string(), table.to_string(), plain.to_string()];
-                world.load(&[&lines[0], &lines[1], &lines[2]]).await.unwrap();
+                test_env.load(&[&lines[0], &lines[1], &lines[2]]).await.unwrap();
             }
-            let placed = world
-                .test
+            let table_count = test_env
+                .db
                 .store
-                .read(&world.test.tenant, |sql| {
+                .read(&test_env.db.tenant, |sql| {
                     let tenant = quad_store::Sql::tenant(sql).clone();
                     let query = "SELECT physical_schema, physical_name, environment_name FROM bkend_tables WHERE tenant_id = $1";
                     Ok(quad_store::Sql::query(sql, query, quad_store::params![tenant.as_str()])?.len())
                 })
                 .await
                 .unwrap();
-            assert_eq!(placed, 13);
+            assert_eq!(table_count, 13);
         }
     }
 }

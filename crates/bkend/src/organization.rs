@@ -78,7 +78,7 @@ impl Organization {
             "slug": self.slug,
             "plan": self.plan,
             "status": self.status,
-            "uri": routes::organization(self.id.as_str()),
+            "uri": routes::organization_uri(self.id.as_str()),
         })
     }
 
@@ -94,8 +94,8 @@ impl Organization {
             "status": self.status,
             "createdAt": self.created_at,
             "updatedAt": self.updated_at,
-            "uri": routes::organization(self.id.as_str()),
-            "projectsUri": routes::projects(self.id.as_str()),
+            "uri": routes::organization_uri(self.id.as_str()),
+            "projectsUri": routes::projects_uri(self.id.as_str()),
         })
     }
 }
@@ -125,11 +125,11 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
     let tenant = tx.tenant().clone();
     let name = slug::check_name("name", &new.name)?;
     let mut is_taken = |slug: &str| -> Result<bool> {
-        let found = tx.query_opt(
+        let row = tx.query_opt(
             "SELECT 1 FROM bkend_organization WHERE tenant_id = $1 AND slug = $2",
             params![tenant.as_str(), slug],
         )?;
-        Ok(found.is_some())
+        Ok(row.is_some())
     };
     let slug = match &new.slug {
         Some(chosen) => {
@@ -182,7 +182,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         done => done?,
     };
     tx.output("organization_id", created.id.as_str());
-    for tag in tags::of_organization_change(created.id.as_str()) {
+    for tag in tags::for_organization_change(created.id.as_str()) {
         tx.touch(tag);
     }
     Ok(created)
@@ -199,7 +199,7 @@ pub(crate) fn all(sql: &mut dyn Sql) -> Result<Vec<Organization>> {
 }
 
 /// A page of organizations, and how many there are.
-pub(crate) fn page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, i64)> {
+pub(crate) fn list_page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, i64)> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -207,12 +207,12 @@ pub(crate) fn page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, 
         ),
         params![tenant.as_str(), page.size(), page.offset()],
     )?;
-    let found = rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect::<Result<_>>()?;
+    let organizations = rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect::<Result<_>>()?;
     let total = sql.query_opt(
         "SELECT COUNT(*) FROM bkend_organization WHERE tenant_id = $1",
         params![tenant.as_str()],
     )?;
-    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+    Ok((organizations, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
 /// One organization.

@@ -27,7 +27,7 @@ impl Page {
                 text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number"))
             }
         };
-        Page::checked(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
+        Page::try_new(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
     }
 
     /// From the query of an address.
@@ -36,10 +36,10 @@ impl Page {
             None => Ok(default),
             Some(text) => text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number")),
         };
-        Page::checked(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
+        Page::try_new(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
     }
 
-    fn checked(page: u64, limit: u64) -> Result<Page, Error> {
+    fn try_new(page: u64, limit: u64) -> Result<Page, Error> {
         if page == 0 {
             return Err(refusal::invalid("page", "must be at least 1"));
         }
@@ -60,7 +60,7 @@ impl Page {
     }
 
     /// The envelope of a page of a list of `total`.
-    pub(crate) fn envelope(self, items: Vec<Value>, total: i64) -> Value {
+    pub(crate) fn to_json(self, items: Vec<Value>, total: i64) -> Value {
         let pages = (total.max(0) as u64).div_ceil(self.limit);
         json!({
             "items": items,
@@ -76,7 +76,7 @@ impl Page {
     }
 
     /// The same page of a list that is in memory.
-    pub(crate) fn cut<T>(self, all: Vec<T>) -> Vec<T> {
+    pub(crate) fn slice<T>(self, all: Vec<T>) -> Vec<T> {
         let offset = usize::try_from(self.offset()).unwrap_or(usize::MAX);
         all.into_iter().skip(offset).take(self.limit as usize).collect()
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_its_bounds() {
+    fn validates_page_and_limit() {
         assert_eq!(Page::from_arguments(&Map::new()).unwrap(), Page::FIRST);
         let page = Page::from_arguments(&arguments(json!({"page": "3", "limit": 100}))).unwrap();
         assert_eq!((page.page, page.limit, page.offset()), (3, 100, 200));
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn the_envelope_counts_pages() {
+    fn json_reports_total_pages_and_neighbors() {
         let check = |page, limit, total, pages: u64, next: bool, prev: bool| {
-            let pagination = &Page { page, limit }.envelope(Vec::new(), total)["pagination"];
+            let pagination = &Page { page, limit }.to_json(Vec::new(), total)["pagination"];
             assert_eq!(pagination["totalPages"], pages);
             assert_eq!(pagination["hasNext"], next, "{pagination}");
             assert_eq!(pagination["hasPrev"], prev, "{pagination}");

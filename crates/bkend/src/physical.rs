@@ -41,7 +41,7 @@ pub(crate) fn table_name(backend: Backend, environment: &str, table: &str) -> (S
 }
 
 /// Makes the table with its columns and its indexes.
-pub(crate) fn create(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+pub(crate) fn create_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     let backend = tx.backend();
     let text = column_type(backend, FieldType::String);
     let date = column_type(backend, FieldType::Date);
@@ -51,20 +51,20 @@ pub(crate) fn create(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     for field in &table.fields {
         columns.push_str(&format!(", {} {}", quote(&field.name), column_type(backend, field.kind)));
     }
-    let key = index_name(table, "_id_");
+    let primary_key = index_name(table, "_id_");
     let mut ddl = String::new();
     if backend == Backend::Postgres {
         ddl.push_str(&format!("CREATE SCHEMA IF NOT EXISTS {};\n", quote(&table.physical_schema)));
     }
     ddl.push_str(&format!(
         "CREATE TABLE {} ({columns}, CONSTRAINT {} PRIMARY KEY (\"id\"));\n",
-        qualified(table),
-        quote(&key)
+        qualified_name(table),
+        quote(&primary_key)
     ));
     ddl.push_str(&format!(
         "CREATE INDEX {} ON {} (\"createdAt\", \"id\");\n",
         quote(&index_name(table, "_created_")),
-        qualified(table)
+        qualified_name(table)
     ));
     tx.batch(&ddl)?;
     for index in &table.indexes {
@@ -75,16 +75,16 @@ pub(crate) fn create(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
 
 /// Keeps writers of the table out until the commit; readers may go on. What a change of the table counts or converts must
 /// not grow behind its back.
-pub(crate) fn hold(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+pub(crate) fn lock_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     if tx.backend() == Backend::Postgres {
-        tx.batch(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified(table)))?;
+        tx.batch(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified_name(table)))?;
     }
     Ok(())
 }
 
 /// Drops the table with all its rows.
-pub(crate) fn drop(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
-    Ok(tx.batch(&format!("DROP TABLE {}", qualified(table)))?)
+pub(crate) fn drop_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+    Ok(tx.batch(&format!("DROP TABLE {}", qualified_name(table)))?)
 }
 
 /// Drops what an environment has in the database beyond its tables, which are gone already.
@@ -99,14 +99,14 @@ pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
 /// Adds a column.
 pub(crate) fn add_column(tx: &mut Tx<'_>, table: &Table, column: &str, kind: FieldType) -> Result<()> {
     let kind = column_type(tx.backend(), kind);
-    Ok(tx.batch(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified(table), quote(column)))?)
+    Ok(tx.batch(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified_name(table), quote(column)))?)
 }
 
 /// Renames a column.
 pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
     Ok(tx.batch(&format!(
         "ALTER TABLE {} RENAME COLUMN {} TO {}",
-        qualified(table),
+        qualified_name(table),
         quote(from),
         quote(to)
     ))?)
@@ -114,9 +114,9 @@ pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str
 
 /// Makes an index. Rows that are already there may stand in its way: then nothing is made, and the error shows some.
 pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
-    refuse_long_texts(tx, table, index)?;
+    check_text_lengths(tx, table, index)?;
     if index.unique {
-        refuse_duplicates(tx, table, index)?;
+        check_no_duplicates(tx, table, index)?;
     }
     let unique = if index.unique { "UNIQUE " } else { "" };
     let postgres = tx.backend() == Backend::Postgres;
@@ -141,7 +141,7 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
     let mut ddl = format!(
         "CREATE {unique}INDEX {} ON {} ({}){nulls};\n",
         quote(&name),
-        qualified(table),
+        qualified_name(table),
         columns.join(", ")
     );
     if strict && !postgres {
@@ -155,13 +155,13 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
         ddl.push_str(&format!(
             "CREATE UNIQUE INDEX {} ON {} ({}) WHERE {};\n",
             quote(&format!("{name}.missing")),
-            qualified(table),
+            qualified_name(table),
             parts.join(", "),
             missing.join(" OR ")
         ));
     }
     match tx.batch(&ddl) {
-        Err(DbError::Unique { .. }) => Err(duplicates(index, Vec::new())),
+        Err(DbError::Unique { .. }) => Err(duplicates_error(index, Vec::new())),
         done => Ok(done?),
     }
 }
@@ -169,11 +169,11 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
 /// Drops an index.
 pub(crate) fn drop_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
     let name = index_name(table, &index.name);
-    let place = match tx.backend() {
+    let schema_prefix = match tx.backend() {
         Backend::Sqlite => String::new(),
         Backend::Postgres => format!("{}.", quote(&table.physical_schema)),
     };
-    let mut ddl = format!("DROP INDEX {place}{};\n", quote(&name));
+    let mut ddl = format!("DROP INDEX {schema_prefix}{};\n", quote(&name));
     if index.unique && !index.sparse && tx.backend() == Backend::Sqlite {
         ddl.push_str(&format!("DROP INDEX {};\n", quote(&format!("{name}.missing"))));
     }
@@ -181,7 +181,7 @@ pub(crate) fn drop_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Resul
 }
 
 /// Which of the table's unique indexes a database error is about.
-pub(crate) fn index_of<'t>(table: &'t Table, constraint: &str) -> Option<&'t Index> {
+pub(crate) fn find_index_by_constraint<'t>(table: &'t Table, constraint: &str) -> Option<&'t Index> {
     table.indexes.iter().filter(|index| index.unique).find(|index| {
         let name = index_name(table, &index.name);
         // SQLite names the columns of a plain index, and the index itself when it is one of expressions.
@@ -192,7 +192,7 @@ pub(crate) fn index_of<'t>(table: &'t Table, constraint: &str) -> Option<&'t Ind
 }
 
 /// The table, quoted, with its schema where there is one.
-pub(crate) fn qualified(table: &Table) -> String {
+pub(crate) fn qualified_name(table: &Table) -> String {
     if table.physical_schema == "main" {
         quote(&table.physical_name)
     } else {
@@ -208,7 +208,7 @@ pub(crate) fn quote(identifier: &str) -> String {
 /// A dot, which no table or index name has, keeps these names apart from those of tables.
 fn index_name(table: &Table, index: &str) -> String {
     let name = format!("{}.{index}", table.physical_name);
-    if table.physical_schema == "main" { name } else { index::shortened(name) }
+    if table.physical_schema == "main" { name } else { index::shorten_identifier(name) }
 }
 
 /// The type of a column.
@@ -229,10 +229,10 @@ fn column_type(backend: Backend, kind: FieldType) -> &'static str {
 }
 
 /// Whether two types are stored alike, so that a change of one into the other moves nothing.
-pub(crate) fn same_column(left: FieldType, right: FieldType) -> bool {
+pub(crate) fn same_sql_type(left: FieldType, right: FieldType) -> bool {
     left == right || (left.is_text() && right.is_text()) || {
-        let whole = |kind| matches!(kind, FieldType::Int | FieldType::Long);
-        whole(left) && whole(right)
+        let is_integer = |kind| matches!(kind, FieldType::Int | FieldType::Long);
+        is_integer(left) && is_integer(right)
     }
 }
 
@@ -241,7 +241,7 @@ pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
     match value {
         Value::Null => SqlValue::Null,
         json if kind.is_json() => SqlValue::Text(json.to_string()),
-        Value::Bool(truth) => SqlValue::Bool(*truth),
+        Value::Bool(flag) => SqlValue::Bool(*flag),
         Value::Number(number) if kind == FieldType::Number => {
             number.as_f64().map_or(SqlValue::Null, SqlValue::Real)
         }
@@ -255,10 +255,10 @@ pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
 pub(crate) fn from_sql(kind: FieldType, cell: &SqlValue) -> Result<Value> {
     Ok(match cell {
         SqlValue::Null => Value::Null,
-        SqlValue::Bool(truth) => Value::Bool(*truth),
+        SqlValue::Bool(flag) => Value::Bool(*flag),
         SqlValue::Int(number) if kind == FieldType::Boolean => Value::Bool(*number != 0),
         SqlValue::Int(number) => Value::from(*number),
-        SqlValue::Real(number) => validate::plain_number(*number),
+        SqlValue::Real(number) => validate::json_number(*number),
         SqlValue::Text(text) if kind.is_json() => serde_json::from_str(text).map_err(Error::internal)?,
         SqlValue::Text(text) => Value::from(text.as_str()),
         SqlValue::Blob(_) => return Err(Error::internal("a user table holds bytes")),
@@ -266,7 +266,7 @@ pub(crate) fn from_sql(kind: FieldType, cell: &SqlValue) -> Result<Value> {
 }
 
 /// The time of an update: now, but always later than the one before, so that it can tell two states apart.
-pub(crate) fn bumped_time(backend: Backend, parameter: usize) -> String {
+pub(crate) fn monotonic_time_sql(backend: Backend, parameter: usize) -> String {
     match backend {
         // Between the read before and this statement nobody else can write.
         Backend::Sqlite => format!("${parameter}"),
@@ -276,36 +276,36 @@ pub(crate) fn bumped_time(backend: Backend, parameter: usize) -> String {
     }
 }
 
-fn refuse_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+fn check_no_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
     let columns: Vec<String> = index.fields.iter().map(|(field, _)| quote(field)).collect();
     let columns = columns.join(", ");
-    let present: Vec<String> =
+    let not_null: Vec<String> =
         index.fields.iter().map(|(field, _)| format!("{} IS NOT NULL", quote(field))).collect();
-    let filter = if index.sparse { format!("WHERE {}", present.join(" AND ")) } else { String::new() };
-    let found = tx.query(
+    let filter = if index.sparse { format!("WHERE {}", not_null.join(" AND ")) } else { String::new() };
+    let rows = tx.query(
         &format!(
             "SELECT COUNT(*), {columns} FROM {} {filter} GROUP BY {columns} HAVING COUNT(*) > 1 ORDER BY {columns} LIMIT {}",
-            qualified(table),
+            qualified_name(table),
             limits::EXAMPLES
         ),
         &[],
     )?;
-    if found.is_empty() {
+    if rows.is_empty() {
         return Ok(());
     }
-    let mut examples = Vec::with_capacity(found.len());
-    for row in &found {
+    let mut examples = Vec::with_capacity(rows.len());
+    for row in &rows {
         let mut example = serde_json::Map::new();
-        for (place, (name, _)) in index.fields.iter().enumerate() {
-            let kind = kind_of(&table.fields, name);
-            example.insert(name.clone(), from_sql(kind, row.value(place + 1))?);
+        for (position, (name, _)) in index.fields.iter().enumerate() {
+            let kind = field_type(&table.fields, name);
+            example.insert(name.clone(), from_sql(kind, row.value(position + 1))?);
         }
         examples.push(serde_json::json!({"values": example, "count": row.int(0)?}));
     }
-    Err(duplicates(index, examples))
+    Err(duplicates_error(index, examples))
 }
 
-fn duplicates(index: &Index, examples: Vec<Value>) -> Error {
+fn duplicates_error(index: &Index, examples: Vec<Value>) -> Error {
     let fields: Vec<&str> = index.fields.iter().map(|(field, _)| field.as_str()).collect();
     refusal::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
         .hint(
@@ -314,40 +314,40 @@ fn duplicates(index: &Index, examples: Vec<Value>) -> Error {
         .fact("examples", examples)
 }
 
-fn refuse_long_texts(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
-    let (texts, budget) = text_budget(&table.fields, index);
+fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
+    let (texts, max_bytes) = indexed_text_limit(&table.fields, index);
     if texts.is_empty() {
         return Ok(());
     }
     let too_long: Vec<String> =
-        texts.iter().map(|name| format!("octet_length({}) > {budget}", quote(name))).collect();
-    let found = tx.query_opt(
-        &format!("SELECT 1 FROM {} WHERE {} LIMIT 1", qualified(table), too_long.join(" OR ")),
+        texts.iter().map(|name| format!("octet_length({}) > {max_bytes}", quote(name))).collect();
+    let row = tx.query_opt(
+        &format!("SELECT 1 FROM {} WHERE {} LIMIT 1", qualified_name(table), too_long.join(" OR ")),
         &[],
     )?;
-    match found {
+    match row {
         None => Ok(()),
         Some(_) => Err(refusal::conflict(format!(
-            "{} cannot be indexed: some records hold more than {budget} bytes there",
+            "{} cannot be indexed: some records hold more than {max_bytes} bytes there",
             texts.join(", ")
         ))),
     }
 }
 
 /// The text fields of an index, and how many bytes each may hold.
-pub(crate) fn text_budget<'i>(fields: &[Field], index: &'i Index) -> (Vec<&'i str>, usize) {
+pub(crate) fn indexed_text_limit<'i>(fields: &[Field], index: &'i Index) -> (Vec<&'i str>, usize) {
     let texts: Vec<&str> = index
         .fields
         .iter()
         .map(|(name, _)| name.as_str())
-        .filter(|name| kind_of(fields, name).is_text())
+        .filter(|name| field_type(fields, name).is_text())
         .collect();
-    let budget = limits::INDEXED_TEXT_BYTES / texts.len().max(1);
-    (texts, budget)
+    let max_bytes = limits::INDEXED_TEXT_BYTES / texts.len().max(1);
+    (texts, max_bytes)
 }
 
 /// The type of a field, system fields included.
-pub(crate) fn kind_of(fields: &[Field], name: &str) -> FieldType {
+pub(crate) fn field_type(fields: &[Field], name: &str) -> FieldType {
     match name {
         "createdAt" | "updatedAt" => FieldType::Date,
         _ => fields.iter().find(|field| field.name == name).map_or(FieldType::String, |field| field.kind),

@@ -120,28 +120,28 @@ impl Project {
             "createdAt": self.created_at,
             "updatedAt": self.updated_at,
             "uri": self.uri(),
-            "environmentsUri": routes::environments(self.organization_id.as_str(), self.id.as_str()),
+            "environmentsUri": routes::environments_uri(self.organization_id.as_str(), self.id.as_str()),
         })
     }
 
     /// Its address.
     pub(crate) fn uri(&self) -> String {
-        routes::project(self.organization_id.as_str(), self.id.as_str())
+        routes::project_uri(self.organization_id.as_str(), self.id.as_str())
     }
 }
 
 /// Makes a project, and its `dev` environment if that is wanted.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Option<Environment>)> {
     tx.lock(&format!("bkend:org:{}", new.organization_id))?;
-    let owner = organization::find(tx, &new.organization_id)?;
+    let organization = organization::find(tx, &new.organization_id)?;
     let tenant = tx.tenant().clone();
     let name = slug::check_name("name", &new.name)?;
     let mut is_taken = |slug: &str| -> Result<bool> {
-        let found = tx.query_opt(
+        let row = tx.query_opt(
             "SELECT 1 FROM bkend_project WHERE tenant_id = $1 AND organization_id = $2 AND slug = $3",
-            params![tenant.as_str(), owner.id.as_str(), slug],
+            params![tenant.as_str(), organization.id.as_str(), slug],
         )?;
-        Ok(found.is_some())
+        Ok(row.is_some())
     };
     let slug = match &new.slug {
         Some(chosen) => {
@@ -154,7 +154,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         }
         None => slug::derive(&name, "project", is_taken)?,
     };
-    let place = |parameter: &str, given: &Option<String>| {
+    let check_location = |parameter: &str, given: &Option<String>| {
         slug::check_name(parameter, given.as_deref().unwrap_or("local"))
     };
     let mut created = Project {
@@ -162,12 +162,12 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
             Some(id) => id.clone(),
             None => ProjectId::generate()?,
         },
-        organization_id: owner.id,
+        organization_id: organization.id,
         name,
         slug,
         description: new.description.as_deref().map(slug::check_description).transpose()?,
-        primary_cloud: place("primaryCloud", &new.primary_cloud)?,
-        primary_region: place("primaryRegion", &new.primary_region)?,
+        primary_cloud: check_location("primaryCloud", &new.primary_cloud)?,
+        primary_region: check_location("primaryRegion", &new.primary_region)?,
         status: "active".to_owned(),
         settings: Map::new(),
         created_at: tx.now(),
@@ -207,7 +207,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         dev = Some(environment::insert(tx, &environment)?);
         created.environment_count = 1;
     }
-    for tag in tags::of_project_change(&created) {
+    for tag in tags::for_project_change(&created) {
         tx.touch(tag);
     }
     Ok((created, dev))
@@ -242,7 +242,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, id: &str, change: &ProjectChange) -> Resul
         ],
     )?;
     tx.output("project_id", id);
-    for tag in tags::of_project_change(&project) {
+    for tag in tags::for_project_change(&project) {
         tx.touch(tag);
     }
     Ok(project)
@@ -250,7 +250,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, id: &str, change: &ProjectChange) -> Resul
 
 /// Settings are free, but for their size and the list of origins, which has rules of its own.
 fn check_settings(settings: &Map<String, Value>) -> Result<()> {
-    const ORIGINS: usize = 3;
+    const MAX_ORIGINS: usize = 3;
     let text = Value::Object(settings.clone()).to_string();
     if text.len() > limits::SETTINGS_BYTES || text.contains("\\u0000") {
         return Err(invalid(
@@ -266,8 +266,8 @@ fn check_settings(settings: &Map<String, Value>) -> Result<()> {
                 (text.starts_with("https://") || text.starts_with("http://")) && !text.contains('*')
             })
         };
-        if origins.len() > ORIGINS || !origins.iter().all(is_origin) {
-            let rule = format!("has at most {ORIGINS} full URLs without wildcards");
+        if origins.len() > MAX_ORIGINS || !origins.iter().all(is_origin) {
+            let rule = format!("has at most {MAX_ORIGINS} full URLs without wildcards");
             return Err(invalid("settings.allowedOrigins", rule));
         }
     }
@@ -279,29 +279,29 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
     tx.lock(&format!("bkend:project:{id}"))?;
     let project = find(tx, id)?;
     if project.environment_count > limits::CASCADE_ENVIRONMENTS as i64 {
-        return Err(too_large(format!("The project has {} environments", project.environment_count)));
+        return Err(cascade_too_large(format!("The project has {} environments", project.environment_count)));
     }
-    let environments = environment::of_project(tx, project.organization_id.as_str(), id)?;
-    environment::remove(tx, &environments)?;
+    let environments = environment::list_in_project(tx, project.organization_id.as_str(), id)?;
+    environment::delete_all(tx, &environments)?;
     let tenant = tx.tenant().clone();
     tx.execute("DELETE FROM bkend_project WHERE tenant_id = $1 AND id = $2", params![tenant.as_str(), id])?;
     tx.output("project_id", id);
-    for tag in tags::of_project_change(&project) {
+    for tag in tags::for_project_change(&project) {
         tx.touch(tag);
     }
     Ok(project)
 }
 
 /// A deletion that would hold everybody up.
-pub(crate) fn too_large(what: String) -> quad_core::Error {
-    refusal::limit("CASCADE_TOO_LARGE", format!("{what}, too many for one deletion"))
+pub(crate) fn cascade_too_large(reason: String) -> quad_core::Error {
+    refusal::limit("CASCADE_TOO_LARGE", format!("{reason}, too many for one deletion"))
         .hint("Delete some of its environments or tables first")
         .fact("limit_tables", limits::CASCADE_TABLES)
         .fact("limit_environments", limits::CASCADE_ENVIRONMENTS)
 }
 
 /// The projects of an organization, sorted by id.
-pub(crate) fn of_organization(sql: &mut dyn Sql, organization: &str) -> Result<Vec<Project>> {
+pub(crate) fn list_in_organization(sql: &mut dyn Sql, organization: &str) -> Result<Vec<Project>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!("SELECT {COLUMNS} FROM bkend_project p WHERE p.tenant_id = $1 AND p.organization_id = $2 ORDER BY p.id"),
@@ -311,7 +311,7 @@ pub(crate) fn of_organization(sql: &mut dyn Sql, organization: &str) -> Result<V
 }
 
 /// A page of the projects of one organization or of all, and how many there are.
-pub(crate) fn page(sql: &mut dyn Sql, organization: Option<&str>, page: Page) -> Result<(Vec<Project>, i64)> {
+pub(crate) fn list_page(sql: &mut dyn Sql, organization: Option<&str>, page: Page) -> Result<(Vec<Project>, i64)> {
     let tenant = sql.tenant().clone();
     let filter = if organization.is_some() { "p.organization_id = $2" } else { "$2 = ''" };
     let organization = organization.unwrap_or_default();
@@ -321,12 +321,12 @@ pub(crate) fn page(sql: &mut dyn Sql, organization: Option<&str>, page: Page) ->
         ),
         params![tenant.as_str(), organization, page.size(), page.offset()],
     )?;
-    let found = rows.iter().map(|row| Ok(Project::from_row(row)?)).collect::<Result<_>>()?;
+    let projects = rows.iter().map(|row| Ok(Project::from_row(row)?)).collect::<Result<_>>()?;
     let total = sql.query_opt(
         &format!("SELECT COUNT(*) FROM bkend_project p WHERE p.tenant_id = $1 AND {filter}"),
         params![tenant.as_str(), organization],
     )?;
-    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+    Ok((projects, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
 /// One project, wherever it is.
@@ -340,7 +340,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
 }
 
 /// One project of this very organization.
-pub(crate) fn find_in(sql: &mut dyn Sql, organization: &str, id: &str) -> Result<Project> {
+pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, id: &str) -> Result<Project> {
     let project = find(sql, id)?;
     if project.organization_id.as_str() == organization {
         Ok(project)

@@ -40,7 +40,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
 ];
 
 /// The messages of a prompt, and what they rest on.
-pub(crate) async fn messages(
+pub(crate) async fn build_messages(
     bkend: &Bkend,
     caller: &Principal,
     prompt: &'static Prompt,
@@ -50,11 +50,11 @@ pub(crate) async fn messages(
         let value = arguments.get(name).and_then(Value::as_str).map(str::trim);
         value.filter(|value| !value.is_empty()).map(str::to_owned)
     };
-    let view = context::View::of(caller);
+    let scopes = context::ContextScopes::for_caller(caller);
     match prompt.name {
         "backend_overview" => {
             let project = argument("projectId");
-            bkend.store.read(&caller.tenant, move |sql| overview(sql, view, project.as_deref())).await
+            bkend.store.read(&caller.tenant, move |sql| overview(sql, scopes, project.as_deref())).await
         }
         "design_table" => {
             let purpose = argument("purpose").ok_or_else(|| invalid("purpose", "must not be empty"))?;
@@ -64,34 +64,34 @@ pub(crate) async fn messages(
             let environment = argument("environmentId");
             bkend
                 .store
-                .read(&caller.tenant, move |sql| design(sql, view, &purpose, environment.as_deref()))
+                .read(&caller.tenant, move |sql| design(sql, scopes, &purpose, environment.as_deref()))
                 .await
         }
         other => Err(Error::internal(format!("prompt {other} is published but not implemented"))),
     }
 }
 
-fn overview(sql: &mut dyn Sql, view: context::View, project: Option<&str>) -> Result<(Vec<Message>, Basis)> {
+fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&str>) -> Result<(Vec<Message>, Basis)> {
     let mut links = Vec::new();
     let (state, basis) = match project {
         None => {
-            let (found, basis) = context::read(sql, view)?;
+            let (context_json, basis) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
-            (context::markdown(&found), basis)
+            (context::to_markdown(&context_json), basis)
         }
         Some(id) => {
-            let found = project::find(sql, id)?;
+            let selected_project = project::find(sql, id)?;
             let mut basis = Basis::at(sql.version()).on(tags::project(id)).on(tags::environments(id));
-            let mut state = format!("# Project {} (`{}`)\n", found.name, found.id);
-            let mut room = limits::PROMPT_TABLES;
-            for environment in environment::of_project(sql, found.organization_id.as_str(), id)? {
+            let mut state = format!("# Project {} (`{}`)\n", selected_project.name, selected_project.id);
+            let mut remaining_tables = limits::PROMPT_TABLES;
+            for environment in environment::list_in_project(sql, selected_project.organization_id.as_str(), id)? {
                 basis = basis.on(tags::tables(environment.id.as_str()));
-                let tables = table::of_environment(sql, environment.id.as_str())?;
+                let tables = table::list_in_environment(sql, environment.id.as_str())?;
                 state.push_str(&format!("\n## Environment {} (`{}`)\n", environment.name, environment.id));
-                state.push_str(&described(&tables, &mut room, &mut basis));
+                state.push_str(&describe_tables(&tables, &mut remaining_tables, &mut basis));
                 links.push((
                     environment.tables_uri(),
-                    format!("Tables in {} / {}", found.name, environment.name),
+                    format!("Tables in {} / {}", selected_project.name, environment.name),
                 ));
             }
             (state, basis)
@@ -100,35 +100,35 @@ fn overview(sql: &mut dyn Sql, view: context::View, project: Option<&str>) -> Re
     let task = "This is the present state of a backend. Explain in plain words what it is for, how its tables hang together, \
         and what looks odd: missing required fields, fields that should be unique or references, tables without rows. Read the \
         linked addresses where you need more.";
-    Ok((said(format!("{task}\n\n{state}"), links), basis))
+    Ok((to_messages(format!("{task}\n\n{state}"), links), basis))
 }
 
 fn design(
     sql: &mut dyn Sql,
-    view: context::View,
+    scopes: context::ContextScopes,
     purpose: &str,
     environment: Option<&str>,
 ) -> Result<(Vec<Message>, Basis)> {
     let mut links = Vec::new();
     let (state, basis) = match environment {
         None => {
-            let (found, basis) = context::read(sql, view)?;
+            let (context_json, basis) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
             (
                 format!(
                     "Ask which environment it is for if that is not clear.\n\n{}",
-                    context::markdown(&found)
+                    context::to_markdown(&context_json)
                 ),
                 basis,
             )
         }
         Some(id) => {
-            let found = environment::find(sql, id)?;
+            let selected_environment = environment::find(sql, id)?;
             let mut basis = Basis::at(sql.version()).on(tags::environment(id)).on(tags::tables(id));
-            let tables = table::of_environment(sql, id)?;
-            links.push((found.tables_uri(), format!("Tables in {}", found.name)));
-            let listed = described(&tables, &mut { limits::PROMPT_TABLES }, &mut basis);
-            (format!("The environment {} (`{id}`) has these tables:\n{listed}", found.name), basis)
+            let tables = table::list_in_environment(sql, id)?;
+            links.push((selected_environment.tables_uri(), format!("Tables in {}", selected_environment.name)));
+            let table_list = describe_tables(&tables, &mut { limits::PROMPT_TABLES }, &mut basis);
+            (format!("The environment {} (`{id}`) has these tables:\n{table_list}", selected_environment.name), basis)
         }
     };
     let task = format!(
@@ -137,18 +137,18 @@ fn design(
          will need. Use references to tables that exist rather than copies. The fields id, createdBy, createdAt and updatedAt are \
          added by the server. Show the design first, then make it with backend_table_create.\n\n{state}"
     );
-    Ok((said(task, links), basis))
+    Ok((to_messages(task, links), basis))
 }
 
 /// Tables, one line each with their fields, as far as there is room.
-fn described(tables: &[Table], room: &mut usize, basis: &mut Basis) -> String {
+fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut Basis) -> String {
     if tables.is_empty() {
         return "\nno tables yet\n".to_owned();
     }
     let mut text = String::new();
-    let shown = tables.len().min(*room);
-    for table in &tables[..shown] {
-        table.count_into(basis);
+    let count = tables.len().min(*remaining);
+    for table in &tables[..count] {
+        table.depend_on_row_count(basis);
         let fields: Vec<String> = table
             .fields
             .iter()
@@ -166,14 +166,14 @@ fn described(tables: &[Table], room: &mut usize, basis: &mut Basis) -> String {
             fields.join(", ")
         ));
     }
-    *room -= shown;
-    if shown < tables.len() {
-        text.push_str(&format!("\n…and {} more tables\n", tables.len() - shown));
+    *remaining -= count;
+    if count < tables.len() {
+        text.push_str(&format!("\n…and {} more tables\n", tables.len() - count));
     }
     text
 }
 
-fn said(text: String, links: Vec<(String, String)>) -> Vec<Message> {
+fn to_messages(text: String, links: Vec<(String, String)>) -> Vec<Message> {
     let mut messages = vec![Message { role: Role::User, block: Block::Text(text) }];
     messages.extend(links.into_iter().map(|(uri, name)| Message {
         role: Role::User,
@@ -187,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{B, worlds};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     fn text(messages: &[Message]) -> &str {
         match &messages[0].block {
@@ -197,22 +197,22 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn prompts_carry_the_present_state() {
-        for world in worlds().await {
-            let overview = world.prompt("backend_overview", json!({})).await.unwrap();
+    async fn prompts_include_current_schema() {
+        for test_env in test_envs_with_data().await {
+            let overview = test_env.prompt("backend_overview", json!({})).await.unwrap();
             assert!(text(&overview).contains("my-app") && text(&overview).contains("env_dev001"));
-            let one = world.prompt("backend_overview", json!({"projectId": "proj_xyz789"})).await.unwrap();
+            let project_overview = test_env.prompt("backend_overview", json!({"projectId": "proj_xyz789"})).await.unwrap();
             assert!(
-                text(&one).contains("users (`tbl_users`, 1 rows)")
-                    && text(&one).contains("email string required unique")
+                text(&project_overview).contains("users (`tbl_users`, 1 rows)")
+                    && text(&project_overview).contains("email string required unique")
             );
-            assert!(matches!(&one[1].block, Block::Link { uri, .. } if *uri == format!("{B}/tables")));
+            assert!(matches!(&project_overview[1].block, Block::Link { uri, .. } if *uri == format!("{ENV_URI}/tables")));
             let design = json!({"purpose": "blog posts", "environmentId": "env_dev001"});
-            let design = world.prompt("design_table", design).await.unwrap();
+            let design = test_env.prompt("design_table", design).await.unwrap();
             assert!(text(&design).contains("blog posts") && text(&design).contains("tbl_users"));
-            let nowhere =
-                world.prompt("design_table", json!({"purpose": "x", "environmentId": "env_none"})).await;
-            assert_eq!(nowhere.unwrap_err().code(), "NOT_FOUND");
+            let unknown_environment =
+                test_env.prompt("design_table", json!({"purpose": "x", "environmentId": "env_none"})).await;
+            assert_eq!(unknown_environment.unwrap_err().code(), "NOT_FOUND");
         }
     }
 }

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::field::{FieldType, SYSTEM_FIELDS};
 use crate::page::Page;
-use crate::physical::{self, qualified, quote};
-use crate::refusal::{self, Fault, invalid};
+use crate::physical::{self, qualified_name, quote};
+use crate::refusal::{self, Violation, invalid};
 use crate::table::Table;
-use crate::validate::{self, Cell, Purpose};
+use crate::validate::{self, Cell, WriteMode};
 use crate::{limits, tags};
 
 typed_id!(
@@ -22,7 +22,7 @@ typed_id!(
 );
 
 /// The code of a write that met another schema than it had read.
-const OUTDATED: &str = "SCHEMA_CHANGED";
+const SCHEMA_CHANGED: &str = "SCHEMA_CHANGED";
 
 /// What a new record is made of.
 #[derive(Clone, Debug)]
@@ -51,13 +51,13 @@ impl Default for Sort {
 
 impl Sort {
     /// Reads `sortBy` and `sortDirection`.
-    pub(crate) fn read(table: &Table, by: Option<&str>, direction: Option<&str>) -> Result<Sort> {
+    pub(crate) fn parse(table: &Table, sort_by: Option<&str>, direction: Option<&str>) -> Result<Sort> {
         let descending = match direction.map(str::to_ascii_lowercase).as_deref() {
             None | Some("desc") => true,
             Some("asc") => false,
             Some(_) => return Err(invalid("sortDirection", "must be asc or desc")),
         };
-        let column = by.unwrap_or("createdAt");
+        let column = sort_by.unwrap_or("createdAt");
         let field = table.fields.iter().find(|field| field.name == column);
         if field.is_none() && !SYSTEM_FIELDS.contains(&column) {
             let names = table.fields.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
@@ -70,7 +70,7 @@ impl Sort {
     }
 
     /// Missing values sort below all others, on both backends. The id makes the order total, so that pages are stable.
-    fn clause(&self) -> String {
+    fn order_by_sql(&self) -> String {
         let direction = if self.descending { "DESC" } else { "ASC" };
         let nulls = match (SYSTEM_FIELDS.contains(&self.column.as_str()), self.descending) {
             (true, _) => "",
@@ -82,7 +82,7 @@ impl Sort {
 }
 
 /// One page of records. The table says how many there are in all.
-pub(crate) fn page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) -> Result<Vec<Value>> {
+pub(crate) fn list_page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) -> Result<Vec<Value>> {
     if page.offset() >= table.row_count {
         return Ok(Vec::new());
     }
@@ -90,8 +90,8 @@ pub(crate) fn page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) ->
         &format!(
             "SELECT {} FROM {} ORDER BY {} LIMIT $1 OFFSET $2",
             columns(table),
-            qualified(table),
-            sort.clause()
+            qualified_name(table),
+            sort.order_by_sql()
         ),
         params![page.size(), page.offset()],
     )?;
@@ -101,7 +101,7 @@ pub(crate) fn page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) ->
 /// One record.
 pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<String, Value>> {
     let row = sql.query_opt(
-        &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified(table)),
+        &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified_name(table)),
         params![id],
     )?;
     from_row(table, &row.ok_or_else(|| refusal::not_found("Record"))?)
@@ -109,14 +109,14 @@ pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<Str
 
 /// Whether a record is there.
 pub(crate) fn exists(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<bool> {
-    let row = sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified(table)), params![id])?;
+    let row = sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     Ok(row.is_some())
 }
 
 /// Makes a record.
 pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<Map<String, Value>> {
-    let cells = validate::record(&table.fields, &new.data, Purpose::Create)?;
-    refuse_long_keys(table, &cells)?;
+    let cells = validate::validate_record(&table.fields, &new.data, WriteMode::Create)?;
+    check_indexed_text(table, &cells)?;
     let id = match &new.id {
         Some(id) => id.clone(),
         None => RecordId::generate()?,
@@ -124,7 +124,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     let created_at = new.created_at.unwrap_or(tx.now());
     let updated_at = new.updated_at.unwrap_or(created_at);
     let mut names = String::from("\"id\", \"createdBy\", \"createdAt\", \"updatedAt\"");
-    let mut places = String::from("$1, $2, $3, $4");
+    let mut placeholders = String::from("$1, $2, $3, $4");
     let mut values = vec![
         SqlValue::from(id.as_str()),
         SqlValue::from(new.created_by.as_str()),
@@ -135,7 +135,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     for (field, value) in cells {
         values.push(physical::to_sql(field.kind, &value));
         names.push_str(&format!(", {}", quote(&field.name)));
-        places.push_str(&format!(", ${}", values.len()));
+        placeholders.push_str(&format!(", ${}", values.len()));
         if !value.is_null() {
             record.insert(field.name.clone(), value);
         }
@@ -143,16 +143,16 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     record.insert("createdBy".into(), new.created_by.as_str().into());
     record.insert("createdAt".into(), created_at.to_string().into());
     record.insert("updatedAt".into(), updated_at.to_string().into());
-    refuse_large(&record)?;
+    check_record_size(&record)?;
     let inserted =
-        tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({places})", qualified(table)), &values);
+        tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({placeholders})", qualified_name(table)), &values);
     match inserted {
-        Err(DbError::Unique { constraint }) => return Err(duplicate(table, &constraint)),
+        Err(DbError::Unique { constraint }) => return Err(duplicate_error(table, &constraint)),
         done => done?,
     };
     tx.output("record_id", id.as_str());
-    touch(tx, table);
-    count(tx, table, 1)?;
+    touch_rows(tx, table);
+    update_row_count(tx, table, 1)?;
     Ok(record)
 }
 
@@ -164,78 +164,78 @@ pub(crate) fn update(
     data: &Map<String, Value>,
     if_updated_at: Option<Timestamp>,
 ) -> Result<Map<String, Value>> {
-    let cells = validate::record(&table.fields, data, Purpose::Update)?;
+    let cells = validate::validate_record(&table.fields, data, WriteMode::Update)?;
     if cells.is_empty() {
         let message = "data holds no field that can change".to_owned();
-        return Err(refusal::record_invalid(&[Fault { field: "data".to_owned(), reason: "empty", message }]));
+        return Err(refusal::record_invalid(&[Violation { field: "data".to_owned(), reason: "empty", message }]));
     }
-    refuse_long_keys(table, &cells)?;
+    check_indexed_text(table, &cells)?;
     let before = find(tx, table, id)?;
-    let last = before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
-    let outdated = || {
+    let last_updated_at = before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
+    let conflict = || {
         refusal::conflict("The record has changed since you read it")
             .hint("Read it again with backend_data_get and repeat the change")
             .fact("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
     };
-    if if_updated_at.is_some_and(|expected| expected != last) {
-        return Err(outdated());
+    if if_updated_at.is_some_and(|expected| expected != last_updated_at) {
+        return Err(conflict());
     }
-    let now = tx.now().max(last.plus_ms(1));
+    let now = tx.now().max(last_updated_at.plus_ms(1));
     let mut values = vec![SqlValue::from(id), SqlValue::from(now.to_string())];
-    let mut sets = vec![format!("\"updatedAt\" = {}", physical::bumped_time(tx.backend(), 2))];
+    let mut assignments = vec![format!("\"updatedAt\" = {}", physical::monotonic_time_sql(tx.backend(), 2))];
     for (field, value) in cells {
         values.push(physical::to_sql(field.kind, &value));
-        sets.push(format!("{} = ${}", quote(&field.name), values.len()));
+        assignments.push(format!("{} = ${}", quote(&field.name), values.len()));
     }
     let mut filter = String::from("\"id\" = $1");
     if if_updated_at.is_some() {
-        values.push(SqlValue::from(last.to_string()));
+        values.push(SqlValue::from(last_updated_at.to_string()));
         filter.push_str(&format!(" AND \"updatedAt\" = ${}", values.len()));
     }
     let statement = format!(
         "UPDATE {} SET {} WHERE {filter} RETURNING {}",
-        qualified(table),
-        sets.join(", "),
+        qualified_name(table),
+        assignments.join(", "),
         columns(table)
     );
-    let changed = match tx.query(&statement, &values) {
-        Err(DbError::Unique { constraint }) => return Err(duplicate(table, &constraint)),
+    let rows = match tx.query(&statement, &values) {
+        Err(DbError::Unique { constraint }) => return Err(duplicate_error(table, &constraint)),
         rows => rows?,
     };
-    let Some(row) = changed.first() else {
-        return Err(if if_updated_at.is_some() { outdated() } else { refusal::not_found("Record") });
+    let Some(row) = rows.first() else {
+        return Err(if if_updated_at.is_some() { conflict() } else { refusal::not_found("Record") });
     };
     let record = from_row(table, row)?;
-    refuse_large(&record)?;
+    check_record_size(&record)?;
     tx.output("record_id", id);
-    touch(tx, table);
-    refuse_outdated(tx, table)?;
+    touch_rows(tx, table);
+    check_schema_unchanged(tx, table)?;
     Ok(record)
 }
 
 /// Deletes a record.
 pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
-    let gone = tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified(table)), params![id])?;
-    if gone == 0 {
+    let deleted = tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
+    if deleted == 0 {
         return Err(refusal::not_found("Record"));
     }
     tx.output("record_id", id);
-    touch(tx, table);
-    count(tx, table, -1)
+    touch_rows(tx, table);
+    update_row_count(tx, table, -1)
 }
 
 /// Whether a write failed only because the table's schema changed under it. Doing it again helps.
-pub(crate) fn is_outdated(error: &Error) -> bool {
-    error.code() == OUTDATED
+pub(crate) fn is_schema_changed(error: &Error) -> bool {
+    error.code() == SCHEMA_CHANGED
 }
 
-fn outdated() -> Error {
-    Error::new(Kind::Conflict, OUTDATED, "The table's schema changed while the record was written")
+fn schema_changed_error() -> Error {
+    Error::new(Kind::Conflict, SCHEMA_CHANGED, "The table's schema changed while the record was written")
         .hint("Try again")
 }
 
 /// On SQLite nobody else writes meanwhile.
-fn refuse_outdated(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+fn check_schema_unchanged(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     if tx.backend() == Backend::Sqlite {
         return Ok(());
     }
@@ -244,20 +244,20 @@ fn refuse_outdated(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
         "SELECT 1 FROM bkend_table WHERE tenant_id = $1 AND id = $2 AND schema_version = $3",
         params![tenant.as_str(), table.id.as_str(), table.schema_version],
     )?;
-    row.map(|_| ()).ok_or_else(outdated)
+    row.map(|_| ()).ok_or_else(schema_changed_error)
 }
 
 /// The last statement of a write, so that writers of one table wait for each other as briefly as can be.
-fn count(tx: &mut Tx<'_>, table: &Table, difference: i64) -> Result<()> {
+fn update_row_count(tx: &mut Tx<'_>, table: &Table, difference: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
-    let counted = tx.execute(
+    let updated = tx.execute(
         "UPDATE bkend_table SET row_count = row_count + $3 WHERE tenant_id = $1 AND id = $2 AND schema_version = $4",
         params![tenant.as_str(), table.id.as_str(), difference, table.schema_version],
     )?;
-    if counted == 1 { Ok(()) } else { Err(outdated()) }
+    if updated == 1 { Ok(()) } else { Err(schema_changed_error()) }
 }
 
-fn touch(tx: &mut Tx<'_>, table: &Table) {
+fn touch_rows(tx: &mut Tx<'_>, table: &Table) {
     tx.touch(tags::rows(table.id.as_str()));
 }
 
@@ -274,8 +274,8 @@ fn columns(table: &Table) -> String {
 /// A record shows what it has; a missing value is a missing key.
 fn from_row(table: &Table, row: &Row) -> Result<Map<String, Value>> {
     let mut record = Map::from_iter([("id".to_owned(), Value::from(row.text(0)?))]);
-    for (place, field) in table.fields.iter().enumerate() {
-        let value = physical::from_sql(field.kind, row.value(place + SYSTEM_FIELDS.len()))?;
+    for (position, field) in table.fields.iter().enumerate() {
+        let value = physical::from_sql(field.kind, row.value(position + SYSTEM_FIELDS.len()))?;
         if !value.is_null() {
             record.insert(field.name.clone(), value);
         }
@@ -286,8 +286,8 @@ fn from_row(table: &Table, row: &Row) -> Result<Map<String, Value>> {
     Ok(record)
 }
 
-fn duplicate(table: &Table, constraint: &str) -> Error {
-    let fields: Vec<&str> = match physical::index_of(table, constraint) {
+fn duplicate_error(table: &Table, constraint: &str) -> Error {
+    let fields: Vec<&str> = match physical::find_index_by_constraint(table, constraint) {
         Some(index) => index.fields.iter().map(|(field, _)| field.as_str()).collect(),
         None => vec!["id"],
     };
@@ -299,7 +299,7 @@ fn duplicate(table: &Table, constraint: &str) -> Error {
         .fact("details", details)
 }
 
-fn refuse_large(record: &Map<String, Value>) -> Result<()> {
+fn check_record_size(record: &Map<String, Value>) -> Result<()> {
     let bytes = serde_json::to_string(record).map_err(Error::internal)?.len();
     if bytes <= limits::RECORD_BYTES {
         return Ok(());
@@ -310,20 +310,20 @@ fn refuse_large(record: &Map<String, Value>) -> Result<()> {
 }
 
 /// Text in an index has a limit of its own; PostgreSQL would refuse the row with less to say about it.
-fn refuse_long_keys(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
-    let mut faults = Vec::new();
+fn check_indexed_text(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
+    let mut violations = Vec::new();
     for index in &table.indexes {
-        let (texts, budget) = physical::text_budget(&table.fields, index);
+        let (texts, max_bytes) = physical::indexed_text_limit(&table.fields, index);
         for (field, value) in cells {
-            let too_long = value.as_str().is_some_and(|text| text.len() > budget);
+            let too_long = value.as_str().is_some_and(|text| text.len() > max_bytes);
             if too_long && texts.contains(&field.name.as_str()) {
                 let message = format!(
-                    "{} has more than {budget} bytes, too many for the index {}",
+                    "{} has more than {max_bytes} bytes, too many for the index {}",
                     field.name, index.name
                 );
-                faults.push(Fault { field: field.name.clone(), reason: "indexed", message });
+                violations.push(Violation { field: field.name.clone(), reason: "indexed", message });
             }
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(refusal::record_invalid(&faults)) }
+    if violations.is_empty() { Ok(()) } else { Err(refusal::record_invalid(&violations)) }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Something in one field of the input is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct Violation {
     /// Where.
     pub field: String,
     /// A word for programs: `required`, `type`, `minLength`, ….
@@ -15,8 +15,8 @@ pub(crate) struct Fault {
 }
 
 /// A well-formed name of nothing, or a path whose parts do not belong together: the same answer.
-pub(crate) fn not_found(noun: &'static str) -> Error {
-    let hint = match noun {
+pub(crate) fn not_found(resource: &'static str) -> Error {
+    let hint = match resource {
         "Organization" => "List them with backend_org_list or bkend://orgs",
         "Project" => "List them with backend_project_list or bkend://projects",
         "Environment" => "List them with backend_env_list or bkend://environments",
@@ -26,7 +26,7 @@ pub(crate) fn not_found(noun: &'static str) -> Error {
         "Access token" => "List them with backend_access_token_list or bkend://access-tokens",
         _ => "Check the ids",
     };
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("{noun} not found")).hint(hint)
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("{resource} not found")).hint(hint)
 }
 
 /// A parameter that the call cannot do without.
@@ -52,12 +52,12 @@ pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
 }
 
 /// A record that does not fit its table.
-pub(crate) fn record_invalid(faults: &[Fault]) -> Error {
-    let details: Vec<Value> = faults
+pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
+    let details: Vec<Value> = violations
         .iter()
-        .map(|fault| json!({"field": fault.field, "reason": fault.reason, "message": fault.message}))
+        .map(|violation| json!({"field": violation.field, "reason": violation.reason, "message": violation.message}))
         .collect();
-    let message = faults.first().map_or("The record does not fit the table", |fault| fault.message.as_str());
+    let message = violations.first().map_or("The record does not fit the table", |violation| violation.message.as_str());
     Error::new(Kind::BadInput, "data/validation-error", message)
         .hint("backend_table_get shows the table's fields and their rules")
         .fact("details", details)
@@ -75,23 +75,23 @@ pub(crate) fn system_field(name: &str) -> Error {
 }
 
 /// A name out of a closed vocabulary that does not exist, with the nearest that does.
-pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
-    let refused = Error::bad_input(format!("There is no {what} {}", shown(name)))
-        .fact("details", json!([{"field": shown(name), "reason": "unknown"}]));
-    match nearest(name, known.clone()) {
-        Some(near) => refused.hint(format!("The nearest is {near}")),
+pub(crate) fn unknown<'a>(item_kind: &str, name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Error {
+    let error = Error::bad_input(format!("There is no {item_kind} {}", truncate_for_message(name)))
+        .fact("details", json!([{"field": truncate_for_message(name), "reason": "unknown"}]));
+    match nearest(name, candidates.clone()) {
+        Some(closest) => error.hint(format!("The nearest is {closest}")),
         None => {
-            let mut known: Vec<&str> = known.into_iter().take(30).collect();
-            known.sort_unstable();
-            if known.is_empty() { refused } else { refused.hint(format!("Known are {}", known.join(", "))) }
+            let mut names: Vec<&str> = candidates.into_iter().take(30).collect();
+            names.sort_unstable();
+            if names.is_empty() { error } else { error.hint(format!("Known are {}", names.join(", "))) }
         }
     }
 }
 
 /// What a caller sent, cut to what a sentence can hold.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
+pub(crate) fn truncate_for_message(text: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }

@@ -7,7 +7,7 @@ use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noun {
+pub(crate) enum Resource {
     Organizations,
     Organization,
     Projects,
@@ -37,8 +37,8 @@ pub(crate) enum Noun {
 }
 
 /// One line of the table of routes.
-struct Line {
-    noun: Noun,
+struct RouteDef {
+    resource: Resource,
     template: &'static str,
     name: &'static str,
     title: &'static str,
@@ -53,10 +53,10 @@ pub(crate) const TABLE_READ: Need = Need(&["table:read"]);
 pub(crate) const ROWS_READ: Need = Need(&["table:data:read"]);
 pub(crate) const TOKEN_READ: Need = Need(&["access-token:read"]);
 
-macro_rules! line {
-    ($noun:ident, $template:expr, $name:literal, $title:literal, $description:literal, $need:ident) => {
-        Line {
-            noun: Noun::$noun,
+macro_rules! route {
+    ($resource:ident, $template:expr, $name:literal, $title:literal, $description:literal, $need:ident) => {
+        RouteDef {
+            resource: Resource::$resource,
             template: $template,
             name: $name,
             title: $title,
@@ -72,8 +72,8 @@ macro_rules! nested {
     };
 }
 
-const LINES: [Line; 26] = [
-    line!(
+const ROUTES: [RouteDef; 26] = [
+    route!(
         Organizations,
         "bkend://orgs",
         "Organizations",
@@ -81,7 +81,7 @@ const LINES: [Line; 26] = [
         "The organizations that you can see.",
         ORGANIZATION_READ
     ),
-    line!(
+    route!(
         Organization,
         "bkend://orgs/{orgId}",
         "Organization",
@@ -89,7 +89,7 @@ const LINES: [Line; 26] = [
         "An organization with its plan and status.",
         ORGANIZATION_READ
     ),
-    line!(
+    route!(
         Projects,
         "bkend://orgs/{orgId}/projects",
         "Projects",
@@ -97,7 +97,7 @@ const LINES: [Line; 26] = [
         "The projects of an organization, each with the number of its environments.",
         PROJECT_READ
     ),
-    line!(
+    route!(
         Project,
         "bkend://orgs/{orgId}/projects/{projectId}",
         "Project",
@@ -105,7 +105,7 @@ const LINES: [Line; 26] = [
         "A project with its settings.",
         PROJECT_READ
     ),
-    line!(
+    route!(
         Environments,
         "bkend://orgs/{orgId}/projects/{projectId}/environments",
         "Environments",
@@ -113,7 +113,7 @@ const LINES: [Line; 26] = [
         "The environments of a project, each with the number of its tables.",
         ENVIRONMENT_READ
     ),
-    line!(
+    route!(
         Environment,
         nested!(""),
         "Environment",
@@ -121,7 +121,7 @@ const LINES: [Line; 26] = [
         "An environment with its type and status.",
         ENVIRONMENT_READ
     ),
-    line!(
+    route!(
         Tables,
         nested!("/tables"),
         "Tables",
@@ -129,7 +129,7 @@ const LINES: [Line; 26] = [
         "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.",
         TABLE_READ
     ),
-    line!(
+    route!(
         Table,
         nested!("/tables/{tableId}"),
         "Table",
@@ -137,7 +137,7 @@ const LINES: [Line; 26] = [
         "A table with its schema, fields, indexes and permissions.",
         TABLE_READ
     ),
-    line!(
+    route!(
         Schema,
         nested!("/tables/{tableId}/schema"),
         "Schema",
@@ -145,7 +145,7 @@ const LINES: [Line; 26] = [
         "A table's present schema, whole.",
         TABLE_READ
     ),
-    line!(
+    route!(
         SchemaVersions,
         nested!("/tables/{tableId}/schema/versions"),
         "SchemaVersions",
@@ -153,7 +153,7 @@ const LINES: [Line; 26] = [
         "Every schema that a table has had, the newest first.",
         TABLE_READ
     ),
-    line!(
+    route!(
         SchemaVersion,
         nested!("/tables/{tableId}/schema/versions/{n}"),
         "SchemaVersion",
@@ -161,7 +161,7 @@ const LINES: [Line; 26] = [
         "A schema that a table has or had, by its number.",
         TABLE_READ
     ),
-    line!(
+    route!(
         Indexes,
         nested!("/tables/{tableId}/indexes"),
         "Indexes",
@@ -169,7 +169,7 @@ const LINES: [Line; 26] = [
         "A table's present indexes.",
         TABLE_READ
     ),
-    line!(
+    route!(
         Rows,
         nested!("/tables/{tableId}/rows{?page,limit}"),
         "Rows",
@@ -177,7 +177,7 @@ const LINES: [Line; 26] = [
         "A page of a table's rows, the newest first; at most 100 a page.",
         ROWS_READ
     ),
-    line!(
+    route!(
         Context,
         "bkend://context",
         "Context",
@@ -185,7 +185,7 @@ const LINES: [Line; 26] = [
         "The organization with its projects and environments, in one document.",
         ORGANIZATION_READ
     ),
-    line!(
+    route!(
         FlatOrganizations,
         "bkend://organizations{?page,limit}",
         "Organization",
@@ -193,7 +193,7 @@ const LINES: [Line; 26] = [
         "A page of the organizations that you can see.",
         ORGANIZATION_READ
     ),
-    line!(
+    route!(
         FlatOrganization,
         "bkend://organizations/{organizationId}",
         "Organization",
@@ -201,7 +201,7 @@ const LINES: [Line; 26] = [
         "The same as bkend://orgs/{orgId}.",
         ORGANIZATION_READ
     ),
-    line!(
+    route!(
         FlatProjects,
         "bkend://projects{?page,limit}",
         "Project",
@@ -209,7 +209,7 @@ const LINES: [Line; 26] = [
         "A page of all projects.",
         PROJECT_READ
     ),
-    line!(
+    route!(
         FlatProject,
         "bkend://projects/{projectId}",
         "Project",
@@ -217,7 +217,7 @@ const LINES: [Line; 26] = [
         "A project, wherever it is.",
         PROJECT_READ
     ),
-    line!(
+    route!(
         FlatEnvironments,
         "bkend://environments{?page,limit}",
         "Environment",
@@ -225,7 +225,7 @@ const LINES: [Line; 26] = [
         "A page of all environments.",
         ENVIRONMENT_READ
     ),
-    line!(
+    route!(
         FlatEnvironment,
         "bkend://environments/{environmentId}",
         "Environment",
@@ -233,7 +233,7 @@ const LINES: [Line; 26] = [
         "An environment, wherever it is.",
         ENVIRONMENT_READ
     ),
-    line!(
+    route!(
         FlatTables,
         "bkend://tables{?page,limit}",
         "Table",
@@ -241,7 +241,7 @@ const LINES: [Line; 26] = [
         "A page of all tables, with their schemas.",
         TABLE_READ
     ),
-    line!(
+    route!(
         FlatTable,
         "bkend://tables/{tableId}",
         "Table",
@@ -249,7 +249,7 @@ const LINES: [Line; 26] = [
         "A table, wherever it is.",
         TABLE_READ
     ),
-    line!(
+    route!(
         FlatSchemaVersions,
         "bkend://tables/{tableId}/schema/versions{?page,limit}",
         "SchemaVersion",
@@ -257,7 +257,7 @@ const LINES: [Line; 26] = [
         "A page of a table's schemas, the newest first.",
         TABLE_READ
     ),
-    line!(
+    route!(
         FlatIndexVersions,
         "bkend://tables/{tableId}/indexes/versions{?page,limit}",
         "IndexVersion",
@@ -265,7 +265,7 @@ const LINES: [Line; 26] = [
         "A page of a table's sets of indexes, the newest first.",
         TABLE_READ
     ),
-    line!(
+    route!(
         AccessTokens,
         "bkend://access-tokens{?page,limit}",
         "AccessToken",
@@ -273,7 +273,7 @@ const LINES: [Line; 26] = [
         "A page of the tokens that may use this server, masked.",
         TOKEN_READ
     ),
-    line!(
+    route!(
         AccessToken,
         "bkend://access-tokens/{accessTokenId}",
         "AccessToken",
@@ -285,92 +285,92 @@ const LINES: [Line; 26] = [
 
 /// All routes, in the order of [`noun`].
 pub(crate) fn all() -> Vec<Route> {
-    LINES.iter().filter_map(|line| spec(line).map(|spec| route(line, spec)).ok()).collect()
+    ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| to_route(def, spec)).ok()).collect()
 }
 
-fn spec(line: &Line) -> Result<RouteSpec> {
-    let mut spec = RouteSpec::parse(line.template).map_err(|error| Error::internal(error.to_string()))?;
+fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
+    let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
     for variable in ["n", "page", "limit"] {
-        if spec.template.variables().any(|known| known == variable) {
+        if spec.template.variables().any(|name| name == variable) {
             spec = spec.with(variable, Grammar::Integer);
         }
     }
     Ok(spec)
 }
 
-fn route(line: &Line, spec: RouteSpec) -> Route {
+fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
     Route {
         spec,
-        name: line.name,
-        title: line.title,
-        description: line.description,
+        name: def.name,
+        title: def.title,
+        description: def.description,
         mime_type: Some("application/json"),
-        need: line.need,
+        need: def.need,
         advertised: true,
     }
 }
 
 /// What route number so-and-so names.
-pub(crate) fn noun(route: usize) -> Result<Noun> {
-    LINES
-        .get(route)
-        .map(|line| line.noun)
-        .ok_or_else(|| Error::internal(format!("there is no route {route}")))
+pub(crate) fn resource_at(index: usize) -> Result<Resource> {
+    ROUTES
+        .get(index)
+        .map(|def| def.resource)
+        .ok_or_else(|| Error::internal(format!("there is no route {index}")))
 }
 
 /// The address of an organization.
-pub(crate) fn organization(organization: &str) -> String {
+pub(crate) fn organization_uri(organization: &str) -> String {
     format!("bkend://orgs/{organization}")
 }
 
 /// The address of an organization's projects.
-pub(crate) fn projects(organization: &str) -> String {
+pub(crate) fn projects_uri(organization: &str) -> String {
     format!("bkend://orgs/{organization}/projects")
 }
 
 /// The address of a project.
-pub(crate) fn project(organization: &str, project: &str) -> String {
+pub(crate) fn project_uri(organization: &str, project: &str) -> String {
     format!("bkend://orgs/{organization}/projects/{project}")
 }
 
 /// The address of a project's environments.
-pub(crate) fn environments(organization: &str, project: &str) -> String {
+pub(crate) fn environments_uri(organization: &str, project: &str) -> String {
     format!("bkend://orgs/{organization}/projects/{project}/environments")
 }
 
 /// The address of an environment.
-pub(crate) fn environment(organization: &str, project: &str, environment: &str) -> String {
+pub(crate) fn environment_uri(organization: &str, project: &str, environment: &str) -> String {
     format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}")
 }
 
 /// The address of an environment's tables.
-pub(crate) fn tables(organization: &str, project: &str, environment: &str) -> String {
+pub(crate) fn tables_uri(organization: &str, project: &str, environment: &str) -> String {
     format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}/tables")
 }
 
 /// The address of a table.
-pub(crate) fn table(organization: &str, project: &str, environment: &str, table: &str) -> String {
+pub(crate) fn table_uri(organization: &str, project: &str, environment: &str, table: &str) -> String {
     format!("bkend://orgs/{organization}/projects/{project}/environments/{environment}/tables/{table}")
 }
 
 /// The address of a table's schema.
-pub(crate) fn schema(table: &str) -> String {
-    format!("{table}/schema")
+pub(crate) fn schema_uri(table_uri: &str) -> String {
+    format!("{table_uri}/schema")
 }
 
 /// The address of one of a table's schemas.
-pub(crate) fn schema_version(table: &str, version: i64) -> String {
-    format!("{table}/schema/versions/{version}")
+pub(crate) fn schema_version_uri(table_uri: &str, version: i64) -> String {
+    format!("{table_uri}/schema/versions/{version}")
 }
 
 /// The address of a table's indexes.
-pub(crate) fn indexes(table: &str) -> String {
-    format!("{table}/indexes")
+pub(crate) fn indexes_uri(table_uri: &str) -> String {
+    format!("{table_uri}/indexes")
 }
 
 /// The address of a table's rows.
-pub(crate) fn rows(table: &str) -> String {
-    format!("{table}/rows")
+pub(crate) fn rows_uri(table_uri: &str) -> String {
+    format!("{table_uri}/rows")
 }
 
 #[cfg(test)]
@@ -378,29 +378,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_template_is_well_formed_and_none_shadows_another() {
+    fn templates_parse_and_route_uniquely() {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), LINES.len());
+        assert_eq!(all().len(), ROUTES.len());
         for (index, route) in all().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
-        let check = |uri: &str, expect: Noun| {
+        let check = |uri: &str, expected: Resource| {
             let (_, index) = router.route(uri).unwrap();
-            assert_eq!(noun(*index).unwrap(), expect, "{uri}");
+            assert_eq!(resource_at(*index).unwrap(), expected, "{uri}");
         };
-        check("bkend://orgs", Noun::Organizations);
-        check(&projects("org_1"), Noun::Projects);
-        check(&environments("o", "p"), Noun::Environments);
-        check(&tables("o", "p", "e"), Noun::Tables);
-        let table = table("o", "p", "e", "t");
-        check(&table, Noun::Table);
-        check(&schema(&table), Noun::Schema);
-        check(&schema_version(&table, 3), Noun::SchemaVersion);
-        check(&indexes(&table), Noun::Indexes);
-        check(&format!("{}?limit=5", rows(&table)), Noun::Rows);
-        check("bkend://tables?page=2", Noun::FlatTables);
-        check("bkend://tables/tbl_1/indexes/versions", Noun::FlatIndexVersions);
-        check("bkend://context", Noun::Context);
+        check("bkend://orgs", Resource::Organizations);
+        check(&projects_uri("org_1"), Resource::Projects);
+        check(&environments_uri("o", "p"), Resource::Environments);
+        check(&tables_uri("o", "p", "e"), Resource::Tables);
+        let table = table_uri("o", "p", "e", "t");
+        check(&table, Resource::Table);
+        check(&schema_uri(&table), Resource::Schema);
+        check(&schema_version_uri(&table, 3), Resource::SchemaVersion);
+        check(&indexes_uri(&table), Resource::Indexes);
+        check(&format!("{}?limit=5", rows_uri(&table)), Resource::Rows);
+        check("bkend://tables?page=2", Resource::FlatTables);
+        check("bkend://tables/tbl_1/indexes/versions", Resource::FlatIndexVersions);
+        check("bkend://context", Resource::Context);
         for bad in
             ["bkend://orgs/..%2f", "bkend://nope", "bkend://orgs?x=1", "bkend://orgs/a/projects/b/nope"]
         {

@@ -18,32 +18,32 @@ typed_id!(
 
 /// Schema or indexes: two series of numbers, alike in all else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Series {
+pub(crate) enum VersionKind {
     /// The fields.
     Schema,
     /// The indexes.
     Indexes,
 }
 
-impl Series {
+impl VersionKind {
     fn table(self) -> &'static str {
         match self {
-            Series::Schema => "bkend_schema_version",
-            Series::Indexes => "bkend_index_version",
+            VersionKind::Schema => "bkend_schema_version",
+            VersionKind::Indexes => "bkend_index_version",
         }
     }
 
     fn column(self) -> &'static str {
         match self {
-            Series::Schema => "fields",
-            Series::Indexes => "indexes",
+            VersionKind::Schema => "fields",
+            VersionKind::Indexes => "indexes",
         }
     }
 
-    fn active(self, table: &Table) -> i64 {
+    fn current_version(self, table: &Table) -> i64 {
         match self {
-            Series::Schema => table.schema_version,
-            Series::Indexes => table.index_version,
+            VersionKind::Schema => table.schema_version,
+            VersionKind::Indexes => table.index_version,
         }
     }
 }
@@ -70,35 +70,35 @@ impl Version {
     }
 
     /// Its element in a list that leaves the bodies out.
-    pub(crate) fn summary(&self, series: Series, table: &Table) -> Value {
-        let mut entry = self.head(series, table);
-        if series == Series::Schema {
-            entry.insert("uri".into(), routes::schema_version(&table.uri(), self.version).into());
+    pub(crate) fn summary(&self, kind: VersionKind, table: &Table) -> Value {
+        let mut entry = self.base_json(kind, table);
+        if kind == VersionKind::Schema {
+            entry.insert("uri".into(), routes::schema_version_uri(&table.uri(), self.version).into());
         }
         Value::Object(entry)
     }
 
     /// All of it.
-    pub(crate) fn detail(&self, series: Series, table: &Table) -> Result<Value> {
-        let mut entry = self.head(series, table);
-        match series {
-            Series::Schema => {
+    pub(crate) fn detail(&self, kind: VersionKind, table: &Table) -> Result<Value> {
+        let mut entry = self.base_json(kind, table);
+        match kind {
+            VersionKind::Schema => {
                 let fields: Vec<Field> = serde_json::from_str(&self.body).map_err(Error::internal)?;
                 entry.insert("schema".into(), field::schema(&fields));
             }
-            Series::Indexes => {
+            VersionKind::Indexes => {
                 let indexes: Vec<Index> = serde_json::from_str(&self.body).map_err(Error::internal)?;
-                entry.insert("indexes".into(), indexes.iter().map(Index::entry).collect());
+                entry.insert("indexes".into(), indexes.iter().map(Index::to_json).collect());
             }
         }
         Ok(Value::Object(entry))
     }
 
-    fn head(&self, series: Series, table: &Table) -> Map<String, Value> {
+    fn base_json(&self, kind: VersionKind, table: &Table) -> Map<String, Value> {
         let mut entry = Map::new();
         entry.insert("id".into(), self.id.as_str().into());
         entry.insert("version".into(), self.version.into());
-        entry.insert("isActive".into(), (self.version == series.active(table)).into());
+        entry.insert("isActive".into(), (self.version == kind.current_version(table)).into());
         entry.insert("createdBy".into(), self.created_by.as_str().into());
         entry.insert("createdAt".into(), self.created_at.to_string().into());
         entry
@@ -107,16 +107,16 @@ impl Version {
 
 /// Writes the table's present schema down.
 pub(crate) fn write_schema(tx: &mut Tx<'_>, table: &Table, actor: &str) -> Result<()> {
-    write(tx, Series::Schema, table, table::definition_text(&table.fields)?, actor)
+    write(tx, VersionKind::Schema, table, table::definition_json(&table.fields)?, actor)
 }
 
 /// Writes the table's present indexes down.
 pub(crate) fn write_indexes(tx: &mut Tx<'_>, table: &Table, actor: &str) -> Result<()> {
-    write(tx, Series::Indexes, table, table::definition_text(&table.indexes)?, actor)
+    write(tx, VersionKind::Indexes, table, table::definition_json(&table.indexes)?, actor)
 }
 
-fn write(tx: &mut Tx<'_>, series: Series, table: &Table, body: String, actor: &str) -> Result<()> {
-    let version = series.active(table);
+fn write(tx: &mut Tx<'_>, kind: VersionKind, table: &Table, body: String, actor: &str) -> Result<()> {
+    let version = kind.current_version(table);
     if version > limits::VERSIONS_PER_TABLE {
         return Err(refusal::limit("table/too-many-versions", "The table has changed too often")
             .hint("Make a new table with the present schema")
@@ -128,8 +128,8 @@ fn write(tx: &mut Tx<'_>, series: Series, table: &Table, body: String, actor: &s
         &format!(
             "INSERT INTO {} (tenant_id, table_id, version, id, {}, created_by, created_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            series.table(),
-            series.column()
+            kind.table(),
+            kind.column()
         ),
         params![
             tenant.as_str(),
@@ -145,19 +145,19 @@ fn write(tx: &mut Tx<'_>, series: Series, table: &Table, body: String, actor: &s
 }
 
 /// All versions, the newest first.
-pub(crate) fn all(sql: &mut dyn Sql, series: Series, table: &Table) -> Result<Vec<Version>> {
-    page(sql, series, table, Page { page: 1, limit: limits::VERSIONS_PER_TABLE as u64 })
+pub(crate) fn all(sql: &mut dyn Sql, kind: VersionKind, table: &Table) -> Result<Vec<Version>> {
+    list_page(sql, kind, table, Page { page: 1, limit: limits::VERSIONS_PER_TABLE as u64 })
 }
 
 /// A page of versions, the newest first. There are as many as the newest one's number says.
-pub(crate) fn page(sql: &mut dyn Sql, series: Series, table: &Table, page: Page) -> Result<Vec<Version>> {
+pub(crate) fn list_page(sql: &mut dyn Sql, kind: VersionKind, table: &Table, page: Page) -> Result<Vec<Version>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
             "SELECT id, version, {}, created_by, created_at FROM {}
              WHERE tenant_id = $1 AND table_id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4",
-            series.column(),
-            series.table()
+            kind.column(),
+            kind.table()
         ),
         params![tenant.as_str(), table.id.as_str(), page.size(), page.offset()],
     )?;
@@ -165,20 +165,20 @@ pub(crate) fn page(sql: &mut dyn Sql, series: Series, table: &Table, page: Page)
 }
 
 /// How many versions there are: they are numbered without gaps.
-pub(crate) fn count(series: Series, table: &Table) -> i64 {
-    series.active(table)
+pub(crate) fn count(kind: VersionKind, table: &Table) -> i64 {
+    kind.current_version(table)
 }
 
 /// One version, by its number or its id.
-pub(crate) fn find(sql: &mut dyn Sql, series: Series, table: &Table, version: &str) -> Result<Version> {
+pub(crate) fn find(sql: &mut dyn Sql, kind: VersionKind, table: &Table, version: &str) -> Result<Version> {
     let tenant = sql.tenant().clone();
     let number = version.parse::<i64>().unwrap_or(0);
     let row = sql.query_opt(
         &format!(
             "SELECT id, version, {}, created_by, created_at FROM {}
              WHERE tenant_id = $1 AND table_id = $2 AND (version = $3 OR id = $4)",
-            series.column(),
-            series.table()
+            kind.column(),
+            kind.table()
         ),
         params![tenant.as_str(), table.id.as_str(), number, version],
     )?;

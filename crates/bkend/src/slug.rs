@@ -48,7 +48,7 @@ pub(crate) fn check(slug: &str) -> Result<String> {
 /// A slug out of a name. `is_taken` decides; a taken one gets `-2`, `-3`, ….
 pub(crate) fn derive(
     name: &str,
-    noun: &str,
+    fallback: &str,
     mut is_taken: impl FnMut(&str) -> Result<bool, Error>,
 ) -> Result<String> {
     let mut base = String::new();
@@ -62,14 +62,14 @@ pub(crate) fn derive(
     base.truncate(limits::SLUG_BYTES_MAX - 6);
     let base = base.trim_end_matches('-');
     let base = match base.len() {
-        0 => noun.to_owned(),
-        short if short < limits::SLUG_BYTES_MIN => format!("{base}-{noun}"),
+        0 => fallback.to_owned(),
+        length if length < limits::SLUG_BYTES_MIN => format!("{base}-{fallback}"),
         _ => base.to_owned(),
     };
     if !is_taken(&base)? {
         return Ok(base);
     }
-    for number in 2..SUFFIXES_TRIED {
+    for number in 2..MAX_SUFFIX {
         let slug = format!("{base}-{number}");
         if !is_taken(&slug)? {
             return Ok(slug);
@@ -79,14 +79,14 @@ pub(crate) fn derive(
 }
 
 /// Equal names that get slugs of their own; beyond that, the caller should choose.
-const SUFFIXES_TRIED: usize = 1_000;
+const MAX_SUFFIX: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_slug_comes_from_the_name() {
+    fn derives_slug_from_name() {
         let check = |name: &str, taken: &[&str], expect: &str| {
             assert_eq!(derive(name, "project", |slug| Ok(taken.contains(&slug))).unwrap(), expect);
         };

@@ -8,7 +8,7 @@ use quad_store::{Backend, DbError, Row, Sql, Tx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::definition::Defined;
+use crate::definition::FieldDefinition;
 use crate::environment::{self, EnvironmentId};
 use crate::field::{self, Field};
 use crate::index::{self, Index};
@@ -26,7 +26,7 @@ typed_id!(
 
 /// A field that was removed. Its column stays, so that going back to an older schema brings its values back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Removed {
+pub struct RemovedField {
     /// What it was.
     pub field: Field,
     /// Where its values are.
@@ -45,7 +45,7 @@ pub struct Table {
     /// Whose it is.
     pub environment_id: EnvironmentId,
     /// The environment's name.
-    pub environment: String,
+    pub environment_name: String,
     /// Unique in the environment, whatever the case; never changes.
     pub name: String,
     /// A name for people.
@@ -55,7 +55,7 @@ pub struct Table {
     /// Its fields, without the system's.
     pub fields: Vec<Field>,
     /// Fields that it had.
-    pub removed: Vec<Removed>,
+    pub removed: Vec<RemovedField>,
     /// Its indexes, without the system's.
     pub indexes: Vec<Index>,
     /// Who may do what to its rows; stored as given.
@@ -86,7 +86,7 @@ pub(crate) struct NewTable {
     pub name: String,
     pub display_name: Option<String>,
     pub description: Option<String>,
-    pub fields: Vec<Defined>,
+    pub fields: Vec<FieldDefinition>,
     /// Definitions of indexes beyond those that unique fields bring.
     pub indexes: Vec<Value>,
     pub created_by: String,
@@ -101,7 +101,7 @@ const FROM: &str =
 
 impl Table {
     fn from_row(row: &Row) -> Result<Table, Error> {
-        fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Error> {
+        fn parse_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Error> {
             serde_json::from_str(text).map_err(Error::internal)
         }
         Ok(Table {
@@ -109,14 +109,14 @@ impl Table {
             organization_id: OrganizationId::stored(row.text(1)?),
             project_id: ProjectId::stored(row.text(2)?),
             environment_id: EnvironmentId::stored(row.text(3)?),
-            environment: row.text(4)?.to_owned(),
+            environment_name: row.text(4)?.to_owned(),
             name: row.text(5)?.to_owned(),
             display_name: row.opt_text(6)?.map(str::to_owned),
             description: row.opt_text(7)?.map(str::to_owned),
-            fields: parsed(row.text(8)?)?,
-            removed: parsed(row.text(9)?)?,
-            indexes: parsed(row.text(10)?)?,
-            permissions: row.opt_text(11)?.map(parsed).transpose()?,
+            fields: parse_json(row.text(8)?)?,
+            removed: parse_json(row.text(9)?)?,
+            indexes: parse_json(row.text(10)?)?,
+            permissions: row.opt_text(11)?.map(parse_json).transpose()?,
             schema_version: row.int(12)?,
             index_version: row.int(13)?,
             row_count: row.int(14)?,
@@ -129,13 +129,13 @@ impl Table {
     }
 
     /// Its fields as callers see them.
-    pub(crate) fn field_entries(&self) -> Vec<Value> {
-        self.fields.iter().map(|field| field.entry(self.is_unique(&field.name))).collect()
+    pub(crate) fn fields_json(&self) -> Vec<Value> {
+        self.fields.iter().map(|field| field.to_json(self.is_unique(&field.name))).collect()
     }
 
     /// Its indexes as callers see them.
-    pub(crate) fn index_entries(&self) -> Vec<Value> {
-        self.indexes.iter().map(Index::entry).collect()
+    pub(crate) fn indexes_json(&self) -> Vec<Value> {
+        self.indexes.iter().map(Index::to_json).collect()
     }
 
     /// Whether an index makes this field unique.
@@ -156,8 +156,8 @@ impl Table {
             "schemaVersion": self.schema_version,
             "indexVersion": self.index_version,
             "schema": field::schema(&self.fields),
-            "fields": self.field_entries(),
-            "indexes": self.index_entries(),
+            "fields": self.fields_json(),
+            "indexes": self.indexes_json(),
             "permissions": self.permissions,
             "updatedAt": self.updated_at,
             "uri": self.uri(),
@@ -177,7 +177,7 @@ impl Table {
             "schemaVersion": self.schema_version,
             "indexVersion": self.index_version,
             "schema": field::short_schema(&self.fields),
-            "schemaUri": routes::schema(&self.uri()),
+            "schemaUri": routes::schema_uri(&self.uri()),
             "updatedAt": self.updated_at,
             "uri": self.uri(),
         })
@@ -191,14 +191,14 @@ impl Table {
             "organizationId": self.organization_id.as_str(),
             "projectId": self.project_id.as_str(),
             "environmentId": self.environment_id.as_str(),
-            "environment": self.environment,
+            "environment": self.environment_name,
             "name": self.name,
             "tableName": self.name,
             "displayName": self.display_name,
             "description": self.description,
             "schema": field::schema(&self.fields),
-            "fields": self.field_entries(),
-            "indexes": self.index_entries(),
+            "fields": self.fields_json(),
+            "indexes": self.indexes_json(),
             "permissions": self.permissions,
             "expressionPermissions": null,
             "columnPermissions": null,
@@ -212,7 +212,7 @@ impl Table {
             "createdAt": self.created_at,
             "updatedAt": self.updated_at,
             "uri": uri,
-            "rowsUri": routes::rows(&uri),
+            "rowsUri": routes::rows_uri(&uri),
         })
     }
 
@@ -223,13 +223,13 @@ impl Table {
             "tableName": self.name,
             "schemaVersion": self.schema_version,
             "schema": field::schema(&self.fields),
-            "fields": self.field_entries(),
+            "fields": self.fields_json(),
         })
     }
 
     /// Its address.
     pub(crate) fn uri(&self) -> String {
-        routes::table(
+        routes::table_uri(
             self.organization_id.as_str(),
             self.project_id.as_str(),
             self.environment_id.as_str(),
@@ -238,7 +238,7 @@ impl Table {
     }
 
     /// Adds to a basis what a payload with this table's row count rests on.
-    pub(crate) fn count_into(&self, basis: &mut Basis) {
+    pub(crate) fn depend_on_row_count(&self, basis: &mut Basis) {
         basis.incidental.insert(tags::rows(self.id.as_str()));
     }
 }
@@ -249,11 +249,11 @@ pub(crate) fn lock_name(environment: &str) -> String {
 }
 
 /// A table list: with whole schemas, or with names and types where whole ones would be too long.
-pub(crate) fn list_payload(tables: &[Table]) -> Value {
-    let whole: Vec<Value> = tables.iter().map(Table::summary).collect();
-    let whole = Value::from(whole);
-    if whole.to_string().len() <= limits::TABLE_LIST_BYTES {
-        return whole;
+pub(crate) fn list_json(tables: &[Table]) -> Value {
+    let full: Vec<Value> = tables.iter().map(Table::summary).collect();
+    let full_json = Value::from(full);
+    if full_json.to_string().len() <= limits::TABLE_LIST_BYTES {
+        return full_json;
     }
     tables.iter().map(Table::short_summary).collect()
 }
@@ -265,13 +265,13 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     let environment = environment::find(tx, &new.environment_id)?;
     let tenant = tx.tenant().clone();
     let (physical_schema, physical_name) =
-        physical::table_name(tx.backend(), &environment.physical, &new.name);
+        physical::table_name(tx.backend(), &environment.physical_name, &new.name);
     let fields: Vec<Field> = new.fields.iter().map(|defined| defined.field.clone()).collect();
-    let mut indexes = index::of_definitions(&new.name, &new.fields)?;
+    let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
     for definition in &new.indexes {
-        let index = Index::read(&new.name, &fields, definition)?;
-        if let Some(same) = indexes.iter().find(|known| known.name.eq_ignore_ascii_case(&index.name)) {
-            if *same == index {
+        let index = Index::parse(&new.name, &fields, definition)?;
+        if let Some(existing) = indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name)) {
+            if *existing == index {
                 continue;
             }
             return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
@@ -291,7 +291,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
             "Names differ by more than case; choose another, or change the table with backend_field_manage",
         ));
     }
-    refuse_beyond_sqlite(tx)?;
+    check_sqlite_table_limit(tx)?;
     let created = Table {
         id: match &new.id {
             Some(id) => id.clone(),
@@ -300,7 +300,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
         organization_id: environment.organization_id,
         project_id: environment.project_id,
         environment_id: environment.id,
-        environment: environment.name,
+        environment_name: environment.name,
         name: new.name.clone(),
         display_name: new
             .display_name
@@ -321,7 +321,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
         created_at: tx.now(),
         updated_at: tx.now(),
     };
-    physical::create(tx, &created)?;
+    physical::create_table(tx, &created)?;
     let inserted = tx.execute(
         "INSERT INTO bkend_table (tenant_id, id, organization_id, project_id, environment_id, name, name_key,
             display_name, description, fields, removed, indexes, permissions, schema_version, index_version, row_count,
@@ -337,8 +337,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
             created.name.to_ascii_lowercase(),
             created.display_name.clone(),
             created.description.clone(),
-            definition_text(&created.fields)?,
-            definition_text(&created.indexes)?,
+            definition_json(&created.fields)?,
+            definition_json(&created.indexes)?,
             created.physical_schema.as_str(),
             created.physical_name.as_str(),
             created.created_by.as_str(),
@@ -354,14 +354,14 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     schema_version::write_schema(tx, &created, &created.created_by)?;
     schema_version::write_indexes(tx, &created, &created.created_by)?;
     tx.output("table_id", created.id.as_str());
-    for tag in tags::of_table_set_change(&created) {
+    for tag in tags::for_table_set_change(&created) {
         tx.touch(tag);
     }
     Ok(created)
 }
 
 /// A part of a definition as stored.
-pub(crate) fn definition_text(part: &impl Serialize) -> Result<String> {
+pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(part).map_err(Error::internal)?;
     if text.len() > limits::DEFINITION_BYTES {
         return Err(refusal::limit("table/definition-too-large", "The table's definition is too large")
@@ -382,9 +382,9 @@ pub(crate) fn too_many_indexes() -> Error {
 
 /// A table's name: an identifier on both backends.
 fn check_name(name: &str) -> Result<()> {
-    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    if !letters || !starts || name.len() > limits::IDENTIFIER_BYTES {
+    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
             "a table name begins with a letter and has letters, digits, _ and -, at most {} in all",
             limits::IDENTIFIER_BYTES
@@ -399,7 +399,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn refuse_beyond_sqlite(tx: &mut Tx<'_>) -> Result<()> {
+fn check_sqlite_table_limit(tx: &mut Tx<'_>) -> Result<()> {
     if tx.backend() == Backend::Postgres {
         return Ok(());
     }
@@ -438,8 +438,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
     if let Some(permissions) = &change.permissions {
         let groups = permissions.as_ref().map(check_permissions).transpose()?;
         if let Some(Value::Object(before)) = &table.permissions {
-            let kept = |group: &String| groups.is_some_and(|groups| groups.contains_key(group));
-            dropped = before.keys().filter(|group| !kept(group)).cloned().collect();
+            let is_kept = |group: &String| groups.is_some_and(|groups| groups.contains_key(group));
+            dropped = before.keys().filter(|group| !is_kept(group)).cloned().collect();
         }
         table.permissions = permissions.clone();
     }
@@ -458,7 +458,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
         ],
     )?;
     tx.output("table_id", table.id.as_str());
-    for tag in tags::of_table_change(&table) {
+    for tag in tags::for_table_change(&table) {
         tx.touch(tag);
     }
     Ok((table, dropped))
@@ -473,14 +473,14 @@ fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
         if !GROUPS.contains(&group.as_str()) {
             return Err(refusal::unknown("permission group named", group, GROUPS));
         }
-        let place = format!("permissions.{group}");
-        let flags = flags.as_object().ok_or_else(|| invalid(&place, "must be an object"))?;
+        let path = format!("permissions.{group}");
+        let flags = flags.as_object().ok_or_else(|| invalid(&path, "must be an object"))?;
         for (operation, flag) in flags {
             if !OPERATIONS.contains(&operation.as_str()) {
                 return Err(refusal::unknown("operation named", operation, OPERATIONS));
             }
             if !flag.is_boolean() {
-                return Err(invalid(&format!("{place}.{operation}"), "must be true or false"));
+                return Err(invalid(&format!("{path}.{operation}"), "must be true or false"));
             }
         }
     }
@@ -491,13 +491,13 @@ fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
 pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     tx.lock(&lock_name(table.environment_id.as_str()))?;
     let table = find(tx, table.id.as_str())?;
-    physical::drop(tx, &table)?;
+    physical::drop_table(tx, &table)?;
     tx.output("table_id", table.id.as_str());
-    forget(tx, &table)
+    delete_catalog_rows(tx, &table)
 }
 
 /// Removes a table from the catalogue; its physical table is gone already.
-pub(crate) fn forget(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+pub(crate) fn delete_catalog_rows(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     let tenant = tx.tenant().clone();
     for statement in [
         "DELETE FROM bkend_schema_version WHERE tenant_id = $1 AND table_id = $2",
@@ -506,14 +506,14 @@ pub(crate) fn forget(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     ] {
         tx.execute(statement, params![tenant.as_str(), table.id.as_str()])?;
     }
-    for tag in tags::of_table_set_change(table) {
+    for tag in tags::for_table_set_change(table) {
         tx.touch(tag);
     }
     Ok(())
 }
 
 /// The tables of an environment, sorted by id.
-pub(crate) fn of_environment(sql: &mut dyn Sql, environment: &str) -> Result<Vec<Table>> {
+pub(crate) fn list_in_environment(sql: &mut dyn Sql, environment: &str) -> Result<Vec<Table>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 ORDER BY t.id"),
@@ -523,7 +523,7 @@ pub(crate) fn of_environment(sql: &mut dyn Sql, environment: &str) -> Result<Vec
 }
 
 /// A page of the tables of one environment or of all, and how many there are.
-pub(crate) fn page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> Result<(Vec<Table>, i64)> {
+pub(crate) fn list_page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> Result<(Vec<Table>, i64)> {
     let tenant = sql.tenant().clone();
     let filter = if environment.is_some() { "t.environment_id = $2" } else { "$2 = ''" };
     let environment = environment.unwrap_or_default();
@@ -533,12 +533,12 @@ pub(crate) fn page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> 
         ),
         params![tenant.as_str(), environment, page.size(), page.offset()],
     )?;
-    let found = rows.iter().map(Table::from_row).collect::<Result<_>>()?;
+    let tables = rows.iter().map(Table::from_row).collect::<Result<_>>()?;
     let total = sql.query_opt(
         &format!("SELECT COUNT(*) FROM bkend_table t WHERE t.tenant_id = $1 AND {filter}"),
         params![tenant.as_str(), environment],
     )?;
-    Ok((found, total.map_or(Ok(0), |row| row.int(0))?))
+    Ok((tables, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
 /// One table, wherever it is.
@@ -552,7 +552,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
 }
 
 /// One table by its name in an environment.
-pub(crate) fn find_named(sql: &mut dyn Sql, environment: &str, name: &str) -> Result<Table> {
+pub(crate) fn find_by_name(sql: &mut dyn Sql, environment: &str, name: &str) -> Result<Table> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
         &format!(
@@ -564,7 +564,7 @@ pub(crate) fn find_named(sql: &mut dyn Sql, environment: &str, name: &str) -> Re
 }
 
 /// One table of this very environment, project and organization.
-pub(crate) fn find_in(
+pub(crate) fn find_at_path(
     sql: &mut dyn Sql,
     organization: &str,
     project: &str,
@@ -572,8 +572,8 @@ pub(crate) fn find_in(
     id: &str,
 ) -> Result<Table> {
     let table = find(sql, id)?;
-    let belongs = table.organization_id.as_str() == organization
+    let matches_path = table.organization_id.as_str() == organization
         && table.project_id.as_str() == project
         && table.environment_id.as_str() == environment;
-    if belongs { Ok(table) } else { Err(refusal::not_found("Table")) }
+    if matches_path { Ok(table) } else { Err(refusal::not_found("Table")) }
 }

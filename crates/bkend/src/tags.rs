@@ -76,17 +76,17 @@ pub(crate) fn rows(table: &str) -> Tag {
 }
 
 /// Touched when an organization appears or changes.
-pub(crate) fn of_organization_change(id: &str) -> Vec<Tag> {
+pub(crate) fn for_organization_change(id: &str) -> Vec<Tag> {
     vec![organizations(), organization(id), listing()]
 }
 
 /// Touched when a project appears, changes or goes.
-pub(crate) fn of_project_change(changed: &Project) -> Vec<Tag> {
+pub(crate) fn for_project_change(changed: &Project) -> Vec<Tag> {
     vec![projects(changed.organization_id.as_str()), any_projects(), project(changed.id.as_str()), listing()]
 }
 
 /// Touched when an environment appears or goes: its project counts it.
-pub(crate) fn of_environment_change(changed: &Environment) -> Vec<Tag> {
+pub(crate) fn for_environment_change(changed: &Environment) -> Vec<Tag> {
     vec![
         environments(changed.project_id.as_str()),
         any_environments(),
@@ -98,13 +98,13 @@ pub(crate) fn of_environment_change(changed: &Environment) -> Vec<Tag> {
 }
 
 /// Touched when a table's definition changes.
-pub(crate) fn of_table_change(changed: &Table) -> Vec<Tag> {
+pub(crate) fn for_table_change(changed: &Table) -> Vec<Tag> {
     vec![tables(changed.environment_id.as_str()), any_tables(), table(changed.id.as_str())]
 }
 
 /// Touched when a table appears or goes: its environment counts it.
-pub(crate) fn of_table_set_change(changed: &Table) -> Vec<Tag> {
-    let mut touched = of_table_change(changed);
+pub(crate) fn for_table_set_change(changed: &Table) -> Vec<Tag> {
+    let mut touched = for_table_change(changed);
     touched.push(environment(changed.environment_id.as_str()));
     touched.push(environments(changed.project_id.as_str()));
     touched.push(rows(changed.id.as_str()));

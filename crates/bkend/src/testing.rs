@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::{Bkend, COMPONENT, TokenDirectory, TokenSummary, load};
 
 /// The environment of the fixture.
-pub(crate) const B: &str = "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_dev001";
+pub(crate) const ENV_URI: &str = "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_dev001";
 
 const FIXTURE: [&str; 5] = [
     r#"{"kind":"organization","id":"org_abc123","name":"My Organization"}"#,
@@ -32,15 +32,15 @@ const FIXTURE: [&str; 5] = [
 ];
 
 /// One backend, filled.
-pub(crate) struct World {
-    pub test: TestStore,
+pub(crate) struct TestEnv {
+    pub db: TestStore,
     pub resolver: Resolver,
     pub caller: Principal,
 }
 
-struct OneToken;
+struct FixedTokens;
 
-impl TokenDirectory for OneToken {
+impl TokenDirectory for FixedTokens {
     fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
         Box::pin(async {
             let token = TokenSummary {
@@ -75,35 +75,35 @@ pub(crate) fn caller(tenant: &TenantId, scopes: &str) -> Principal {
 }
 
 /// A world without the fixture, on each backend.
-pub(crate) async fn empty_worlds() -> Vec<World> {
-    let mut worlds = Vec::new();
-    for test in stores(&[COMPONENT]).await.unwrap() {
-        let scheme = Arc::new(Bkend::new(test.store.clone(), Arc::new(OneToken)));
-        let store = Arc::new(test.store.clone());
+pub(crate) async fn test_envs() -> Vec<TestEnv> {
+    let mut envs = Vec::new();
+    for db in stores(&[COMPONENT]).await.unwrap() {
+        let scheme = Arc::new(Bkend::new(db.store.clone(), Arc::new(FixedTokens)));
+        let store = Arc::new(db.store.clone());
         let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
-        let caller = caller(&test.tenant, "*:*");
-        worlds.push(World { test, resolver, caller });
+        let caller = caller(&db.tenant, "*:*");
+        envs.push(TestEnv { db, resolver, caller });
     }
-    worlds
+    envs
 }
 
 /// A world with the fixture, on each backend.
-pub(crate) async fn worlds() -> Vec<World> {
-    let worlds = empty_worlds().await;
-    for world in &worlds {
-        world.load(&FIXTURE).await.unwrap();
+pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
+    let envs = test_envs().await;
+    for test_env in &envs {
+        test_env.load(&FIXTURE).await.unwrap();
     }
-    worlds
+    envs
 }
 
-impl World {
-    pub(crate) async fn load(&self, text: &[&str]) -> Result<load::Loaded> {
-        load::load(&self.test.store, &Writer::from(&self.test.tenant), lines(text)).await
+impl TestEnv {
+    pub(crate) async fn load(&self, text: &[&str]) -> Result<load::LoadSummary> {
+        load::load(&self.db.store, &Writer::from(&self.db.tenant), lines(text)).await
     }
 
     pub(crate) async fn read_as(&self, caller: &Principal, uri: &str) -> Result<Value> {
-        let answer = self.resolver.read(caller, View::All, uri).await?;
-        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+        let response = self.resolver.read(caller, View::All, uri).await?;
+        Ok(serde_json::from_slice(response.sealed.contents[0].bytes()).unwrap())
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
@@ -112,25 +112,25 @@ impl World {
 
     /// What a read rests on.
     pub(crate) async fn basis(&self, uri: &str) -> Basis {
-        let answer = self.resolver.read(&self.caller, View::All, uri).await.unwrap();
-        answer.sealed.basis.as_ref().clone()
+        let response = self.resolver.read(&self.caller, View::All, uri).await.unwrap();
+        response.sealed.basis.as_ref().clone()
     }
 
-    pub(crate) async fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput> {
+    pub(crate) async fn call_output(&self, tool: &str, arguments: Value) -> Result<ToolOutput> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        Ok(self.output(tool, arguments).await?.value().unwrap())
+        Ok(self.call_output(tool, arguments).await?.value().unwrap())
     }
 
     /// The code with which a call is refused.
-    pub(crate) async fn refusal(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn error_code(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).await.unwrap_err().code().to_owned()
     }
 
-    pub(crate) async fn listed_as(&self, caller: &Principal) -> Vec<Listed> {
+    pub(crate) async fn list_as(&self, caller: &Principal) -> Vec<Listed> {
         let (mut entries, mut cursor) = (Vec::new(), None);
         loop {
             let page = self.resolver.list(caller, View::All, cursor.as_deref()).await.unwrap();
@@ -147,13 +147,13 @@ impl World {
         template: &str,
         variable: &str,
         prefix: &str,
-        known: Value,
+        context_args: Value,
     ) -> Vec<String> {
         let query = CompletionQuery {
             subject: Subject::Template(template),
             variable,
             prefix,
-            context: known.as_object().unwrap(),
+            context: context_args.as_object().unwrap(),
         };
         self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
     }

@@ -45,13 +45,13 @@ impl TokenDirectory for NoTokens {
 impl TokenSummary {
     /// What a caller sees.
     pub(crate) fn detail(&self) -> Value {
-        const SHOWN: usize = 9;
-        let head: String = self.id.chars().take(SHOWN).collect();
+        const VISIBLE_CHARS: usize = 9;
+        let prefix: String = self.id.chars().take(VISIBLE_CHARS).collect();
         json!({
             "id": self.id,
             "name": self.name,
             "type": self.kind,
-            "maskedKey": format!("{head}…"),
+            "maskedKey": format!("{prefix}…"),
             "scopes": self.scopes,
             "projectIds": null,
             "environment": null,

@@ -8,11 +8,11 @@ use serde_json::{Map, Number, Value};
 
 use crate::field::{Field, FieldType, is_system};
 use crate::limits;
-use crate::refusal::{self, Fault};
+use crate::refusal::{self, Violation};
 
 /// What the values are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum WriteMode {
     /// A new record: defaults apply, and every required field must be there.
     Create,
     /// A change: only what was sent is looked at.
@@ -23,38 +23,38 @@ pub(crate) enum Purpose {
 pub(crate) type Cell<'f> = (&'f Field, Value);
 
 /// Runs the pipeline. The cells come in the order of the table's fields.
-pub(crate) fn record<'f>(
+pub(crate) fn validate_record<'f>(
     fields: &'f [Field],
     data: &Map<String, Value>,
-    purpose: Purpose,
+    mode: WriteMode,
 ) -> Result<Vec<Cell<'f>>> {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for name in data.keys().filter(|name| !is_system_exactly(name)) {
         if !fields.iter().any(|field| field.name == *name) {
-            let near = nearest(name, fields.iter().map(|field| field.name.as_str()));
-            let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
-            let message = format!("{} is not a field of this table{near}", refusal::shown(name));
-            faults.push(Fault { field: refusal::shown(name), reason: "unknown", message });
+            let closest = nearest(name, fields.iter().map(|field| field.name.as_str()));
+            let suggestion = closest.map(|closest| format!("; the nearest is {closest}")).unwrap_or_default();
+            let message = format!("{} is not a field of this table{suggestion}", refusal::truncate_for_message(name));
+            violations.push(Violation { field: refusal::truncate_for_message(name), reason: "unknown", message });
         }
     }
     let mut cells = Vec::with_capacity(fields.len());
     for field in fields {
         let value = match data.get(&field.name) {
-            None if purpose == Purpose::Update => continue,
+            None if mode == WriteMode::Update => continue,
             None => field.default.clone().unwrap_or(Value::Null),
             Some(value) => coerce(field.kind, value),
         };
         if value.is_null() {
             if field.required {
                 let message = format!("{} is required", field.name);
-                faults.push(Fault { field: field.name.clone(), reason: "required", message });
+                violations.push(Violation { field: field.name.clone(), reason: "required", message });
             }
         } else {
-            check(field, &value, &field.name, &mut faults);
+            check(field, &value, &field.name, &mut violations);
         }
         cells.push((field, value));
     }
-    if faults.is_empty() { Ok(cells) } else { Err(refusal::record_invalid(&faults)) }
+    if violations.is_empty() { Ok(cells) } else { Err(refusal::record_invalid(&violations)) }
 }
 
 /// Only the exact spelling is stripped: `ID` is a mistake that the caller should hear of.
@@ -69,103 +69,103 @@ pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
             text.trim().parse::<i64>().ok().map(Value::from)
         }
         (FieldType::Int | FieldType::Long, Value::Number(number)) if number.is_f64() => {
-            number.as_f64().and_then(whole).map(Value::from)
+            number.as_f64().and_then(as_integer).map(Value::from)
         }
         (FieldType::Number, Value::String(text)) => {
-            text.trim().parse::<f64>().ok().filter(|number| number.is_finite()).map(plain_number)
+            text.trim().parse::<f64>().ok().filter(|number| number.is_finite()).map(json_number)
         }
-        (FieldType::Number, Value::Number(number)) if number.is_f64() => number.as_f64().map(plain_number),
+        (FieldType::Number, Value::Number(number)) if number.is_f64() => number.as_f64().map(json_number),
         (FieldType::Boolean, Value::String(text)) => match text.trim() {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
             _ => None,
         },
-        (FieldType::Date, Value::String(text)) => instant(text).map(|time| Value::from(time.to_string())),
+        (FieldType::Date, Value::String(text)) => parse_instant(text).map(|time| Value::from(time.to_string())),
         _ => None,
     };
     coerced.unwrap_or_else(|| value.clone())
 }
 
 /// Checks a value that is not null against the type, and then against the rules.
-pub(crate) fn check(field: &Field, value: &Value, place: &str, faults: &mut Vec<Fault>) {
-    let mut fault = |reason: &'static str, what: String| {
-        faults.push(Fault { field: place.to_owned(), reason, message: format!("{place} {what}") });
+pub(crate) fn check(field: &Field, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+    let mut add_violation = |reason: &'static str, problem: String| {
+        violations.push(Violation { field: path.to_owned(), reason, message: format!("{path} {problem}") });
     };
-    if depth(value) > limits::VALUE_DEPTH {
-        return fault("depth", format!("is nested deeper than {} levels", limits::VALUE_DEPTH));
+    if nesting_depth(value) > limits::VALUE_DEPTH {
+        return add_violation("depth", format!("is nested deeper than {} levels", limits::VALUE_DEPTH));
     }
-    if holds_nul(value) {
-        return fault("character", "holds a NUL character, which cannot be stored".to_owned());
+    if contains_nul(value) {
+        return add_violation("character", "holds a NUL character, which cannot be stored".to_owned());
     }
     let fits = match field.kind {
         FieldType::String | FieldType::Reference => value.is_string(),
         FieldType::Int | FieldType::Long => value.as_i64().is_some(),
         FieldType::Number => value.is_number(),
         FieldType::Boolean => value.is_boolean(),
-        FieldType::Date => value.as_str().and_then(instant).is_some(),
+        FieldType::Date => value.as_str().and_then(parse_instant).is_some(),
         FieldType::Object => value.is_object(),
         FieldType::Array => value.is_array(),
         FieldType::Mixed => true,
     };
     if !fits {
-        return fault("type", format!("must be {}", expected(field.kind)));
+        return add_violation("type", format!("must be {}", type_description(field.kind)));
     }
     if field.kind == FieldType::Number && !is_exact_double(value) {
-        return fault("precision", "is a whole number beyond 2^53; use a field of type long".to_owned());
+        return add_violation("precision", "is a whole number beyond 2^53; use a field of type long".to_owned());
     }
     if let Some(allowed) = &field.allowed
-        && !allowed.iter().any(|one| same(one, value))
+        && !allowed.iter().any(|candidate| json_eq(candidate, value))
     {
-        let known: Vec<String> = allowed.iter().take(20).map(Value::to_string).collect();
-        fault("enum", format!("must be one of {}", known.join(", ")));
+        let allowed_values: Vec<String> = allowed.iter().take(20).map(Value::to_string).collect();
+        add_violation("enum", format!("must be one of {}", allowed_values.join(", ")));
     }
     if let Some(text) = value.as_str().filter(|_| field.kind.is_text()) {
         let characters = text.chars().count() as u64;
-        if let Some(least) = field.min_length.filter(|least| characters < *least) {
-            fault("minLength", format!("has {characters} characters, fewer than {least}"));
+        if let Some(min) = field.min_length.filter(|min| characters < *min) {
+            add_violation("minLength", format!("has {characters} characters, fewer than {min}"));
         }
-        if let Some(most) = field.max_length.filter(|most| characters > *most) {
-            fault("maxLength", format!("has {characters} characters, more than {most}"));
+        if let Some(max) = field.max_length.filter(|max| characters > *max) {
+            add_violation("maxLength", format!("has {characters} characters, more than {max}"));
         }
         if let Some(pattern) = &field.pattern
-            && !compile(pattern).is_ok_and(|regex| regex.is_match(text))
+            && !compile_pattern(pattern).is_ok_and(|regex| regex.is_match(text))
         {
-            fault("pattern", format!("does not match {pattern}"));
+            add_violation("pattern", format!("does not match {pattern}"));
         }
     }
     if let Some(number) = value.as_f64() {
-        if let Some(least) = field.minimum.filter(|least| number < *least) {
-            fault("minimum", format!("is less than {}", plain_number(least)));
+        if let Some(min) = field.minimum.filter(|min| number < *min) {
+            add_violation("minimum", format!("is less than {}", json_number(min)));
         }
-        if let Some(most) = field.maximum.filter(|most| number > *most) {
-            fault("maximum", format!("is greater than {}", plain_number(most)));
+        if let Some(max) = field.maximum.filter(|max| number > *max) {
+            add_violation("maximum", format!("is greater than {}", json_number(max)));
         }
     }
     if let (Some(items), Value::Array(elements)) = (&field.items, value) {
         for (index, element) in elements.iter().enumerate() {
-            check_nested(items, Some(element), &format!("{place}[{index}]"), faults);
+            check_nested(items, Some(element), &format!("{path}[{index}]"), violations);
         }
     }
     if let Value::Object(object) = value {
         for property in &field.properties {
-            let place = format!("{place}.{}", property.name);
-            check_nested(property, object.get(&property.name), &place, faults);
+            let path = format!("{path}.{}", property.name);
+            check_nested(property, object.get(&property.name), &path, violations);
         }
     }
 }
 
-fn check_nested(field: &Field, value: Option<&Value>, place: &str, faults: &mut Vec<Fault>) {
+fn check_nested(field: &Field, value: Option<&Value>, path: &str, violations: &mut Vec<Violation>) {
     match value {
         None | Some(Value::Null) if field.required => {
-            let message = format!("{place} is required");
-            faults.push(Fault { field: place.to_owned(), reason: "required", message });
+            let message = format!("{path} is required");
+            violations.push(Violation { field: path.to_owned(), reason: "required", message });
         }
         None | Some(Value::Null) => {}
-        Some(value) => check(field, value, place, faults),
+        Some(value) => check(field, value, path, violations),
     }
 }
 
-fn expected(kind: FieldType) -> &'static str {
+fn type_description(kind: FieldType) -> &'static str {
     match kind {
         FieldType::String => "text",
         FieldType::Reference => "text (the id of a record)",
@@ -180,7 +180,7 @@ fn expected(kind: FieldType) -> &'static str {
 }
 
 /// A pattern, or why it is none. The engine takes time linear in the text, so no pattern can hang a write.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > limits::PATTERN_BYTES {
         return Err(format!("has at most {} bytes", limits::PATTERN_BYTES));
     }
@@ -194,14 +194,14 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 /// A number without a fraction is a whole number in JSON, so that 41 does not come back as 41.0.
-pub(crate) fn plain_number(number: f64) -> Value {
-    match whole(number) {
-        Some(whole) if whole.unsigned_abs() <= 1 << 53 => Value::from(whole),
+pub(crate) fn json_number(number: f64) -> Value {
+    match as_integer(number) {
+        Some(integer) if integer.unsigned_abs() <= 1 << 53 => Value::from(integer),
         _ => Number::from_f64(number).map_or(Value::Null, Value::Number),
     }
 }
 
-fn whole(number: f64) -> Option<i64> {
+fn as_integer(number: f64) -> Option<i64> {
     // The bounds are exact powers of two; the upper one is the first double that no longer fits.
     (number.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number))
         .then_some(number as i64)
@@ -218,7 +218,7 @@ fn is_exact_double(value: &Value) -> bool {
 }
 
 /// Equal as the column would see it: 1 and 1.0 are one number.
-fn same(left: &Value, right: &Value) -> bool {
+fn json_eq(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => a.as_f64() == b.as_f64(),
         _ => left == right,
@@ -226,25 +226,25 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 /// An instant that both backends can hold and print with a year of four digits.
-fn instant(text: &str) -> Option<Timestamp> {
+fn parse_instant(text: &str) -> Option<Timestamp> {
     const FIRST_MS: i64 = -62_135_596_800_000;
     const LAST_MS: i64 = 253_402_300_799_999;
     Timestamp::parse(text.trim()).filter(|time| (FIRST_MS..=LAST_MS).contains(&time.0))
 }
 
-fn depth(value: &Value) -> usize {
+fn nesting_depth(value: &Value) -> usize {
     match value {
-        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
-        Value::Object(object) => 1 + object.values().map(depth).max().unwrap_or(0),
+        Value::Array(elements) => 1 + elements.iter().map(nesting_depth).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.values().map(nesting_depth).max().unwrap_or(0),
         _ => 0,
     }
 }
 
-fn holds_nul(value: &Value) -> bool {
+fn contains_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
-        Value::Array(elements) => elements.iter().any(holds_nul),
-        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        Value::Array(elements) => elements.iter().any(contains_nul),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || contains_nul(value)),
         _ => false,
     }
 }
@@ -252,20 +252,20 @@ fn holds_nul(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::definitions;
+    use crate::definition::parse_fields;
     use serde_json::json;
 
     fn fields(definition: Value) -> Vec<Field> {
-        definitions(&definition).unwrap().into_iter().map(|defined| defined.field).collect()
+        parse_fields(&definition).unwrap().into_iter().map(|defined| defined.field).collect()
     }
 
-    fn run(fields: &[Field], data: Value, purpose: Purpose) -> Result<Value> {
-        let cells = record(fields, data.as_object().unwrap(), purpose)?;
+    fn validate_json(fields: &[Field], data: Value, mode: WriteMode) -> Result<Value> {
+        let cells = validate_record(fields, data.as_object().unwrap(), mode)?;
         Ok(cells.into_iter().map(|(field, value)| (field.name.clone(), value)).collect::<Map<_, _>>().into())
     }
 
     #[test]
-    fn strips_coerces_and_fills_in() {
+    fn strips_system_fields_coerces_and_fills_defaults() {
         let fields = fields(json!({
             "name": {"type": "string", "required": true}, "age": "number", "big": "long", "on": "boolean", "day": "date",
             "role": {"type": "string", "default": "user"},
@@ -273,15 +273,15 @@ mod tests {
         let data = json!({"id": "evil", "createdAt": "x", "name": "A", "age": "41", "big": "9007199254740993", "on": "true",
             "day": "2026-02-12"});
         assert_eq!(
-            run(&fields, data, Purpose::Create).unwrap(),
+            validate_json(&fields, data, WriteMode::Create).unwrap(),
             json!({"name": "A", "age": 41, "big": 9007199254740993i64, "on": true, "day": "2026-02-12T00:00:00.000Z", "role": "user"})
         );
-        assert_eq!(run(&fields, json!({"age": 41.0}), Purpose::Update).unwrap(), json!({"age": 41}));
-        assert_eq!(run(&fields, json!({"role": null}), Purpose::Update).unwrap(), json!({"role": null}));
+        assert_eq!(validate_json(&fields, json!({"age": 41.0}), WriteMode::Update).unwrap(), json!({"age": 41}));
+        assert_eq!(validate_json(&fields, json!({"role": null}), WriteMode::Update).unwrap(), json!({"role": null}));
     }
 
     #[test]
-    fn names_every_fault_by_its_field() {
+    fn reports_each_violation_with_its_field() {
         let fields = fields(json!({
             "name": {"type": "string", "required": true, "minLength": 2, "maxLength": 4, "pattern": "^[a-z]+$"},
             "age": {"type": "int", "minimum": 0, "maximum": 9}, "on": "bool", "day": "date", "free": "number",
@@ -290,7 +290,7 @@ mod tests {
             "address": {"type": "object", "required": ["city"], "properties": {"city": "string"}},
         }));
         let check = |data: Value, field: &str, reason: &str| {
-            let error = run(&fields, data.clone(), Purpose::Update).unwrap_err();
+            let error = validate_json(&fields, data.clone(), WriteMode::Update).unwrap_err();
             assert_eq!(error.code(), "data/validation-error");
             let details = error.get_fact("details").unwrap();
             assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
         check(json!({"address": {}}), "address.city", "required");
         check(json!({"nmae": "ab"}), "nmae", "unknown");
         check(json!({"ID": "ab"}), "ID", "unknown");
-        let error = run(&fields, json!({}), Purpose::Create).unwrap_err();
+        let error = validate_json(&fields, json!({}), WriteMode::Create).unwrap_err();
         assert_eq!(error.message(), "name is required");
     }
 }

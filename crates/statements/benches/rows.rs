@@ -96,17 +96,17 @@ fn main() {
         let text = text(rows);
         let start = Instant::now();
         let document = parse(text.as_bytes(), &Options::default()).unwrap();
-        let read = start.elapsed();
-        let mut prints = 0u64;
+        let parse_time = start.elapsed();
+        let mut checksum = 0u64;
         for entry in document.statements.iter().flat_map(|statement| &statement.entries) {
-            prints ^= u64::from(entry.fingerprint("giro").0[0]);
+            checksum ^= u64::from(entry.fingerprint("giro").0[0]);
         }
         let total = start.elapsed();
         let rate = rows as f64 / total.as_secs_f64();
         println!(
-            "{name}: {rows} rows, {} MiB: read {:.2} s, with fingerprints {:.2} s, {rate:.0} rows/s; {} entries; peak {} MiB ({prints})",
+            "{name}: {rows} rows, {} MiB: read {:.2} s, with fingerprints {:.2} s, {rate:.0} rows/s; {} entries; peak {} MiB ({checksum})",
             text.len() >> 20,
-            read.as_secs_f64(),
+            parse_time.as_secs_f64(),
             total.as_secs_f64(),
             document.entry_count(),
             peak_mib().unwrap_or_default(),

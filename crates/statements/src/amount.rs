@@ -119,8 +119,8 @@ impl Amount {
             units = units.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
         }
         let mut nanos: i32 = 0;
-        for place in 0..DECIMALS_MAX {
-            nanos = nanos * 10 + fraction.get(place).map_or(0, |digit| i32::from(digit - b'0'));
+        for index in 0..DECIMALS_MAX {
+            nanos = nanos * 10 + fraction.get(index).map_or(0, |digit| i32::from(digit - b'0'));
         }
         Some(if negative {
             Amount { units: 0i64.checked_sub_unsigned(units)?, nanos: -nanos }
@@ -201,8 +201,8 @@ impl fmt::Display for Padded {
             return write!(f, "{sign}{units}");
         }
         // Each digit that is cut off is a zero: `decimals` is at least what the amount needs.
-        let cut = 10u32.pow((DECIMALS_MAX - decimals) as u32);
-        let fraction = amount.nanos.unsigned_abs() / cut;
+        let divisor = 10u32.pow((DECIMALS_MAX - decimals) as u32);
+        let fraction = amount.nanos.unsigned_abs() / divisor;
         write!(f, "{sign}{units}.{fraction:0decimals$}")
     }
 }
@@ -246,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn prints_the_shortest_decimal() {
-        for (given, shown) in [
+    fn formats_shortest_decimal() {
+        for (input, expected) in [
             ("0", "0"),
             ("-0", "0"),
             ("-0.00", "0"),
@@ -257,26 +257,26 @@ mod tests {
             ("9223372036854775807.999999999", "9223372036854775807.999999999"),
             ("-9223372036854775808.999999999", "-9223372036854775808.999999999"),
         ] {
-            assert_eq!(amount(given).to_string(), shown, "{given}");
+            assert_eq!(amount(input).to_string(), expected, "{input}");
         }
     }
 
     #[test]
-    fn pads_to_the_currency_and_never_cuts() {
-        let shown =
+    fn pads_to_currency_decimals_without_truncation() {
+        let formatted =
             |text: &str, code: &str| amount(text).in_currency(Currency::parse(code).unwrap()).to_string();
-        assert_eq!(shown("1180", "EUR"), "1180.00");
-        assert_eq!(shown("-0.5", "USD"), "-0.50");
-        assert_eq!(shown("0.125", "EUR"), "0.125");
-        assert_eq!(shown("500", "JPY"), "500");
-        assert_eq!(shown("1.5", "KWD"), "1.500");
+        assert_eq!(formatted("1180", "EUR"), "1180.00");
+        assert_eq!(formatted("-0.5", "USD"), "-0.50");
+        assert_eq!(formatted("0.125", "EUR"), "0.125");
+        assert_eq!(formatted("500", "JPY"), "500");
+        assert_eq!(formatted("1.5", "KWD"), "1.500");
         assert_eq!(amount("3").with_decimals(400).to_string(), "3.000000000");
     }
 
     #[test]
-    fn refuses_what_is_not_a_plain_decimal() {
+    fn rejects_malformed_decimals() {
         use AmountError::*;
-        for (text, why) in [
+        for (text, error) in [
             ("", Empty),
             ("-", Malformed),
             (".5", Malformed),
@@ -292,12 +292,12 @@ mod tests {
             ("9223372036854775808", OutOfRange),
             ("99999999999999999999999", OutOfRange),
         ] {
-            assert_eq!(Amount::parse(text), Err(why), "{text:?}");
+            assert_eq!(Amount::parse(text), Err(error), "{text:?}");
         }
     }
 
     #[test]
-    fn parts_of_different_signs_make_no_amount() {
+    fn mixed_sign_parts_are_rejected() {
         assert_eq!(Amount::new(1, -1), None);
         assert_eq!(Amount::new(-1, 1), None);
         assert_eq!(Amount::new(0, 1_000_000_000), None);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn minor_units() {
+    fn converts_minor_units() {
         assert_eq!(Amount::from_minor(-1999, 2), Some(amount("-19.99")));
         assert_eq!(Amount::from_minor(5, 0), Some(amount("5")));
         assert_eq!(Amount::from_minor(5, 9), Some(amount("0.000000005")));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_has_no_opposite() {
+    fn negating_min_overflows() {
         assert_eq!(amount("-9223372036854775808").checked_neg(), None);
         assert_eq!(amount("-9223372036854775807.5").checked_neg(), Some(amount("9223372036854775807.5")));
     }
@@ -336,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_agree_with_wide_integers(a in any_amount(), b in any_amount(), times in any::<i32>()) {
+        fn arithmetic_matches_i128_reference(a in any_amount(), b in any_amount(), times in any::<i32>()) {
             let nanos = |x: Option<Amount>| x.map(Amount::total_nanos);
             let (x, y) = (a.total_nanos(), b.total_nanos());
             prop_assert_eq!(nanos(a.checked_add(b)), in_range(x + y));
@@ -349,14 +349,14 @@ mod tests {
         }
 
         #[test]
-        fn every_result_keeps_the_invariant(a in any_amount(), b in any_amount()) {
+        fn results_have_consistent_signs(a in any_amount(), b in any_amount()) {
             for sum in [a.checked_add(b), a.checked_sub(b), a.checked_neg()].into_iter().flatten() {
                 prop_assert_eq!(Amount::new(sum.units(), sum.nanos()), Some(sum));
             }
         }
 
         #[test]
-        fn reads_what_it_prints(a in any_amount(), decimals in 0..12usize) {
+        fn format_parse_round_trip(a in any_amount(), decimals in 0..12usize) {
             prop_assert_eq!(Amount::parse(&a.to_string()), Ok(a));
             prop_assert_eq!(Amount::parse(&a.with_decimals(decimals).to_string()), Ok(a));
             let json = serde_json::to_string(&a).unwrap();
@@ -364,7 +364,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics(text in "[-+0-9.e, ]{0,40}") {
+        fn parse_never_panics(text in "[-+0-9.e, ]{0,40}") {
             if let Ok(read) = Amount::parse(&text) {
                 prop_assert_eq!(Amount::parse(&read.to_string()), Ok(read));
             }

@@ -32,14 +32,14 @@ impl Currency {
             return Err(CurrencyError);
         }
         let mut code = [0; 5];
-        for (place, byte) in code.iter_mut().zip(bytes) {
-            *place = *byte;
+        for (target, byte) in code.iter_mut().zip(bytes) {
+            *target = *byte;
         }
         Ok(Currency { code })
     }
 
     /// Reads what people and banks write: a code of three letters in any case, or a symbol that stands for one currency in most places.
-    pub fn recognise(text: &str) -> Option<Currency> {
+    pub fn from_code_or_symbol(text: &str) -> Option<Currency> {
         let text = text.trim();
         let code = match text {
             "€" => "EUR",
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_to_five_capitals() {
+    fn accepts_three_to_five_uppercase_letters() {
         for code in ["EUR", "USDC", "STETH"] {
             assert_eq!(Currency::parse(code).unwrap().as_str(), code);
         }
@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn recognises_symbols_and_any_case() {
-        assert_eq!(Currency::recognise(" € "), Some(Currency::EUR));
-        assert_eq!(Currency::recognise("usd"), Some(Currency::USD));
-        assert_eq!(Currency::recognise("USDC"), Currency::parse("USDC").ok());
-        assert_eq!(Currency::recognise("Konto"), None);
-        assert_eq!(Currency::recognise("Gebühr"), None);
-        assert_eq!(Currency::recognise(""), None);
+    fn parses_symbols_and_lowercase_codes() {
+        assert_eq!(Currency::from_code_or_symbol(" € "), Some(Currency::EUR));
+        assert_eq!(Currency::from_code_or_symbol("usd"), Some(Currency::USD));
+        assert_eq!(Currency::from_code_or_symbol("USDC"), Currency::parse("USDC").ok());
+        assert_eq!(Currency::from_code_or_symbol("Konto"), None);
+        assert_eq!(Currency::from_code_or_symbol("Gebühr"), None);
+        assert_eq!(Currency::from_code_or_symbol(""), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::Moment;
+use crate::BankTime;
 
 /// The order of day and month where all parts are numbers and the year does not come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,24 +27,24 @@ pub enum DateOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
     /// Year, month, day.
-    Certain(i16, i8, i8),
+    Unambiguous(i16, i8, i8),
     /// Three numbers as they stand; the last one is the year unless the order says otherwise.
     Numbers { first: i16, second: i16, third: i16, dots: bool },
 }
 
 /// Splits a date from what stands behind it, a time of day or nothing.
-pub(crate) fn parts(text: &str) -> Option<(Parts, &str)> {
+pub(crate) fn split_date(text: &str) -> Option<(Parts, &str)> {
     let text = text.trim();
     let bytes = text.as_bytes();
     let (first, length) = digits(bytes)?;
     if length == 0 {
-        return named_month_first(text);
+        return month_name_then_day(text);
     }
     let rest = text.get(length..)?;
     if length == 8 && !rest.starts_with(|c: char| c.is_ascii_digit()) {
         let year = i16::try_from(first / 10_000).ok()?;
         let (month, day) = ((first / 100 % 100) as i8, (first % 100) as i8);
-        return Some((Parts::Certain(year, month, day), rest));
+        return Some((Parts::Unambiguous(year, month, day), rest));
     }
     if length != 4 && length > 2 {
         return None;
@@ -54,21 +54,21 @@ pub(crate) fn parts(text: &str) -> Option<(Parts, &str)> {
     if !matches!(separator, '-' | '/' | '.' | ' ' | '\u{a0}') {
         return None;
     }
-    let behind = rest.get(separator.len_utf8()..)?;
-    let (second, length_2) = digits(behind.as_bytes())?;
+    let tail = rest.get(separator.len_utf8()..)?;
+    let (second, length_2) = digits(tail.as_bytes())?;
     if length_2 == 0 {
-        return day_then_name(first, length, behind);
+        return day_then_month_name(first, length, tail);
     }
     if length_2 > 2 || separator == ' ' {
         return None;
     }
-    let behind = behind.get(length_2..)?;
-    let behind = behind.strip_prefix(separator)?;
-    let (third, length_3) = digits(behind.as_bytes())?;
-    let rest = behind.get(length_3..)?;
+    let tail = tail.get(length_2..)?;
+    let tail = tail.strip_prefix(separator)?;
+    let (third, length_3) = digits(tail.as_bytes())?;
+    let rest = tail.get(length_3..)?;
     let (second, third) = (second as i16, i16::try_from(third).ok()?);
     match (length, length_3) {
-        (4, 1 | 2) => Some((Parts::Certain(first, second as i8, third as i8), rest)),
+        (4, 1 | 2) => Some((Parts::Unambiguous(first, second as i8, third as i8), rest)),
         (1 | 2, 2 | 4) => {
             let third = if length_3 == 2 && first > 31 { third } else { full_year(third, length_3) };
             Some((Parts::Numbers { first, second, third, dots: separator == '.' }, rest))
@@ -78,7 +78,7 @@ pub(crate) fn parts(text: &str) -> Option<(Parts, &str)> {
 }
 
 /// `5 Mar 2024`, `5. März 2024`, `05-MAR-24`.
-fn day_then_name(day: i16, day_digits: usize, text: &str) -> Option<(Parts, &str)> {
+fn day_then_month_name(day: i16, day_digits: usize, text: &str) -> Option<(Parts, &str)> {
     if day_digits > 2 {
         return None;
     }
@@ -92,11 +92,11 @@ fn day_then_name(day: i16, day_digits: usize, text: &str) -> Option<(Parts, &str
         return None;
     }
     let year = full_year(i16::try_from(year).ok()?, length);
-    Some((Parts::Certain(year, month, i8::try_from(day).ok()?), rest.get(length..)?))
+    Some((Parts::Unambiguous(year, month, i8::try_from(day).ok()?), rest.get(length..)?))
 }
 
 /// `Mar 5, 2024`
-fn named_month_first(text: &str) -> Option<(Parts, &str)> {
+fn month_name_then_day(text: &str) -> Option<(Parts, &str)> {
     let (month, rest) = month_name(text)?;
     let rest = rest.trim_start_matches(['.', ' ', '-']);
     let (day, length) = digits(rest.as_bytes())?;
@@ -108,7 +108,7 @@ fn named_month_first(text: &str) -> Option<(Parts, &str)> {
     if length != 4 {
         return None;
     }
-    Some((Parts::Certain(i16::try_from(year).ok()?, month, day as i8), rest.get(length..)?))
+    Some((Parts::Unambiguous(i16::try_from(year).ok()?, month, day as i8), rest.get(length..)?))
 }
 
 /// A month by its name or short name in English, German, French, Spanish, Dutch, Italian or Portuguese.
@@ -159,7 +159,7 @@ impl Parts {
     /// The day, in the order that was decided on; `None` if the calendar has no such day.
     pub fn date(self, order: DateOrder) -> Option<Date> {
         let (year, month, day) = match self {
-            Parts::Certain(year, month, day) => (year, month, day),
+            Parts::Unambiguous(year, month, day) => (year, month, day),
             Parts::Numbers { first, second, third, .. } => {
                 let (year, month, day) = match order {
                     DateOrder::Dmy => (third, second, first),
@@ -175,8 +175,8 @@ impl Parts {
 }
 
 /// Reads a date; whatever stands behind it must be empty or a time of day.
-pub(crate) fn read(text: &str, order: DateOrder) -> Option<(Date, &str)> {
-    let (parts, rest) = parts(text)?;
+pub(crate) fn parse_date(text: &str, order: DateOrder) -> Option<(Date, &str)> {
+    let (parts, rest) = split_date(text)?;
     let rest = rest.trim_start_matches(['T', ' ', ',', ';']).trim_end();
     if !rest.is_empty() && !rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -188,10 +188,10 @@ pub(crate) fn read(text: &str, order: DateOrder) -> Option<(Date, &str)> {
 }
 
 /// Reads a time of day with an offset, such as `10:15:00+02:00` or `10:15Z`, and puts it on its day.
-pub(crate) fn moment(date: Date, time: &str) -> Option<Moment> {
+pub(crate) fn parse_bank_time(date: Date, time: &str) -> Option<BankTime> {
     let time = time.trim();
-    let at = time.find(['Z', 'z', '+', '-'])?;
-    let (clock, zone) = (time.get(..at)?.trim_end(), time.get(at..)?);
+    let index = time.find(['Z', 'z', '+', '-'])?;
+    let (clock, zone) = (time.get(..index)?.trim_end(), time.get(index..)?);
     let offset_minutes = match zone.split_at_checked(1)? {
         ("Z" | "z", "") => 0,
         ("Z" | "z", _) => return None,
@@ -201,34 +201,34 @@ pub(crate) fn moment(date: Date, time: &str) -> Option<Moment> {
                 None if offset.len() == 4 => offset.split_at_checked(2)?,
                 None => (offset, "0"),
             };
-            let minutes = small(hours)? * 60 + small(minutes)?;
+            let minutes = parse_two_digits(hours)? * 60 + parse_two_digits(minutes)?;
             if sign == "-" { -minutes } else { minutes }
         }
     };
     let mut fields = clock.split(':');
-    let (hours, minutes) = (small(fields.next()?)?, small(fields.next()?)?);
+    let (hours, minutes) = (parse_two_digits(fields.next()?)?, parse_two_digits(fields.next()?)?);
     let (seconds, fraction) = match fields.next().unwrap_or("0").split_once(['.', ',']) {
-        Some((seconds, fraction)) => (small(seconds)?, fraction),
-        None => (small(clock.split(':').nth(2).unwrap_or("0"))?, ""),
+        Some((seconds, fraction)) => (parse_two_digits(seconds)?, fraction),
+        None => (parse_two_digits(clock.split(':').nth(2).unwrap_or("0"))?, ""),
     };
     if fields.next().is_some() || hours > 24 || minutes > 59 || seconds > 60 {
         return None;
     }
     let mut milliseconds = 0;
-    for place in 0..3 {
-        let digit = fraction.as_bytes().get(place).copied().unwrap_or(b'0');
+    for index in 0..3 {
+        let digit = fraction.as_bytes().get(index).copied().unwrap_or(b'0');
         milliseconds = milliseconds * 10 + i32::from(digit.is_ascii_digit().then(|| digit - b'0')?);
     }
-    at_offset(date, [hours, minutes, seconds], milliseconds, offset_minutes)
+    bank_time_at_offset(date, [hours, minutes, seconds], milliseconds, offset_minutes)
 }
 
 /// A moment from a day and a time of day at an offset, unless the offset is further than any place on Earth.
-pub(crate) fn at_offset(
+pub(crate) fn bank_time_at_offset(
     date: Date,
     clock: [i16; 3],
     milliseconds: i32,
     offset_minutes: i16,
-) -> Option<Moment> {
+) -> Option<BankTime> {
     if !(-18 * 60..=18 * 60).contains(&offset_minutes) {
         return None;
     }
@@ -236,17 +236,17 @@ pub(crate) fn at_offset(
     let days = i64::from(epoch.until(date).ok()?.get_days());
     let seconds = clock.iter().fold(0i64, |sum, part| sum * 60 + i64::from(*part));
     let minutes = days * 24 * 60 - i64::from(offset_minutes);
-    Some(Moment { utc_ms: (minutes * 60 + seconds) * 1000 + i64::from(milliseconds), offset_minutes })
+    Some(BankTime { utc_ms: (minutes * 60 + seconds) * 1000 + i64::from(milliseconds), offset_minutes })
 }
 
-fn small(text: &str) -> Option<i16> {
+fn parse_two_digits(text: &str) -> Option<i16> {
     let plain = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
 
 /// What the dates of a file say about their order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Evidence {
+pub(crate) struct DateOrderInference {
     /// Dates whose first number can only be a day, and the line of the first of them.
     pub day_first: usize,
     /// Dates whose second number can only be a day.
@@ -262,10 +262,10 @@ pub(crate) struct Evidence {
     last: [Option<Date>; 2],
 }
 
-impl Evidence {
+impl DateOrderInference {
     /// Looks at one date.
-    pub fn see(&mut self, text: &str) {
-        let Some((Parts::Numbers { first, second, third, dots }, _)) = parts(text) else { return };
+    pub fn observe(&mut self, text: &str) {
+        let Some((Parts::Numbers { first, second, third, dots }, _)) = split_date(text) else { return };
         let parts = Parts::Numbers { first, second, third, dots };
         match (first, second) {
             (32.., _) => self.year_first += 1,
@@ -277,51 +277,51 @@ impl Evidence {
             }
             _ => {}
         }
-        for (place, order) in [DateOrder::Dmy, DateOrder::Mdy].into_iter().enumerate() {
-            let (Some(steps), Some(last)) = (self.steps.get_mut(place), self.last.get_mut(place)) else {
+        for (index, order) in [DateOrder::Dmy, DateOrder::Mdy].into_iter().enumerate() {
+            let (Some(steps), Some(last)) = (self.steps.get_mut(index), self.last.get_mut(index)) else {
                 continue;
             };
             let date = parts.date(order);
-            if let (Some(before), Some(now), [back, forth]) = (*last, date, steps) {
-                *back += usize::from(now < before);
-                *forth += usize::from(now > before);
+            if let (Some(before), Some(now), [backward, forward]) = (*last, date, steps) {
+                *backward += usize::from(now < before);
+                *forward += usize::from(now > before);
             }
             *last = date.or(*last);
         }
     }
 
     /// The order, and how it was found.
-    pub fn decide(&self) -> (DateOrder, Ground) {
-        let Evidence { day_first, month_first, year_first, unclear, dots, steps, .. } = *self;
+    pub fn infer(&self) -> (DateOrder, InferredBy) {
+        let DateOrderInference { day_first, month_first, year_first, unclear, dots, steps, .. } = *self;
         if year_first > day_first + month_first {
-            return (DateOrder::Ymd, Ground::Certain);
+            return (DateOrder::Ymd, InferredBy::Unambiguous);
         }
         if day_first != month_first {
             let order = if day_first > month_first { DateOrder::Dmy } else { DateOrder::Mdy };
-            return (order, Ground::Certain);
+            return (order, InferredBy::Unambiguous);
         }
         if unclear == 0 {
-            return (DateOrder::Dmy, Ground::Certain);
+            return (DateOrder::Dmy, InferredBy::Unambiguous);
         }
         if dots > 0 {
-            return (DateOrder::Dmy, Ground::Convention);
+            return (DateOrder::Dmy, InferredBy::Convention);
         }
         // Statements run in one direction: the order in which they do is the better reading.
-        let turns = |[back, forth]: [usize; 2]| back.min(forth);
+        let direction_changes = |[backward, forward]: [usize; 2]| backward.min(forward);
         let [dmy, mdy] = steps;
-        match turns(dmy).cmp(&turns(mdy)) {
-            std::cmp::Ordering::Less => (DateOrder::Dmy, Ground::Sequence),
-            std::cmp::Ordering::Greater => (DateOrder::Mdy, Ground::Sequence),
-            std::cmp::Ordering::Equal => (DateOrder::Dmy, Ground::Guess),
+        match direction_changes(dmy).cmp(&direction_changes(mdy)) {
+            std::cmp::Ordering::Less => (DateOrder::Dmy, InferredBy::Sequence),
+            std::cmp::Ordering::Greater => (DateOrder::Mdy, InferredBy::Sequence),
+            std::cmp::Ordering::Equal => (DateOrder::Dmy, InferredBy::Guess),
         }
     }
 }
 
 /// What the order of a file's dates was decided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub(crate) enum InferredBy {
     /// Some dates can be read in one order only, or all mean the same in both.
-    Certain,
+    Unambiguous,
     /// Dots between the numbers.
     Convention,
     /// Only in this order do the rows run in one direction.
@@ -337,11 +337,11 @@ mod tests {
     use super::*;
 
     fn day(text: &str, order: DateOrder) -> Option<String> {
-        read(text, order).map(|(date, _)| date.to_string())
+        parse_date(text, order).map(|(date, _)| date.to_string())
     }
 
     #[test]
-    fn the_spellings_of_one_day() {
+    fn parses_date_formats() {
         for text in [
             "2024-03-05",
             "2024/03/05",
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date() {
+    fn rejects_non_dates() {
         for text in [
             "",
             "5",
@@ -398,26 +398,26 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_decided_over_all_dates() {
-        let decide = |texts: &[&str]| {
-            let mut evidence = Evidence::default();
-            texts.iter().for_each(|text| evidence.see(text));
-            evidence.decide()
+    fn infers_date_order_from_all_dates() {
+        let infer = |texts: &[&str]| {
+            let mut inference = DateOrderInference::default();
+            texts.iter().for_each(|text| inference.observe(text));
+            inference.infer()
         };
-        assert_eq!(decide(&["03/04/2024", "13/04/2024"]), (DateOrder::Dmy, Ground::Certain));
-        assert_eq!(decide(&["03/04/2024", "04/13/2024"]), (DateOrder::Mdy, Ground::Certain));
-        assert_eq!(decide(&["03.04.2024"]), (DateOrder::Dmy, Ground::Convention));
-        assert_eq!(decide(&["01/02/2024", "01/05/2024", "02/01/2024"]), (DateOrder::Mdy, Ground::Sequence));
-        assert_eq!(decide(&["01/02/2024", "05/02/2024", "01/03/2024"]), (DateOrder::Dmy, Ground::Sequence));
-        assert_eq!(decide(&["03/04/2024"]), (DateOrder::Dmy, Ground::Guess));
-        assert_eq!(decide(&["2024-03-04", "04/04/2024"]), (DateOrder::Dmy, Ground::Certain));
-        assert_eq!(decide(&["33-01-02", "34-01-02"]), (DateOrder::Ymd, Ground::Certain));
+        assert_eq!(infer(&["03/04/2024", "13/04/2024"]), (DateOrder::Dmy, InferredBy::Unambiguous));
+        assert_eq!(infer(&["03/04/2024", "04/13/2024"]), (DateOrder::Mdy, InferredBy::Unambiguous));
+        assert_eq!(infer(&["03.04.2024"]), (DateOrder::Dmy, InferredBy::Convention));
+        assert_eq!(infer(&["01/02/2024", "01/05/2024", "02/01/2024"]), (DateOrder::Mdy, InferredBy::Sequence));
+        assert_eq!(infer(&["01/02/2024", "05/02/2024", "01/03/2024"]), (DateOrder::Dmy, InferredBy::Sequence));
+        assert_eq!(infer(&["03/04/2024"]), (DateOrder::Dmy, InferredBy::Guess));
+        assert_eq!(infer(&["2024-03-04", "04/04/2024"]), (DateOrder::Dmy, InferredBy::Unambiguous));
+        assert_eq!(infer(&["33-01-02", "34-01-02"]), (DateOrder::Ymd, InferredBy::Unambiguous));
     }
 
     #[test]
-    fn moments_need_a_zone() {
+    fn bank_time_requires_zone() {
         let date = Date::constant(2024, 3, 5);
-        let utc = |time: &str| moment(date, time).map(|m| (m.utc_ms, m.offset_minutes));
+        let utc = |time: &str| parse_bank_time(date, time).map(|m| (m.utc_ms, m.offset_minutes));
         assert_eq!(utc("00:00:00Z"), Some((1_709_596_800_000, 0)));
         assert_eq!(utc("02:00:00.25+02:00"), Some((1_709_596_800_250, 120)));
         assert_eq!(utc("19:00-0500"), Some((1_709_596_800_000 + 86_400_000, -300)));
@@ -428,24 +428,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_day_reads_back(days in 0i32..90_000, slash in any::<bool>()) {
+        fn date_format_parse_round_trip(days in 0i32..90_000, slash in any::<bool>()) {
             let date = Date::constant(1950, 1, 1).checked_add(jiff::Span::new().days(days)).unwrap();
             let (y, m, d) = (date.year(), date.month(), date.day());
             let s = if slash { '/' } else { '-' };
-            prop_assert_eq!(read(&format!("{y}{s}{m:02}{s}{d:02}"), DateOrder::Mdy).unwrap().0, date);
-            prop_assert_eq!(read(&format!("{d}{s}{m}{s}{y}"), DateOrder::Dmy).unwrap().0, date);
-            prop_assert_eq!(read(&format!("{m:02}{s}{d:02}{s}{y}"), DateOrder::Mdy).unwrap().0, date);
+            prop_assert_eq!(parse_date(&format!("{y}{s}{m:02}{s}{d:02}"), DateOrder::Mdy).unwrap().0, date);
+            prop_assert_eq!(parse_date(&format!("{d}{s}{m}{s}{y}"), DateOrder::Dmy).unwrap().0, date);
+            prop_assert_eq!(parse_date(&format!("{m:02}{s}{d:02}{s}{y}"), DateOrder::Mdy).unwrap().0, date);
         }
 
         #[test]
         fn never_panics(text in "\\PC{0,24}", other in "[0-9./: TZ+-]{0,24}") {
             for text in [text, other] {
-                let mut evidence = Evidence::default();
-                evidence.see(&text);
+                let mut inference = DateOrderInference::default();
+                inference.observe(&text);
                 for order in [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd] {
-                    let _ = read(&text, order);
+                    let _ = parse_date(&text, order);
                 }
-                let _ = (moment(Date::constant(2024, 1, 1), &text), evidence.decide());
+                let _ = (parse_bank_time(Date::constant(2024, 1, 1), &text), inference.infer());
             }
         }
     }

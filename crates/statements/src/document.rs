@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use crate::csv::Mapping;
-use crate::{Amount, Currency, Entry, Finding, Format, Severity};
+use crate::{Amount, Currency, Entry, Diagnostic, Format, Severity};
 
 /// One file, read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,7 +16,7 @@ pub struct Document {
     /// Its statements, in the file's order.
     pub statements: Vec<Statement>,
     /// What was noticed while reading, those of the whole file first, then by line.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// How the columns of a table were understood; a caller shows it, overrides it and remembers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
@@ -25,7 +25,7 @@ pub struct Document {
 impl Document {
     /// Whether something of the file could not be read.
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// Entries of all statements.

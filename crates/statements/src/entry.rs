@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use serde::Serialize;
 
-use crate::fingerprint::{Fingerprint, Identity};
+use crate::fingerprint::{Fingerprint, IdentitySource};
 use crate::{Amount, Currency};
 
 /// One movement on an account.
@@ -18,7 +18,7 @@ pub struct Entry {
     pub value_date: Option<Date>,
     /// When exactly, if the file says so with a time zone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moment: Option<Moment>,
+    pub moment: Option<BankTime>,
     /// How much, from the account's view: negative is money out.
     pub amount: Amount,
     /// In which currency: that of the statement.
@@ -52,7 +52,7 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<Split>,
     #[serde(skip)]
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentitySource,
 }
 
 impl Entry {
@@ -75,7 +75,7 @@ impl Entry {
             kind: None,
             category: None,
             splits: Vec::new(),
-            identity: Identity::default(),
+            identity: IdentitySource::default(),
         }
     }
 
@@ -84,11 +84,11 @@ impl Entry {
     /// `account` is any key that stands for the account: [`AccountHint::key`](crate::AccountHint::key), or the
     /// caller's own id of it, which also holds for files that name no account.
     pub fn fingerprint(&self, account: &str) -> Fingerprint {
-        Fingerprint::of(self, account)
+        Fingerprint::compute(self, account)
     }
 
     /// Whether the fingerprint rests on the bank's own id rather than on date, amount and text.
-    pub fn is_identified(&self) -> bool {
+    pub fn has_trusted_bank_id(&self) -> bool {
         self.identity.by_bank_id
     }
 }
@@ -104,7 +104,7 @@ pub struct Money {
 
 /// A point in time, and the offset in which the bank wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Moment {
+pub struct BankTime {
     /// Milliseconds since the Unix epoch.
     pub utc_ms: i64,
     /// Minutes east of Greenwich.

@@ -20,7 +20,7 @@ pub enum Severity {
 
 /// One thing noticed about a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct Diagnostic {
     /// The line, from one; absent if it concerns the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -33,7 +33,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {
             Severity::Notice => "notice",
@@ -51,13 +51,13 @@ impl fmt::Display for Finding {
 
 /// Collects findings; keeps the first [`limits::FINDINGS`] and counts the rest.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
-    kept: Vec<Finding>,
-    left_out: usize,
-    errors_left_out: usize,
+pub(crate) struct Diagnostics {
+    items: Vec<Diagnostic>,
+    omitted: usize,
+    omitted_errors: usize,
 }
 
-impl Findings {
+impl Diagnostics {
     pub fn push(
         &mut self,
         line: Option<u32>,
@@ -65,16 +65,16 @@ impl Findings {
         severity: Severity,
         message: impl Into<String>,
     ) {
-        if self.kept.len() >= limits::FINDINGS {
-            self.left_out += 1;
-            self.errors_left_out += usize::from(severity == Severity::Error);
+        if self.items.len() >= limits::DIAGNOSTICS {
+            self.omitted += 1;
+            self.omitted_errors += usize::from(severity == Severity::Error);
             return;
         }
-        self.kept.push(Finding { line, column, severity, message: message.into() });
+        self.items.push(Diagnostic { line, column, severity, message: message.into() });
     }
 
     /// Of the whole file.
-    pub fn notice(&mut self, message: impl Into<String>) {
+    pub fn info(&mut self, message: impl Into<String>) {
         self.push(None, None, Severity::Notice, message);
     }
 
@@ -83,7 +83,7 @@ impl Findings {
         self.push(None, None, Severity::Warning, message);
     }
 
-    pub fn notice_at(&mut self, line: u32, message: impl Into<String>) {
+    pub fn info_at(&mut self, line: u32, message: impl Into<String>) {
         self.push(Some(line), None, Severity::Notice, message);
     }
 
@@ -97,32 +97,32 @@ impl Findings {
 
     /// Whether something could not be read.
     pub fn has_errors(&self) -> bool {
-        self.errors_left_out > 0 || self.kept.iter().any(|finding| finding.severity == Severity::Error)
+        self.omitted_errors > 0 || self.items.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// All of them, those of the whole file first, then by line, with one more that counts what was left out.
-    pub fn into_vec(mut self) -> Vec<Finding> {
-        self.kept.sort_by_key(|finding| finding.line);
-        if self.left_out > 0 {
-            let severity = if self.errors_left_out > 0 { Severity::Error } else { Severity::Warning };
+    pub fn into_vec(mut self) -> Vec<Diagnostic> {
+        self.items.sort_by_key(|diagnostic| diagnostic.line);
+        if self.omitted > 0 {
+            let severity = if self.omitted_errors > 0 { Severity::Error } else { Severity::Warning };
             let message = format!(
                 "{} more findings, {} of them errors, are not shown",
-                self.left_out, self.errors_left_out
+                self.omitted, self.omitted_errors
             );
-            self.kept.push(Finding { line: None, column: None, severity, message });
+            self.items.push(Diagnostic { line: None, column: None, severity, message });
         }
-        self.kept
+        self.items
     }
 }
 
 /// A part of the file within a message: in quotes, cut to a length that fits a line, without control characters.
-pub(crate) fn quoted(text: &str) -> String {
-    const SHOWN: usize = 40;
-    let mut shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
+pub(crate) fn quote(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    let mut excerpt: String = text.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        excerpt.push('…');
     }
-    format!("'{shown}'")
+    format!("'{excerpt}'")
 }
 
 #[cfg(test)]
@@ -130,13 +130,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_first_and_counts_the_rest() {
-        let mut findings = Findings::default();
-        for line in 0..limits::FINDINGS as u32 + 7 {
-            findings.error_at(line + 1, "unreadable");
+    fn keeps_first_diagnostics_and_counts_omitted() {
+        let mut diagnostics = Diagnostics::default();
+        for line in 0..limits::DIAGNOSTICS as u32 + 7 {
+            diagnostics.error_at(line + 1, "unreadable");
         }
-        let all = findings.into_vec();
-        assert_eq!(all.len(), limits::FINDINGS + 1);
+        let all = diagnostics.into_vec();
+        assert_eq!(all.len(), limits::DIAGNOSTICS + 1);
         assert_eq!(
             all.last().unwrap().to_string(),
             "error: 7 more findings, 7 of them errors, are not shown"
@@ -144,8 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_short_and_on_one_line() {
-        assert_eq!(quoted("a\nb"), "'a b'");
-        assert_eq!(quoted(&"x".repeat(60)).chars().count(), 43);
+    fn quote_is_truncated_to_one_line() {
+        assert_eq!(quote("a\nb"), "'a b'");
+        assert_eq!(quote(&"x".repeat(60)).chars().count(), 43);
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use jiff::civil::Date;
 use ring::digest;
 
-use crate::finding::Findings;
+use crate::finding::Diagnostics;
 use crate::{Amount, Currency, Entry};
 
 /// What an entry is recognised by in another file: 128 bits of a SHA-256.
@@ -32,7 +32,7 @@ impl fmt::Debug for Fingerprint {
 
 /// What an entry's fingerprint rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct IdentitySource {
     /// The bank's own id is one of this entry alone.
     pub by_bank_id: bool,
     /// How many entries like it stand before it on its day.
@@ -40,10 +40,10 @@ pub(crate) struct Identity {
 }
 
 impl Fingerprint {
-    pub(crate) fn of(entry: &Entry, account: &str) -> Fingerprint {
+    pub(crate) fn compute(entry: &Entry, account: &str) -> Fingerprint {
         let mut bytes = Vec::with_capacity(160);
         push_text(&mut bytes, account);
-        push_facts(&mut bytes, entry);
+        push_fields(&mut bytes, entry);
         match &entry.references.bank_id {
             Some(id) if entry.identity.by_bank_id => {
                 bytes.push(b'i');
@@ -51,16 +51,16 @@ impl Fingerprint {
             }
             _ => {
                 bytes.push(b't');
-                push_likeness(&mut bytes, entry);
+                push_normalized_texts(&mut bytes, entry);
                 bytes.extend(entry.identity.occurrence.to_be_bytes());
             }
         }
         let digest = digest::digest(&digest::SHA256, &bytes);
-        let mut short = [0; 16];
-        for (place, byte) in short.iter_mut().zip(digest.as_ref()) {
-            *place = *byte;
+        let mut prefix = [0; 16];
+        for (target, byte) in prefix.iter_mut().zip(digest.as_ref()) {
+            *target = *byte;
         }
-        Fingerprint(short)
+        Fingerprint(prefix)
     }
 }
 
@@ -70,7 +70,7 @@ fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-fn push_facts(bytes: &mut Vec<u8>, entry: &Entry) {
+fn push_fields(bytes: &mut Vec<u8>, entry: &Entry) {
     let Entry { booked, amount, currency, .. } = entry;
     bytes.extend(booked.year().to_be_bytes());
     bytes.extend([booked.month() as u8, booked.day() as u8]);
@@ -81,15 +81,15 @@ fn push_facts(bytes: &mut Vec<u8>, entry: &Entry) {
 
 /// The letters and digits of what the bank says about an entry: the same whatever the spaces, case and punctuation,
 /// which differ between one export and the next.
-fn push_likeness(bytes: &mut Vec<u8>, entry: &Entry) {
+fn push_normalized_texts(bytes: &mut Vec<u8>, entry: &Entry) {
     let references = &entry.references;
     let texts = [&entry.counterparty.name, &references.end_to_end, &references.check];
     for text in texts.into_iter().flatten().map(|text| &**text).chain([&*entry.description]) {
-        push_normalised(bytes, text);
+        push_normalized(bytes, text);
     }
 }
 
-fn push_normalised(bytes: &mut Vec<u8>, text: &str) {
+fn push_normalized(bytes: &mut Vec<u8>, text: &str) {
     if text.is_ascii() {
         bytes.extend(text.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase()));
         return;
@@ -103,9 +103,9 @@ fn push_normalised(bytes: &mut Vec<u8>, text: &str) {
 /// Whether the bank's id can be one of a single entry: the words for "none", and bare counters, are not. A counter
 /// starts again in the next file and would name another entry there.
 pub(crate) fn is_meaningful_id(id: &str) -> bool {
-    let mut normal = Vec::with_capacity(id.len());
-    push_normalised(&mut normal, id);
-    let nothing = [
+    let mut normalized = Vec::with_capacity(id.len());
+    push_normalized(&mut normalized, id);
+    let placeholders = [
         &b"none"[..],
         b"nonref",
         b"notprovided",
@@ -117,39 +117,39 @@ pub(crate) fn is_meaningful_id(id: &str) -> bool {
         b"keine",
         b"-",
     ];
-    let counter = normal.len() < 6 && normal.iter().all(u8::is_ascii_digit);
-    let zeros = normal.iter().all(|byte| *byte == b'0');
-    !counter && !zeros && !nothing.contains(&normal.as_slice())
+    let counter = normalized.len() < 6 && normalized.iter().all(u8::is_ascii_digit);
+    let zeros = normalized.iter().all(|byte| *byte == b'0');
+    !counter && !zeros && !placeholders.contains(&normalized.as_slice())
 }
 
 /// Settles what each entry of a statement is recognised by. `ids_trusted`: whether the format promises that a bank's
 /// id is unique within the account.
-pub(crate) fn settle(entries: &mut [Entry], ids_trusted: bool, findings: &mut Findings) {
+pub(crate) fn assign_occurrences(entries: &mut [Entry], ids_trusted: bool, diagnostics: &mut Diagnostics) {
     // Likenesses are compared by a keyless 128-bit prefix rather than kept as text: a million entries stay small.
-    let mut seen: HashMap<[u8; 16], u32> = HashMap::with_capacity(entries.len());
-    let mut ids: HashMap<(Box<str>, Date, Amount, Currency), u32> = HashMap::new();
+    let mut occurrences: HashMap<[u8; 16], u32> = HashMap::with_capacity(entries.len());
+    let mut lines_by_id: HashMap<(Box<str>, Date, Amount, Currency), u32> = HashMap::new();
     let mut bytes = Vec::with_capacity(160);
     for entry in entries {
         if let Some(id) = entry.references.bank_id.as_ref().filter(|id| ids_trusted && is_meaningful_id(id)) {
-            entry.identity = Identity { by_bank_id: true, occurrence: 0 };
+            entry.identity = IdentitySource { by_bank_id: true, occurrence: 0 };
             let key = (id.clone(), entry.booked, entry.amount, entry.currency);
-            if let Some(line) = ids.insert(key, entry.line) {
-                let id = crate::finding::quoted(id);
+            if let Some(line) = lines_by_id.insert(key, entry.line) {
+                let id = crate::finding::quote(id);
                 let message =
                     format!("the same id {id}, day and amount as on line {line}: taken as one entry");
-                findings.warning_at(entry.line, message);
+                diagnostics.warning_at(entry.line, message);
             }
             continue;
         }
         bytes.clear();
-        push_facts(&mut bytes, entry);
-        push_likeness(&mut bytes, entry);
+        push_fields(&mut bytes, entry);
+        push_normalized_texts(&mut bytes, entry);
         let mut key = [0; 16];
-        for (place, byte) in key.iter_mut().zip(digest::digest(&digest::SHA256, &bytes).as_ref()) {
-            *place = *byte;
+        for (target, byte) in key.iter_mut().zip(digest::digest(&digest::SHA256, &bytes).as_ref()) {
+            *target = *byte;
         }
-        let count = seen.entry(key).or_insert(0);
-        entry.identity = Identity { by_bank_id: false, occurrence: *count };
+        let count = occurrences.entry(key).or_insert(0);
+        entry.identity = IdentitySource { by_bank_id: false, occurrence: *count };
         *count += 1;
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Refusal, csv, hledger, limits};
+use crate::{ParseError, csv, hledger, limits};
 
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -37,14 +37,14 @@ impl Format {
     }
 
     /// The format of a text.
-    pub fn of(text: &str) -> Result<Format, Refusal> {
+    pub fn detect(text: &str) -> Result<Format, ParseError> {
         let end = (0..=text.len().min(limits::DETECTION_BYTES)).rev().find(|end| text.is_char_boundary(*end));
         let start = text
             .get(..end.unwrap_or(0))
             .unwrap_or_default()
             .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         if start.is_empty() {
-            return Err(Refusal::Empty);
+            return Err(ParseError::Empty);
         }
         let contains = |needle: &str| memchr::memmem::find(start.as_bytes(), needle.as_bytes()).is_some();
         if start.starts_with("OFXHEADER") || contains("<?OFX") || contains("<OFX>") || contains("<ofx>") {
@@ -55,10 +55,10 @@ impl Format {
             if camt.iter().any(|name| contains(name)) {
                 return Ok(Format::Camt);
             }
-            return Err(foreign_markup(start));
+            return Err(unsupported_markup(start));
         }
-        if let Some(refusal) = known_text(start) {
-            return Err(refusal);
+        if let Some(error) = unsupported_text(start) {
+            return Err(error);
         }
         if hledger::is_journal(start) {
             return Ok(Format::Hledger);
@@ -69,12 +69,12 @@ impl Format {
         if hledger::has_directives(start) {
             return Ok(Format::Hledger);
         }
-        Err(Refusal::Unrecognised)
+        Err(ParseError::Unrecognised)
     }
 }
 
 /// Binary formats that people take for statements, by their first bytes.
-pub(crate) fn known_binary(bytes: &[u8]) -> Option<Refusal> {
+pub(crate) fn unsupported_binary(bytes: &[u8]) -> Option<ParseError> {
     let (what, hint) = if bytes.starts_with(b"%PDF") {
         ("a PDF document", "a PDF is made for eyes: ask the bank's site for CSV, OFX or camt.053")
     } else if bytes.starts_with(b"PK\x03\x04") {
@@ -86,30 +86,30 @@ pub(crate) fn known_binary(bytes: &[u8]) -> Option<Refusal> {
     } else {
         return None;
     };
-    Some(Refusal::Unsupported { what, hint })
+    Some(ParseError::Unsupported { what, hint })
 }
 
-fn foreign_markup(start: &str) -> Refusal {
-    let head: String = start.chars().take(2_000).flat_map(char::to_lowercase).collect();
-    if head.contains("<html") || head.contains("<!doctype html") {
-        return Refusal::Unsupported {
+fn unsupported_markup(start: &str) -> ParseError {
+    let lowercase_start: String = start.chars().take(2_000).flat_map(char::to_lowercase).collect();
+    if lowercase_start.contains("<html") || lowercase_start.contains("<!doctype html") {
+        return ParseError::Unsupported {
             what: "a web page",
             hint: "the bank's site probably asked to log in again: download the statement anew",
         };
     }
-    if head.contains("pain.00") {
-        return Refusal::Unsupported {
+    if lowercase_start.contains("pain.00") {
+        return ParseError::Unsupported {
             what: "a payment order (pain), not a statement",
             hint: "ask the bank for camt.053, which says what was booked",
         };
     }
-    Refusal::Unsupported {
+    ParseError::Unsupported {
         what: "XML of another kind than OFX or camt",
         hint: "ask the bank for camt.053, OFX or CSV",
     }
 }
 
-fn known_text(start: &str) -> Option<Refusal> {
+fn unsupported_text(start: &str) -> Option<ParseError> {
     let line = start.lines().next().unwrap_or_default().trim_end();
     let (what, hint) = if line.starts_with("!Type:")
         || line.starts_with("!Account")
@@ -129,7 +129,7 @@ fn known_text(start: &str) -> Option<Refusal> {
     } else {
         return None;
     };
-    Some(Refusal::Unsupported { what, hint })
+    Some(ParseError::Unsupported { what, hint })
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_content() {
+    fn detects_format_by_content() {
         for (text, format) in [
             ("OFXHEADER:100\nDATA:OFXSGML\n", Format::Ofx),
             ("<?xml version=\"1.0\"?>\n<?OFX OFXHEADER=\"200\"?><OFX></OFX>", Format::Ofx),
@@ -147,20 +147,20 @@ mod tests {
             ("; comment\naccount assets:cash\n\n2024/1/2 * shop\n\tx  5\n\ty\n", Format::Hledger),
             ("2024-01-02;shop;-5,00\n", Format::Csv),
         ] {
-            assert_eq!(Format::of(text), Ok(format), "{text}");
+            assert_eq!(Format::detect(text), Ok(format), "{text}");
         }
     }
 
     #[test]
-    fn what_is_known_and_not_read_is_named() {
-        let what = |text: &str| Format::of(text).unwrap_err().to_string();
-        assert_eq!(what(""), "the file is empty");
-        assert_eq!(what("!Type:Bank\nD1/2/2024\n"), "the file is a QIF file");
-        assert_eq!(what(":20:STARTUMS\n"), "the file is an MT940 message");
-        assert_eq!(what("<!DOCTYPE html><html>"), "the file is a web page");
-        assert_eq!(what("{\"a\":1}"), "the file is JSON");
-        assert_eq!(what("Dear customer, please find attached."), Refusal::Unrecognised.to_string());
-        assert!(known_binary(b"%PDF-1.7").is_some());
-        assert!(known_binary(b"Date,Amount").is_none());
+    fn names_unsupported_formats() {
+        let error_text = |text: &str| Format::detect(text).unwrap_err().to_string();
+        assert_eq!(error_text(""), "the file is empty");
+        assert_eq!(error_text("!Type:Bank\nD1/2/2024\n"), "the file is a QIF file");
+        assert_eq!(error_text(":20:STARTUMS\n"), "the file is an MT940 message");
+        assert_eq!(error_text("<!DOCTYPE html><html>"), "the file is a web page");
+        assert_eq!(error_text("{\"a\":1}"), "the file is JSON");
+        assert_eq!(error_text("Dear customer, please find attached."), ParseError::Unrecognised.to_string());
+        assert!(unsupported_binary(b"%PDF-1.7").is_some());
+        assert!(unsupported_binary(b"Date,Amount").is_none());
     }
 }

@@ -68,22 +68,22 @@ fn write_transaction(out: &mut impl Write, transaction: &JournalTransaction<'_>)
         write!(out, "={second}")?;
     }
     out.write_str(if transaction.status == Status::Pending { " !" } else { " *" })?;
-    let code = Words(transaction.code, "();|").to_string();
+    let code = Sanitized(transaction.code, "();|").to_string();
     if !code.is_empty() {
         write!(out, " ({code})")?;
     }
     let (payee, note) =
-        (Words(transaction.payee, ";|").to_string(), Words(transaction.note, ";|").to_string());
+        (Sanitized(transaction.payee, ";|").to_string(), Sanitized(transaction.note, ";|").to_string());
     match (payee.is_empty(), note.is_empty() || note == payee) {
         (true, _) if note.is_empty() => {}
         // Without a code before it, a text in parentheses would be taken for one.
         (true, _) => write!(out, " | {note}")?,
-        (false, true) => write!(out, " {}", unlike_a_code(&payee))?,
-        (false, false) => write!(out, " {} | {note}", unlike_a_code(&payee))?,
+        (false, true) => write!(out, " {}", escape_payee(&payee))?,
+        (false, false) => write!(out, " {} | {note}", escape_payee(&payee))?,
     }
-    for (place, (name, value)) in transaction.tags.iter().enumerate() {
-        let (name, value) = (Words(name, ":,;| ").to_string(), Words(value, ",;").to_string());
-        out.write_str(if place == 0 { "  ; " } else { ", " })?;
+    for (index, (name, value)) in transaction.tags.iter().enumerate() {
+        let (name, value) = (Sanitized(name, ":,;| ").to_string(), Sanitized(value, ",;").to_string());
+        out.write_str(if index == 0 { "  ; " } else { ", " })?;
         write!(out, "{}:{value}", name.replace(' ', "-"))?;
     }
     out.write_char('\n')?;
@@ -100,7 +100,7 @@ fn write_transaction(out: &mut impl Write, transaction: &JournalTransaction<'_>)
     Ok(())
 }
 
-fn unlike_a_code(payee: &str) -> String {
+fn escape_payee(payee: &str) -> String {
     match payee.strip_prefix(['(', '*', '!']) {
         Some(rest) => format!("'{rest}"),
         None => payee.into(),
@@ -108,9 +108,9 @@ fn unlike_a_code(payee: &str) -> String {
 }
 
 /// A text on one line with single spaces, without control characters; those of the list become commas.
-struct Words<'a>(&'a str, &'static str);
+struct Sanitized<'a>(&'a str, &'static str);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for Sanitized<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         for word in
@@ -135,7 +135,7 @@ impl fmt::Display for Account<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         for level in self.0.split(':') {
-            let level = Words(level, ";").to_string();
+            let level = Sanitized(level, ";").to_string();
             let level = level.trim_matches(['(', ')', '[', ']', '*', '!', ' ', '=', '~', '#', '"']);
             if level.is_empty() {
                 continue;

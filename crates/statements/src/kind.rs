@@ -3,16 +3,16 @@
 use crate::Kind;
 
 /// The first word of a text that names a kind.
-pub(crate) fn of_words(text: &str) -> Option<Kind> {
+pub(crate) fn from_text(text: &str) -> Option<Kind> {
     let mut word = String::new();
-    let mut before = String::new();
-    let mut found = None;
+    let mut previous = String::new();
+    let mut first_kind = None;
     for part in text.split(|c: char| !c.is_alphanumeric()) {
         // The shortest of these words has three letters, the longest some thirty.
         if !(3..=40).contains(&part.len()) {
             continue;
         }
-        std::mem::swap(&mut before, &mut word);
+        std::mem::swap(&mut previous, &mut word);
         word.clear();
         if part.is_ascii() {
             word.push_str(part);
@@ -20,16 +20,16 @@ pub(crate) fn of_words(text: &str) -> Option<Kind> {
         } else {
             word.extend(part.chars().flat_map(char::to_lowercase));
         }
-        match of_pair(&before, &word).or_else(|| of_word(&word)) {
+        match from_bigram(&previous, &word).or_else(|| from_word(&word)) {
             // `Refund of card payment` is a refund: money back outranks the means.
             Some(Kind::Refund) => return Some(Kind::Refund),
-            kind => found = found.or(kind),
+            kind => first_kind = first_kind.or(kind),
         }
     }
-    found
+    first_kind
 }
 
-fn of_pair(first: &str, second: &str) -> Option<Kind> {
+fn from_bigram(first: &str, second: &str) -> Option<Kind> {
     Some(match (first, second) {
         ("direct", "debit") => Kind::DirectDebit,
         ("direct", "deposit") => Kind::Salary,
@@ -39,7 +39,7 @@ fn of_pair(first: &str, second: &str) -> Option<Kind> {
     })
 }
 
-fn of_word(word: &str) -> Option<Kind> {
+fn from_word(word: &str) -> Option<Kind> {
     Some(match word {
         "refund" | "refunded" | "rückerstattung" | "erstattung" | "rückzahlung" | "rücklastschrift"
         | "rückbuchung" | "remboursement" | "reembolso" | "devolución" | "terugbetaling" | "rimborso"
@@ -111,13 +111,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_name_kinds_and_refunds_win() {
-        assert_eq!(of_words("SEPA-Lastschrift Folgelastschrift"), Some(Kind::DirectDebit));
-        assert_eq!(of_words("FOLGELASTSCHRIFT"), Some(Kind::DirectDebit));
-        assert_eq!(of_words("Card payment refund"), Some(Kind::Refund));
-        assert_eq!(of_words("Monthly account fee"), Some(Kind::Fee));
-        assert_eq!(of_words("DIRECT DEBIT"), Some(Kind::DirectDebit));
-        assert_eq!(of_words("Groceries"), None);
-        assert_eq!(of_words(""), None);
+    fn classifies_keywords_and_prefers_refund() {
+        assert_eq!(from_text("SEPA-Lastschrift Folgelastschrift"), Some(Kind::DirectDebit));
+        assert_eq!(from_text("FOLGELASTSCHRIFT"), Some(Kind::DirectDebit));
+        assert_eq!(from_text("Card payment refund"), Some(Kind::Refund));
+        assert_eq!(from_text("Monthly account fee"), Some(Kind::Fee));
+        assert_eq!(from_text("DIRECT DEBIT"), Some(Kind::DirectDebit));
+        assert_eq!(from_text("Groceries"), None);
+        assert_eq!(from_text(""), None);
     }
 }

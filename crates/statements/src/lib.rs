@@ -44,15 +44,15 @@ pub use amount::{Amount, AmountError};
 pub use currency::{Currency, CurrencyError};
 pub use date::DateOrder;
 pub use document::{AccountHint, AccountKind, Balance, Document, Statement};
-pub use entry::{Counterparty, Entry, Kind, Moment, Money, References, Split, Status};
-pub use finding::{Finding, Severity};
+pub use entry::{Counterparty, Entry, Kind, BankTime, Money, References, Split, Status};
+pub use finding::{Diagnostic, Severity};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use journal::{JournalPosting, JournalTransaction, write_journal};
 pub use number::DecimalMark;
-pub use refusal::Refusal;
+pub use refusal::ParseError;
 
-use finding::Findings;
+use finding::Diagnostics;
 
 /// What a caller knows about a file beforehand.
 #[derive(Clone, Debug, Default)]
@@ -68,26 +68,26 @@ pub struct Options {
 }
 
 /// Reads a file.
-pub fn parse(bytes: &[u8], options: &Options) -> Result<Document, Refusal> {
+pub fn parse(bytes: &[u8], options: &Options) -> Result<Document, ParseError> {
     if bytes.len() > limits::FILE_BYTES {
-        return Err(Refusal::TooLarge { bytes: bytes.len() });
+        return Err(ParseError::TooLarge { bytes: bytes.len() });
     }
-    if let Some(refusal) = format::known_binary(bytes) {
-        return Err(refusal);
+    if let Some(error) = format::unsupported_binary(bytes) {
+        return Err(error);
     }
     let decoded = text::decode(bytes);
-    let mut findings = Findings::default();
-    if let Some(encoding) = decoded.unusual {
-        findings.notice(format!("read as {encoding}"));
+    let mut diagnostics = Diagnostics::default();
+    if let Some(encoding) = decoded.non_utf8 {
+        diagnostics.info(format!("read as {encoding}"));
     }
-    if decoded.damaged {
-        findings.warning("some bytes mean nothing in the file's encoding and were replaced");
+    if decoded.had_errors {
+        diagnostics.warning("some bytes mean nothing in the file's encoding and were replaced");
     }
     let text = &*decoded.text;
-    match options.format.map_or_else(|| Format::of(text), Ok)? {
-        Format::Csv => csv::read(text, options, findings),
-        Format::Ofx => ofx::read(text, options, findings),
-        Format::Camt => camt::read(text, findings),
-        Format::Hledger => hledger::read(text, options, findings),
+    match options.format.map_or_else(|| Format::detect(text), Ok)? {
+        Format::Csv => csv::read(text, options, diagnostics),
+        Format::Ofx => ofx::read(text, options, diagnostics),
+        Format::Camt => camt::read(text, diagnostics),
+        Format::Hledger => hledger::read(text, options, diagnostics),
     }
 }

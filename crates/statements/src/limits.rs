@@ -10,7 +10,7 @@ pub const ENTRIES: usize = 2_000_000;
 pub const STATEMENTS: usize = 10_000;
 
 /// Findings that are kept one by one. A file with more is of another format than was thought; the rest is counted.
-pub const FINDINGS: usize = 1_000;
+pub const DIAGNOSTICS: usize = 1_000;
 
 /// Bytes at the start of a file from which its format is recognised.
 pub const DETECTION_BYTES: usize = 64 << 10;

@@ -29,20 +29,20 @@ impl DecimalMark {
 
 /// What one amount says besides its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedAmount {
     pub amount: Amount,
     /// The currency that stands beside it.
     pub currency: Option<Currency>,
     /// Whether a word or letter beside it says the side (`S`/`H`, `DR`/`CR`), which the sign then already has.
-    pub sided: bool,
+    pub has_side: bool,
 }
 
 /// The digits and marks of an amount, without all that stands around them.
 #[derive(Debug, Default)]
-struct Bare<'a> {
+struct Stripped<'a> {
     digits: &'a str,
     negative: bool,
-    sided: bool,
+    has_side: bool,
     currency: Option<Currency>,
 }
 
@@ -56,28 +56,28 @@ fn is_minus(c: char) -> bool {
 }
 
 /// Takes off signs, parentheses, currencies and sides until only digits and marks are left.
-fn bare(text: &str) -> Option<Bare<'_>> {
-    let mut bare = Bare { digits: text.trim_matches(is_space), ..Bare::default() };
+fn strip(text: &str) -> Option<Stripped<'_>> {
+    let mut stripped = Stripped { digits: text.trim_matches(is_space), ..Stripped::default() };
     let mut signs = 0;
     // Each round takes at least one character off; six rounds are more than any bank writes.
     for _ in 0..6 {
-        let text = bare.digits;
+        let text = stripped.digits;
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return None };
         if (first.is_ascii_digit() || matches!(first, '.' | ','))
             && (last.is_ascii_digit() || matches!(last, '.' | ','))
         {
-            return (signs <= 1).then_some(bare);
+            return (signs <= 1).then_some(stripped);
         }
         let rest = if first == '(' && last == ')' {
-            bare.negative = true;
+            stripped.negative = true;
             signs += 1;
             text.get(1..text.len() - 1)?
         } else if is_minus(first) || first == '+' {
-            bare.negative |= first != '+';
+            stripped.negative |= first != '+';
             signs += 1;
             text.get(first.len_utf8()..)?
         } else if is_minus(last) || last == '+' {
-            bare.negative |= last != '+';
+            stripped.negative |= last != '+';
             signs += 1;
             text.get(..text.len() - last.len_utf8())?
         } else if !first.is_ascii_digit() && !matches!(first, '.' | ',') {
@@ -89,22 +89,22 @@ fn bare(text: &str) -> Option<Bare<'_>> {
             {
                 word = symbol;
             }
-            bare.word(word, &mut signs)?;
+            stripped.apply_word(word, &mut signs)?;
             text.get(word.len()..)?
         } else {
             let start = text.rfind(|c: char| c.is_ascii_digit() || is_space(c) || is_minus(c) || c == ')')?;
             let start = start + text.get(start..)?.chars().next()?.len_utf8();
-            bare.word(text.get(start..)?, &mut signs)?;
+            stripped.apply_word(text.get(start..)?, &mut signs)?;
             text.get(..start)?
         };
-        bare.digits = rest.trim_matches(is_space);
+        stripped.digits = rest.trim_matches(is_space);
     }
     None
 }
 
-impl Bare<'_> {
+impl Stripped<'_> {
     /// A currency or a side.
-    fn word(&mut self, word: &str, signs: &mut i32) -> Option<()> {
+    fn apply_word(&mut self, word: &str, signs: &mut i32) -> Option<()> {
         let side = match word.trim_end_matches('.') {
             "S" | "D" | "DR" | "Dr" | "dr" | "DB" | "DBIT" | "Soll" => Some(true),
             "H" | "C" | "CR" | "Cr" | "cr" | "CRDT" | "Haben" => Some(false),
@@ -113,12 +113,12 @@ impl Bare<'_> {
         match side {
             Some(negative) => {
                 self.negative |= negative;
-                self.sided = true;
+                self.has_side = true;
                 *signs += 1;
             }
             None => {
                 let currency =
-                    Currency::recognise(word).or_else(|| Currency::recognise(word.trim_end_matches('.')));
+                    Currency::from_code_or_symbol(word).or_else(|| Currency::from_code_or_symbol(word.trim_end_matches('.')));
                 if self.currency.is_some() {
                     return None;
                 }
@@ -131,59 +131,59 @@ impl Bare<'_> {
 
 /// Reads an amount with a decimal mark that is known. Separators of thousands must stand where thousands end, or
 /// lakhs; `None` for everything that is not an amount.
-pub(crate) fn read(text: &str, mark: DecimalMark) -> Option<Reading> {
-    if let Some(amount) = read_plain(text.as_bytes(), mark) {
-        return Some(Reading { amount, currency: None, sided: false });
+pub(crate) fn parse_amount(text: &str, mark: DecimalMark) -> Option<ParsedAmount> {
+    if let Some(amount) = parse_plain(text.as_bytes(), mark) {
+        return Some(ParsedAmount { amount, currency: None, has_side: false });
     }
-    let bare = bare(text)?;
-    let (whole, fraction) = match bare.digits.rfind(mark.byte() as char) {
-        Some(at) => (bare.digits.get(..at)?, bare.digits.get(at + 1..)?),
-        None => (bare.digits, ""),
+    let stripped = strip(text)?;
+    let (whole, fraction) = match stripped.digits.rfind(mark.byte() as char) {
+        Some(index) => (stripped.digits.get(..index)?, stripped.digits.get(index + 1..)?),
+        None => (stripped.digits, ""),
     };
     if (whole.is_empty() && fraction.is_empty()) || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let other = if mark == DecimalMark::Point { ',' } else { '.' };
-    let whole = ungrouped(whole, other)?;
+    let group_separator = if mark == DecimalMark::Point { ',' } else { '.' };
+    let whole = strip_groups(whole, group_separator)?;
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > DECIMALS_MAX {
         return None;
     }
-    let amount = Amount::from_digits(bare.negative, whole.as_bytes(), fraction.as_bytes())?;
-    Some(Reading { amount, currency: bare.currency, sided: bare.sided })
+    let amount = Amount::from_digits(stripped.negative, whole.as_bytes(), fraction.as_bytes())?;
+    Some(ParsedAmount { amount, currency: stripped.currency, has_side: stripped.has_side })
 }
 
 /// The common case, an optional minus, digits, the mark and at most nine digits, without looking for anything else.
-fn read_plain(text: &[u8], mark: DecimalMark) -> Option<Amount> {
+fn parse_plain(text: &[u8], mark: DecimalMark) -> Option<Amount> {
     let (negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         _ => (false, text),
     };
-    let at = digits.iter().position(|byte| *byte == mark.byte());
-    let (whole, fraction) = match at {
-        Some(at) => (digits.get(..at)?, digits.get(at + 1..)?),
+    let index = digits.iter().position(|byte| *byte == mark.byte());
+    let (whole, fraction) = match index {
+        Some(mark_index) => (digits.get(..mark_index)?, digits.get(mark_index + 1..)?),
         None => (digits, &b""[..]),
     };
     let plain = !whole.is_empty()
-        && (at.is_none() || !fraction.is_empty())
+        && (index.is_none() || !fraction.is_empty())
         && fraction.len() <= DECIMALS_MAX
         && whole.iter().chain(fraction).all(u8::is_ascii_digit);
     plain.then(|| Amount::from_digits(negative, whole, fraction))?
 }
 
 /// The digits of a whole number without the separators of its groups.
-fn ungrouped(whole: &str, other: char) -> Option<String> {
+fn strip_groups(whole: &str, group_separator: char) -> Option<String> {
     if whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(whole.into());
     }
     let separator = whole.chars().find(|c| !c.is_ascii_digit())?;
-    let known =
-        separator == other || is_space(separator) || matches!(separator, '\'' | '\u{2019}' | '`' | '_');
+    let is_known_separator =
+        separator == group_separator || is_space(separator) || matches!(separator, '\'' | '\u{2019}' | '`' | '_');
     let groups: Vec<&str> = whole.split(separator).collect();
     let (first, rest) = groups.split_first()?;
     let (last, middle) = rest.split_last()?;
     let digits = |group: &&str| group.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = known
+    let fits = is_known_separator
         && (1..=3).contains(&first.len())
         && last.len() == 3
         // Lakhs and crores have groups of two before the last three.
@@ -194,7 +194,7 @@ fn ungrouped(whole: &str, other: char) -> Option<String> {
 
 /// What the amounts of a file say about its decimal mark.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Evidence {
+pub(crate) struct DecimalMarkInference {
     pub point: usize,
     pub comma: usize,
     /// Such as `1.234` and `1,234`: thousands, or three decimals.
@@ -202,9 +202,9 @@ pub(crate) struct Evidence {
     pub comma_unclear: usize,
 }
 
-impl Evidence {
+impl DecimalMarkInference {
     /// Looks at one amount.
-    pub fn see(&mut self, text: &str) {
+    pub fn observe(&mut self, text: &str) {
         let points = memchr::memchr_iter(b'.', text.as_bytes()).count();
         let commas = memchr::memchr_iter(b',', text.as_bytes()).count();
         if points + commas == 0 {
@@ -214,7 +214,7 @@ impl Evidence {
         else {
             return;
         };
-        let behind = end.saturating_sub(last);
+        let decimals = end.saturating_sub(last);
         let is_point = text.as_bytes().get(last) == Some(&b'.');
         match (points, commas) {
             (1.., 1..) => *if is_point { &mut self.point } else { &mut self.comma } += 1,
@@ -222,7 +222,7 @@ impl Evidence {
             (2.., 0) => self.comma += 1,
             (0, 2..) => self.point += 1,
             // Three digits, but `0.125` and `1234.567` have no thousands.
-            _ if behind == 3 && !text.get(..last).is_some_and(is_not_thousands) => {
+            _ if decimals == 3 && !text.get(..last).is_some_and(is_not_thousands) => {
                 *if is_point { &mut self.point_unclear } else { &mut self.comma_unclear } += 1;
             }
             _ => *if is_point { &mut self.point } else { &mut self.comma } += 1,
@@ -230,8 +230,8 @@ impl Evidence {
     }
 
     /// The mark, and whether that is certain.
-    pub fn decide(&self) -> (DecimalMark, bool) {
-        let Evidence { point, comma, point_unclear, comma_unclear } = *self;
+    pub fn infer(&self) -> (DecimalMark, bool) {
+        let DecimalMarkInference { point, comma, point_unclear, comma_unclear } = *self;
         match point.cmp(&comma) {
             std::cmp::Ordering::Greater => (DecimalMark::Point, true),
             std::cmp::Ordering::Less => (DecimalMark::Comma, true),
@@ -254,21 +254,21 @@ fn is_not_thousands(before: &str) -> bool {
 
 /// Reads one amount without the rest of its file, as OFX and journals need it: the last of two marks is the decimal
 /// one, a lone mark is decimal too. The flag says that a lone comma or point stands before exactly three digits.
-pub(crate) fn read_alone(text: &str) -> Option<(Reading, bool)> {
-    let mut evidence = Evidence::default();
-    evidence.see(text);
-    let unclear = evidence.point_unclear + evidence.comma_unclear > 0;
-    let mark = match evidence {
-        Evidence { point_unclear: 1.., .. } => DecimalMark::Point,
-        Evidence { comma_unclear: 1.., .. } => DecimalMark::Comma,
-        _ => evidence.decide().0,
+pub(crate) fn parse_standalone(text: &str) -> Option<(ParsedAmount, bool)> {
+    let mut inference = DecimalMarkInference::default();
+    inference.observe(text);
+    let unclear = inference.point_unclear + inference.comma_unclear > 0;
+    let mark = match inference {
+        DecimalMarkInference { point_unclear: 1.., .. } => DecimalMark::Point,
+        DecimalMarkInference { comma_unclear: 1.., .. } => DecimalMark::Comma,
+        _ => inference.infer().0,
     };
-    Some((read(text, mark)?, unclear))
+    Some((parse_amount(text, mark)?, unclear))
 }
 
 /// Whether a text could be an amount in either style.
 pub(crate) fn is_amount(text: &str) -> bool {
-    read(text, DecimalMark::Point).is_some() || read(text, DecimalMark::Comma).is_some()
+    parse_amount(text, DecimalMark::Point).is_some() || parse_amount(text, DecimalMark::Comma).is_some()
 }
 
 #[cfg(test)]
@@ -278,15 +278,15 @@ mod tests {
     use super::*;
 
     fn point(text: &str) -> Option<String> {
-        read(text, DecimalMark::Point).map(|found| found.amount.to_string())
+        parse_amount(text, DecimalMark::Point).map(|parsed| parsed.amount.to_string())
     }
 
     fn comma(text: &str) -> Option<String> {
-        read(text, DecimalMark::Comma).map(|found| found.amount.to_string())
+        parse_amount(text, DecimalMark::Comma).map(|parsed| parsed.amount.to_string())
     }
 
     #[test]
-    fn the_odd_ones_people_meet() {
+    fn parses_bank_amount_styles() {
         for (text, value) in [
             ("1.234,56-", "-1234.56"),
             ("1 234,56", "1234.56"),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_amount() {
+    fn rejects_non_amounts() {
         for text in [
             "",
             "-",
@@ -352,36 +352,36 @@ mod tests {
     }
 
     #[test]
-    fn the_currency_beside_it_is_kept() {
-        assert_eq!(read("12 €", DecimalMark::Comma).unwrap().currency, Some(Currency::EUR));
-        assert_eq!(read("USD 12.00", DecimalMark::Point).unwrap().currency, Some(Currency::USD));
+    fn parses_adjacent_currency() {
+        assert_eq!(parse_amount("12 €", DecimalMark::Comma).unwrap().currency, Some(Currency::EUR));
+        assert_eq!(parse_amount("USD 12.00", DecimalMark::Point).unwrap().currency, Some(Currency::USD));
     }
 
     #[test]
-    fn the_mark_is_decided_over_all_amounts() {
-        let decide = |texts: &[&str]| {
-            let mut evidence = Evidence::default();
-            texts.iter().for_each(|text| evidence.see(text));
-            evidence.decide()
+    fn infers_decimal_mark_from_all_amounts() {
+        let infer = |texts: &[&str]| {
+            let mut inference = DecimalMarkInference::default();
+            texts.iter().for_each(|text| inference.observe(text));
+            inference.infer()
         };
-        assert_eq!(decide(&["1.234", "5,5"]), (DecimalMark::Comma, true));
-        assert_eq!(decide(&["1,234", "0.125"]), (DecimalMark::Point, true));
-        assert_eq!(decide(&["1.234.567"]), (DecimalMark::Comma, true));
-        assert_eq!(decide(&["1.234"]), (DecimalMark::Comma, false));
-        assert_eq!(decide(&["1,234"]), (DecimalMark::Point, false));
-        assert_eq!(decide(&["12", "7"]), (DecimalMark::Point, true));
-        assert_eq!(decide(&["1'234.50"]), (DecimalMark::Point, true));
+        assert_eq!(infer(&["1.234", "5,5"]), (DecimalMark::Comma, true));
+        assert_eq!(infer(&["1,234", "0.125"]), (DecimalMark::Point, true));
+        assert_eq!(infer(&["1.234.567"]), (DecimalMark::Comma, true));
+        assert_eq!(infer(&["1.234"]), (DecimalMark::Comma, false));
+        assert_eq!(infer(&["1,234"]), (DecimalMark::Point, false));
+        assert_eq!(infer(&["12", "7"]), (DecimalMark::Point, true));
+        assert_eq!(infer(&["1'234.50"]), (DecimalMark::Point, true));
     }
 
     proptest! {
         #[test]
-        fn every_style_gives_the_same_amount(units in -99_999_999i64..=99_999_999, cents in 0i32..100) {
+        fn all_styles_parse_to_same_amount(units in -99_999_999i64..=99_999_999, cents in 0i32..100) {
             let plain = format!("{}.{cents:02}", units.abs());
             let expected = Amount::parse(&format!("{}{plain}", if units < 0 { "-" } else { "" })).unwrap();
             let mut grouped = String::new();
             let digits = units.abs().to_string();
-            for (place, digit) in digits.chars().enumerate() {
-                if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            for (index, digit) in digits.chars().enumerate() {
+                if index > 0 && (digits.len() - index).is_multiple_of(3) {
                     grouped.push('G');
                 }
                 grouped.push(digit);
@@ -395,7 +395,7 @@ mod tests {
                     [number.clone(), format!("+{number}"), format!("{number} CR"), format!("€{number}")]
                 };
                 for form in forms {
-                    prop_assert_eq!(read(&form, kind).map(|found| found.amount), Some(expected), "{}", form);
+                    prop_assert_eq!(parse_amount(&form, kind).map(|parsed| parsed.amount), Some(expected), "{}", form);
                 }
             }
         }
@@ -403,9 +403,9 @@ mod tests {
         #[test]
         fn never_panics(text in "\\PC{0,24}", other in "[-+(). ,'0-9€$SHCR]{0,16}") {
             for text in [text, other] {
-                let mut evidence = Evidence::default();
-                evidence.see(&text);
-                let _ = (point(&text), comma(&text), read_alone(&text), evidence.decide());
+                let mut inference = DecimalMarkInference::default();
+                inference.observe(&text);
+                let _ = (point(&text), comma(&text), parse_standalone(&text), inference.infer());
             }
         }
     }

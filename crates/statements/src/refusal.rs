@@ -4,7 +4,7 @@ use crate::limits;
 
 /// Why nothing of a file was read. The message says what is wrong with the file; [`Refusal::hint`] what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ParseError {
     /// No bytes, or nothing but white space.
     #[error("the file is empty")]
     Empty,
@@ -54,7 +54,7 @@ pub enum Refusal {
     CurrencyUnknown,
     /// XML or SGML that breaks off before the first statement.
     #[error("line {line}: the file is damaged: {why}")]
-    Damaged {
+    Corrupt {
         /// Where.
         line: u32,
         /// What the parser says.
@@ -62,24 +62,24 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl ParseError {
     /// What to do next.
     pub fn hint(&self) -> &str {
         match self {
-            Refusal::Empty => "download it again: a statement has at least a header",
-            Refusal::TooLarge { .. } => {
+            ParseError::Empty => "download it again: a statement has at least a header",
+            ParseError::TooLarge { .. } => {
                 "export shorter periods and import them one after the other; overlaps do no harm"
             }
-            Refusal::Unsupported { hint, .. } => hint,
-            Refusal::Unrecognised => "export it as CSV, OFX or camt.053 from the bank's site",
-            Refusal::ColumnMissing { .. } | Refusal::NoSuchColumn { .. } => {
+            ParseError::Unsupported { hint, .. } => hint,
+            ParseError::Unrecognised => "export it as CSV, OFX or camt.053 from the bank's site",
+            ParseError::ColumnMissing { .. } | ParseError::NoSuchColumn { .. } => {
                 "name the columns, for example date=Booked, amount=Sum; a column without a name is #1, #2, …"
             }
-            Refusal::BadOverride { .. } => {
+            ParseError::BadOverride { .. } => {
                 "write role=column, several columns joined by +, or order=dmy, decimal=comma, sign=inverted"
             }
-            Refusal::CurrencyUnknown => "say it, for example currency=EUR",
-            Refusal::Damaged { .. } => {
+            ParseError::CurrencyUnknown => "say it, for example currency=EUR",
+            ParseError::Corrupt { .. } => {
                 "download it again; a file that was cut or edited by hand cannot be read"
             }
         }

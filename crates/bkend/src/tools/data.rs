@@ -5,7 +5,7 @@ use quad_core::{Basis, Error, Kind, Need, Result, Timestamp, Tool, ToolOutput};
 use quad_store::{Backend, Tx, Writer};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, answer, deleted, input, page_properties, place, read, string, table_path, unknown};
+use super::{Arguments, json_output, delete_output, input_schema, page_properties, place, read, string_schema, table_path, unimplemented_tool};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
 use crate::refusal::{self, invalid};
@@ -13,17 +13,17 @@ use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
 /// What other servers of this kind take and this one does not.
-const NOT_AVAILABLE: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
+const UNSUPPORTED_PARAMETERS: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
 
 pub(super) fn tools() -> Vec<Tool> {
-    let record_id = || ("recordId", string("Record id (rec_…)"));
+    let record_id = || ("recordId", string_schema("Record id (rec_…)"));
     let data = |description: &str| ("data", json!({"type": "object", "description": description}));
-    let mut list = input(
+    let mut list = input_schema(
         &[
             &table_path()[..],
             &page_properties(),
             &[
-                ("sortBy", string("A field; createdAt unless said otherwise")),
+                ("sortBy", string_schema("A field; createdAt unless said otherwise")),
                 ("sortDirection", json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"})),
             ],
         ]
@@ -47,7 +47,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_data_get",
             "Get a row",
             "Shows one row of a table.",
-            input(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
             routes::ROWS_READ,
             Effect::Reads,
         ),
@@ -55,7 +55,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_data_create",
             "Create a row",
             "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
-            input(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
+            input_schema(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
             Need(&["table:data:create"]),
             Effect::Creates,
         ),
@@ -63,13 +63,13 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_data_update",
             "Update a row",
             "Changes the fields that you send and leaves the others. null clears a field.",
-            input(
+            input_schema(
                 &[
                     &table_path()[..],
                     &[
                         record_id(),
                         data("Only what changes"),
-                        ("ifUpdatedAt", string("Only if the row's updatedAt is still this")),
+                        ("ifUpdatedAt", string_schema("Only if the row's updatedAt is still this")),
                     ],
                 ]
                 .concat(),
@@ -82,7 +82,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_data_delete",
             "Delete a row",
             "Deletes one row. This cannot be undone.",
-            input(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
             Need(&["table:data:delete"]),
             Effect::Deletes,
         ),
@@ -99,27 +99,27 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 let basis = Basis::at(sql.version())
                     .on(tags::table(table.id.as_str()))
                     .on(tags::rows(table.id.as_str()));
-                let found = record::find(sql, &table, arguments.required_id("recordId")?)?;
-                Ok((shown(&table, found), basis))
+                let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
+                Ok((record_output(&table, found_record), basis))
             })
             .await
         }
         "backend_data_create" => {
             let new = NewRecord {
                 id: None,
-                data: data(&arguments)?,
+                data: data_argument(&arguments)?,
                 created_by: call.caller.subject.to_string(),
                 created_at: None,
                 updated_at: None,
             };
             write_rows(bkend, call, arguments, move |tx, table, _| {
                 let created = record::insert(tx, table, &new)?;
-                Ok(shown(table, created))
+                Ok(record_output(table, created))
             })
             .await
         }
         "backend_data_update" => {
-            let changes = data(&arguments)?;
+            let changes = data_argument(&arguments)?;
             let if_updated_at = match arguments.id("ifUpdatedAt")? {
                 None => None,
                 Some(text) => Some(
@@ -130,7 +130,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write_rows(bkend, call, arguments, move |tx, table, arguments| {
                 let id = arguments.required_id("recordId")?;
                 let changed = record::update(tx, table, id, &changes, if_updated_at)?;
-                Ok(shown(table, changed))
+                Ok(record_output(table, changed))
             })
             .await
         }
@@ -138,20 +138,20 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write_rows(bkend, call, arguments, |tx, table, arguments| {
                 let id = arguments.required_id("recordId")?;
                 record::delete(tx, table, id)?;
-                Ok(deleted(id).link(routes::rows(&table.uri()), format!("{} rows", table.name)))
+                Ok(delete_output(id).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
             })
             .await
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }
 
 /// A record as a result.
-fn shown(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    answer(Value::Object(record)).link(routes::rows(&table.uri()), format!("{} rows", table.name))
+fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
+    json_output(Value::Object(record)).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
 }
 
-fn data(arguments: &Arguments) -> Result<Map<String, Value>> {
+fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
     match arguments.root.get("data") {
         Some(Value::Object(data)) => Ok(data.clone()),
         None => Err(refusal::missing("data")),
@@ -166,15 +166,15 @@ async fn write_rows(
     bkend: &Bkend,
     call: Call<'_>,
     arguments: Arguments,
-    work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
+    write_work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
 ) -> Result<Called> {
     let writer = Writer::from(call.caller);
     let event = call.event.succeeded();
     let on_postgres = bkend.store.backend() == Backend::Postgres;
     let mut attempt = 1;
     loop {
-        let (arguments, mut work) = (arguments.clone(), work.clone());
-        let written = bkend
+        let (arguments, mut write_work) = (arguments.clone(), write_work.clone());
+        let result = bkend
             .store
             .write(&writer, event.clone(), move |tx| {
                 let mut table = place::table(tx, &arguments)?;
@@ -182,19 +182,19 @@ async fn write_rows(
                     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
                     table = place::table(tx, &arguments)?;
                 }
-                work(tx, &table, &arguments)
+                write_work(tx, &table, &arguments)
             })
             .await;
-        match written {
-            Err(error) if record::is_outdated(&error) && attempt < limits::WRITE_ATTEMPTS => attempt += 1,
+        match result {
+            Err(error) if record::is_schema_changed(&error) && attempt < limits::WRITE_ATTEMPTS => attempt += 1,
             Err(error) if error.kind() == Kind::Internal && attempt == 1 && on_postgres => attempt += 1,
-            written => return written.map(|(output, receipt)| Called::wrote(output, receipt)),
+            result => return result.map(|(output, receipt)| Called::wrote(output, receipt)),
         }
     }
 }
 
 async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
-    const KNOWN: [&str; 8] = [
+    const KNOWN_PARAMETERS: [&str; 8] = [
         "organizationId",
         "projectId",
         "environmentId",
@@ -205,12 +205,12 @@ async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Cal
         "sortDirection",
     ];
     for name in arguments.root.keys().map(String::as_str) {
-        if NOT_AVAILABLE.contains(&name) {
+        if UNSUPPORTED_PARAMETERS.contains(&name) {
             return Err(invalid(name, "this parameter is not available on this server")
                 .hint("Leave it out: sort and page through the rows, and pick what you need yourself"));
         }
-        if !KNOWN.contains(&name) {
-            return Err(refusal::unknown("parameter named", name, KNOWN));
+        if !KNOWN_PARAMETERS.contains(&name) {
+            return Err(refusal::unknown("parameter named", name, KNOWN_PARAMETERS));
         }
     }
     if arguments.body.is_some() {
@@ -223,10 +223,10 @@ async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Cal
         let table = place::table(sql, &arguments)?;
         let basis =
             Basis::at(sql.version()).on(tags::table(table.id.as_str())).on(tags::rows(table.id.as_str()));
-        let sort = Sort::read(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
-        let rows = record::page(sql, &table, page, &sort)?;
-        let listed = page.envelope(rows, table.row_count);
-        Ok((answer(listed).link(routes::rows(&table.uri()), format!("{} rows", table.name)), basis))
+        let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
+        let rows = record::list_page(sql, &table, page, &sort)?;
+        let list_json = page.to_json(rows, table.row_count);
+        Ok((json_output(list_json).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)), basis))
     })
     .await
 }
@@ -236,20 +236,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::testing::{World, worlds};
+    use crate::testing::{TestEnv, test_envs_with_data};
 
     fn row(data: Value) -> Value {
         json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001",
             "tableId": "tbl_users", "data": data})
     }
 
-    async fn make(world: &World, name: &str, fields: Value) {
+    async fn create_table(test_env: &TestEnv, name: &str, fields: Value) {
         let arguments = json!({"environmentId": "env_dev001", "name": name, "fields": fields});
-        world.call("backend_table_create", arguments).await.unwrap();
+        test_env.call("backend_table_create", arguments).await.unwrap();
     }
 
-    async fn add(world: &World, table: &str, data: Value) -> Result<Value> {
-        world
+    async fn create_row(test_env: &TestEnv, table: &str, data: Value) -> Result<Value> {
+        test_env
             .call(
                 "backend_data_create",
                 json!({"environmentId": "env_dev001", "tableId": table, "data": data}),
@@ -258,48 +258,48 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_row_is_checked_and_completed() {
-        for world in worlds().await {
+    async fn create_row_validates_and_sets_system_fields() {
+        for test_env in test_envs_with_data().await {
             let data =
                 json!({"name": "A", "email": "a@x.io", "age": "41", "id": "evil", "createdAt": "1999-01-01"});
-            let created = world.call("backend_data_create", row(data)).await.unwrap();
+            let created = test_env.call("backend_data_create", row(data)).await.unwrap();
             assert!(created["id"].as_str().unwrap().starts_with("rec_"));
             assert_eq!((&created["age"], &created["createdBy"]), (&json!(41), &json!("agent_1")));
             assert_eq!(created["createdAt"], created["updatedAt"]);
             assert!(created.get("role").is_none(), "a missing value is a missing key");
             let get = json!({"tableId": "tbl_users", "recordId": created["id"]});
-            assert_eq!(world.call("backend_data_get", get).await.unwrap(), created);
-            let duplicate = world
+            assert_eq!(test_env.call("backend_data_get", get).await.unwrap(), created);
+            let duplicate = test_env
                 .call("backend_data_create", row(json!({"name": "B", "email": "a@x.io"})))
                 .await
                 .unwrap_err();
             assert_eq!(duplicate.code(), "data/duplicate-value");
             assert_eq!(duplicate.get_fact("details").unwrap()[0]["field"], "email");
             let missing =
-                world.call("backend_data_create", row(json!({"email": "c@x.io"}))).await.unwrap_err();
+                test_env.call("backend_data_create", row(json!({"email": "c@x.io"}))).await.unwrap_err();
             assert_eq!(missing.code(), "data/validation-error");
             assert_eq!(missing.get_fact("details").unwrap()[0]["field"], "name");
-            let unknown = world
+            let unknown = test_env
                 .call("backend_data_create", row(json!({"name": "C", "email": "c@x.io", "nick": 1})))
                 .await;
             assert!(unknown.unwrap_err().message().contains("nick"));
-            let count = world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
+            let count = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!(count["stats"]["rowCount"], 2);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_update_changes_what_was_sent() {
-        for world in worlds().await {
+    async fn update_changes_only_sent_fields() {
+        for test_env in test_envs_with_data().await {
             let get =
-                || world.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
             let before = get().await.unwrap();
             let update = |data: Value, more: Value| {
                 let mut arguments = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": data});
                 if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
                     arguments.extend(more.clone());
                 }
-                world.call("backend_data_update", arguments)
+                test_env.call("backend_data_update", arguments)
             };
             let after = update(json!({"role": "editor"}), json!({})).await.unwrap();
             assert_eq!(
@@ -324,37 +324,37 @@ mod tests {
             ] {
                 assert_eq!(update(data, json!({})).await.unwrap_err().code(), code);
             }
-            let nobody = json!({"tableId": "tbl_users", "recordId": "rec_none", "data": {"role": "x"}});
-            assert_eq!(world.refusal("backend_data_update", nobody).await, "NOT_FOUND");
+            let unknown_record = json!({"tableId": "tbl_users", "recordId": "rec_none", "data": {"role": "x"}});
+            assert_eq!(test_env.error_code("backend_data_update", unknown_record).await, "NOT_FOUND");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_deleted_row_is_gone_and_no_longer_counted() {
-        for world in worlds().await {
+    async fn delete_row_updates_row_count() {
+        for test_env in test_envs_with_data().await {
             let id = json!({"tableId": "tbl_users", "recordId": "rec_abc123"});
-            let gone = world.call("backend_data_delete", id.clone()).await.unwrap();
-            assert_eq!(gone, json!({"success": true, "id": "rec_abc123"}));
-            assert_eq!(world.refusal("backend_data_get", id.clone()).await, "NOT_FOUND");
-            assert_eq!(world.refusal("backend_data_delete", id).await, "NOT_FOUND");
-            let listed = world.call("backend_data_list", json!({"tableId": "tbl_users"})).await.unwrap();
+            let output = test_env.call("backend_data_delete", id.clone()).await.unwrap();
+            assert_eq!(output, json!({"success": true, "id": "rec_abc123"}));
+            assert_eq!(test_env.error_code("backend_data_get", id.clone()).await, "NOT_FOUND");
+            assert_eq!(test_env.error_code("backend_data_delete", id).await, "NOT_FOUND");
+            let listed = test_env.call("backend_data_list", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!((&listed["items"], &listed["pagination"]["total"]), (&json!([]), &json!(0)));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn lists_are_sorted_and_paged_alike_everywhere() {
-        for world in worlds().await {
-            make(&world, "things", json!({"label": "string", "size": "number", "meta": "object"})).await;
+    async fn list_order_and_paging_equal_on_all_backends() {
+        for test_env in test_envs_with_data().await {
+            create_table(&test_env, "things", json!({"label": "string", "size": "number", "meta": "object"})).await;
             for (label, size) in
                 [("b", json!(2)), ("a", json!(10)), ("B", json!(null)), ("é", json!(-1.5)), ("_", json!(2))]
             {
-                add(&world, "things", json!({"label": label, "size": size})).await.unwrap();
+                create_row(&test_env, "things", json!({"label": label, "size": size})).await.unwrap();
             }
             let labels = async |sort: Value| -> String {
                 let mut arguments = json!({"environmentId": "env_dev001", "tableId": "things"});
                 arguments.as_object_mut().unwrap().extend(sort.as_object().unwrap().clone());
-                let listed = world.call("backend_data_list", arguments).await.unwrap();
+                let listed = test_env.call("backend_data_list", arguments).await.unwrap();
                 listed["items"].as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap()).collect()
             };
             assert_eq!(labels(json!({"sortBy": "label", "sortDirection": "asc"})).await, "B_abé");
@@ -382,20 +382,20 @@ mod tests {
             ] {
                 let mut arguments = json!({"environmentId": "env_dev001", "tableId": "things"});
                 arguments.as_object_mut().unwrap().extend(bad.as_object().unwrap().clone());
-                let error = world.call("backend_data_list", arguments).await.unwrap_err();
+                let error = test_env.call("backend_data_list", arguments).await.unwrap_err();
                 assert_eq!(error.code(), "VALIDATION_ERROR", "{bad}");
                 let key = bad.as_object().unwrap().keys().next().unwrap();
-                let said = format!("{} {:?}", error.message(), error.get_fact("details"));
-                assert!(said.contains(key.as_str()) || said.contains("nope"), "{bad}: {said}");
+                let error_text = format!("{} {:?}", error.message(), error.get_fact("details"));
+                assert!(error_text.contains(key.as_str()) || error_text.contains("nope"), "{bad}: {error_text}");
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_type_comes_back_as_it_went_in() {
-        for world in worlds().await {
-            make(
-                &world,
+    async fn all_field_types_round_trip() {
+        for test_env in test_envs_with_data().await {
+            create_table(
+                &test_env,
                 "all",
                 json!({"s": "string", "i": "int", "l": "long", "n": "number", "b": "boolean", "d": "date", "o": "object",
                     "a": "array", "r": {"type": "reference", "ref": "users"}, "m": "mixed"}),
@@ -411,9 +411,9 @@ mod tests {
                 json!({"m": false}),
                 json!({}),
             ] {
-                let created = add(&world, "all", data.clone()).await.unwrap();
+                let created = create_row(&test_env, "all", data.clone()).await.unwrap();
                 let get = json!({"environmentId": "env_dev001", "tableId": "all", "recordId": created["id"]});
-                let read = world.call("backend_data_get", get).await.unwrap();
+                let read = test_env.call("backend_data_get", get).await.unwrap();
                 assert_eq!(read, created);
                 for (key, value) in data.as_object().unwrap() {
                     assert_eq!(&read[key], value, "{key}");
@@ -423,30 +423,30 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn unique_allows_one_missing_value_and_sparse_any_number() {
-        for world in worlds().await {
-            make(&world, "strict", json!([{"name": "code", "type": "int", "unique": true}])).await;
-            add(&world, "strict", json!({"code": 1})).await.unwrap();
-            add(&world, "strict", json!({})).await.unwrap();
-            for twin in [json!({}), json!({"code": 1})] {
-                let error = add(&world, "strict", twin).await.unwrap_err();
+    async fn unique_allows_one_missing_value_sparse_allows_many() {
+        for test_env in test_envs_with_data().await {
+            create_table(&test_env, "strict", json!([{"name": "code", "type": "int", "unique": true}])).await;
+            create_row(&test_env, "strict", json!({"code": 1})).await.unwrap();
+            create_row(&test_env, "strict", json!({})).await.unwrap();
+            for duplicate in [json!({}), json!({"code": 1})] {
+                let error = create_row(&test_env, "strict", duplicate).await.unwrap_err();
                 assert_eq!(error.code(), "data/duplicate-value");
                 assert_eq!(error.get_fact("details").unwrap()[0]["field"], "code");
             }
-            make(&world, "sparse", json!([{"name": "code", "type": "int", "unique": true, "sparse": true}]))
+            create_table(&test_env, "sparse", json!([{"name": "code", "type": "int", "unique": true, "sparse": true}]))
                 .await;
             for data in [json!({}), json!({}), json!({"code": 1})] {
-                add(&world, "sparse", data).await.unwrap();
+                create_row(&test_env, "sparse", data).await.unwrap();
             }
             assert_eq!(
-                add(&world, "sparse", json!({"code": 1})).await.unwrap_err().code(),
+                create_row(&test_env, "sparse", json!({"code": 1})).await.unwrap_err().code(),
                 "data/duplicate-value"
             );
             // Over two fields: a missing part is a value like any other.
-            make(&world, "pair", json!({"a": "string", "b": "string"})).await;
+            create_table(&test_env, "pair", json!({"a": "string", "b": "string"})).await;
             let index = json!({"environmentId": "env_dev001", "tableId": "pair", "action": "add",
                 "index": {"name": "both", "fields": ["a", "b"], "unique": true}});
-            world.call("backend_index_manage", index).await.unwrap();
+            test_env.call("backend_index_manage", index).await.unwrap();
             for data in [
                 json!({"a": "x"}),
                 json!({"b": "x"}),
@@ -454,48 +454,48 @@ mod tests {
                 json!({"a": "x", "b": ""}),
                 json!({"a": "x", "b": "x"}),
             ] {
-                add(&world, "pair", data.clone()).await.unwrap();
-                assert_eq!(add(&world, "pair", data).await.unwrap_err().code(), "data/duplicate-value");
+                create_row(&test_env, "pair", data.clone()).await.unwrap();
+                assert_eq!(create_row(&test_env, "pair", data).await.unwrap_err().code(), "data/duplicate-value");
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_is_too_large_is_refused() {
-        for world in worlds().await {
-            make(&world, "large", json!([{"name": "key", "type": "string", "unique": true}, {"name": "body", "type": "string"}])).await;
+    async fn oversized_rows_are_rejected() {
+        for test_env in test_envs_with_data().await {
+            create_table(&test_env, "large", json!([{"name": "key", "type": "string", "unique": true}, {"name": "body", "type": "string"}])).await;
             let error =
-                add(&world, "large", json!({"body": "x".repeat(limits::RECORD_BYTES)})).await.unwrap_err();
+                create_row(&test_env, "large", json!({"body": "x".repeat(limits::RECORD_BYTES)})).await.unwrap_err();
             assert_eq!(error.code(), "data/record-too-large");
-            let error = add(&world, "large", json!({"key": "x".repeat(limits::INDEXED_TEXT_BYTES + 1)}))
+            let error = create_row(&test_env, "large", json!({"key": "x".repeat(limits::INDEXED_TEXT_BYTES + 1)}))
                 .await
                 .unwrap_err();
             assert_eq!(error.code(), "data/validation-error");
             let fits = "x".repeat(limits::RECORD_BYTES - 3_000);
-            add(&world, "large", json!({"body": fits, "key": "k".repeat(limits::INDEXED_TEXT_BYTES)}))
+            create_row(&test_env, "large", json!({"body": fits, "key": "k".repeat(limits::INDEXED_TEXT_BYTES)}))
                 .await
                 .unwrap();
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn no_row_slips_past_a_field_that_has_become_required() {
-        for world in worlds().await {
-            let world = Arc::new(world);
+    async fn insert_respects_concurrent_required_field() {
+        for test_env in test_envs_with_data().await {
+            let test_env = Arc::new(test_env);
             for round in 0..8 {
                 let field = format!("must{round}");
                 let mut tasks = Vec::new();
                 for writer in 0..4 {
-                    let world = world.clone();
+                    let world = test_env.clone();
                     tasks.push(tokio::spawn(async move {
                         // Until the field is there: then every further row is refused.
                         for n in 0.. {
                             let email = format!("{round}-{writer}-{n}@x.io");
                             let mut data = json!({"name": "w", "email": email});
-                            for known in 0..round {
-                                data[format!("must{known}")] = json!("x");
+                            for earlier_round in 0..round {
+                                data[format!("must{earlier_round}")] = json!("x");
                             }
-                            if let Err(error) = add(&world, "tbl_users", data).await {
+                            if let Err(error) = create_row(&world, "tbl_users", data).await {
                                 assert_eq!(error.code(), "data/validation-error");
                                 return;
                             }
@@ -504,36 +504,36 @@ mod tests {
                 }
                 tokio::task::yield_now().await;
                 let body = json!({"fieldsToAddOrUpdate": {field.as_str(): "string"}, "requiredFieldsToAdd": [field]});
-                let changed = world
+                let changed = test_env
                     .call("backend_field_manage", json!({"tableId": "tbl_users", "body": body}))
                     .await
                     .unwrap();
                 for task in tasks {
                     task.await.unwrap();
                 }
-                let table = world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
+                let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
                 assert_eq!(table["stats"]["rowCount"], changed["rowsMissing"], "round {round}");
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn writers_and_a_changing_schema_meet_without_harm() {
-        for world in worlds().await {
-            let world = Arc::new(world);
+    async fn concurrent_inserts_and_schema_changes() {
+        for test_env in test_envs_with_data().await {
+            let test_env = Arc::new(test_env);
             let mut tasks = Vec::new();
             for writer in 0..4 {
-                let world = world.clone();
+                let world = test_env.clone();
                 tasks.push(tokio::spawn(async move {
                     for n in 0..15 {
                         let data = json!({"name": "w", "email": format!("{writer}-{n}@x.io"), "age": n});
-                        add(&world, "tbl_users", data).await.unwrap();
+                        create_row(&world, "tbl_users", data).await.unwrap();
                     }
                 }));
             }
             for n in 0..6 {
                 let body = json!({"fieldsToAddOrUpdate": {format!("extra{n}"): "string"}});
-                world
+                test_env
                     .call("backend_field_manage", json!({"tableId": "tbl_users", "body": body}))
                     .await
                     .unwrap();
@@ -541,10 +541,10 @@ mod tests {
             for task in tasks {
                 task.await.unwrap();
             }
-            let table = world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
+            let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!((&table["stats"]["rowCount"], &table["schemaVersion"]), (&json!(61), &json!(7)));
             let listed =
-                world.call("backend_data_list", json!({"tableId": "tbl_users", "limit": 100})).await.unwrap();
+                test_env.call("backend_data_list", json!({"tableId": "tbl_users", "limit": 100})).await.unwrap();
             assert_eq!(listed["items"].as_array().unwrap().len(), 61);
         }
     }

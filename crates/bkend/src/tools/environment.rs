@@ -5,8 +5,8 @@ use quad_core::{Basis, Need, Result, Tool};
 use serde_json::json;
 
 use super::{
-    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id,
-    read, string, unknown, write,
+    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, place, project_id,
+    read, string_schema, unimplemented_tool, write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
@@ -19,7 +19,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_env_list",
             "List environments",
             "Lists the environments of a project, or all.",
-            input(&[organization_id(), project_id(), page, limit], &[]),
+            input_schema(&[organization_id(), project_id(), page, limit], &[]),
             routes::ENVIRONMENT_READ,
             Effect::Reads,
         ),
@@ -27,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_env_get",
             "Get an environment",
             "Shows one environment.",
-            input(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+            input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
             routes::ENVIRONMENT_READ,
             Effect::Reads,
         ),
@@ -35,17 +35,17 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_env_create",
             "Create an environment",
             "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
-            input(
+            input_schema(
                 &[
                     organization_id(),
                     project_id(),
-                    ("name", string("Letters, digits, _ and -; unique in the project")),
+                    ("name", string_schema("Letters, digits, _ and -; unique in the project")),
                     (
                         "body",
-                        input(
+                        input_schema(
                             &[
                                 project_id(),
-                                ("environment", string("The name")),
+                                ("environment", string_schema("The name")),
                                 ("environmentType", json!({"type": "string", "enum": environment::KINDS})),
                             ],
                             &[],
@@ -61,7 +61,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_env_delete",
             "Delete an environment",
             "Deletes an environment with all its tables and rows. This cannot be undone.",
-            input(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+            input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
             Need(&["environment:delete"]),
             Effect::Deletes,
         ),
@@ -75,27 +75,27 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
                 let basis = Basis::at(sql.version()).on(tags::any_environments()).on(tags::any_tables());
-                let mut owner = None;
+                let mut project = None;
                 if arguments.id("projectId")?.is_some() {
-                    owner = Some(place::project(sql, &arguments)?);
+                    project = Some(place::project(sql, &arguments)?);
                 } else if arguments.id("organizationId")?.is_some() {
                     return Err(refusal::missing("projectId"));
                 }
-                let within = owner.as_ref().map(|owner| (owner.organization_id.as_str(), owner.id.as_str()));
-                let uri = within.map_or("bkend://environments".to_owned(), |(organization, project)| {
-                    routes::environments(organization, project)
+                let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
+                let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
+                    routes::environments_uri(organization, project)
                 });
-                let (environments, total) = environment::page(sql, within, page)?;
-                let listed = page.envelope(environments.iter().map(Environment::detail).collect(), total);
-                Ok((answer(listed).link(uri, "Environments"), basis))
+                let (environments, total) = environment::list_page(sql, parent, page)?;
+                let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
+                Ok((json_output(list_json).link(uri, "Environments"), basis))
             })
             .await
         }
         "backend_env_get" => {
             read(bkend, call.caller, move |sql| {
-                let found = place::environment(sql, &arguments)?;
-                let basis = Basis::at(sql.version()).on(tags::environment(found.id.as_str()));
-                Ok((answer(found.detail()).link(found.uri(), found.name), basis))
+                let found_environment = place::environment(sql, &arguments)?;
+                let basis = Basis::at(sql.version()).on(tags::environment(found_environment.id.as_str()));
+                Ok((json_output(found_environment.detail()).link(found_environment.uri(), found_environment.name), basis))
             })
             .await
         }
@@ -110,32 +110,32 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write(bkend, call, move |tx| {
                 place::project(tx, &arguments)?;
                 let created = environment::insert(tx, &new)?;
-                Ok(answer(created.detail()).link(created.tables_uri(), format!("Tables in {}", created.name)))
+                Ok(json_output(created.detail()).link(created.tables_uri(), format!("Tables in {}", created.name)))
             })
             .await
         }
         "backend_env_delete" => {
             write(bkend, call, move |tx| {
-                let found = place::environment(tx, &arguments)?;
-                let gone = environment::delete(tx, found.id.as_str())?;
-                let uri = routes::environments(gone.organization_id.as_str(), gone.project_id.as_str());
-                Ok(deleted(gone.id.as_str()).link(uri, "Environments"))
+                let found_environment = place::environment(tx, &arguments)?;
+                let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
+                let uri = routes::environments_uri(deleted_environment.organization_id.as_str(), deleted_environment.project_id.as_str());
+                Ok(delete_output(deleted_environment.id.as_str()).link(uri, "Environments"))
             })
             .await
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{B, worlds};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_environment_has_a_name_and_a_type() {
-        for world in worlds().await {
-            let staging = world
+    async fn create_environment_sets_name_and_type() {
+        for test_env in test_envs_with_data().await {
+            let staging = test_env
                 .call(
                     "backend_env_create",
                     json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "name": "staging"}),
@@ -144,12 +144,12 @@ mod tests {
                 .unwrap();
             assert_eq!((&staging["type"], &staging["status"]), (&json!("staging"), &json!("active")));
             let body = json!({"body": {"projectId": "proj_xyz789", "environment": "qa", "environmentType": "custom"}});
-            assert_eq!(world.call("backend_env_create", body).await.unwrap()["type"], "custom");
-            let again = json!({"projectId": "proj_xyz789", "name": "DEV"});
-            assert_eq!(world.refusal("backend_env_create", again).await, "CONFLICT");
+            assert_eq!(test_env.call("backend_env_create", body).await.unwrap()["type"], "custom");
+            let duplicate_name = json!({"projectId": "proj_xyz789", "name": "DEV"});
+            assert_eq!(test_env.error_code("backend_env_create", duplicate_name).await, "CONFLICT");
             let bad = json!({"projectId": "proj_xyz789", "name": "a b"});
-            assert_eq!(world.refusal("backend_env_create", bad).await, "VALIDATION_ERROR");
-            let listed = world
+            assert_eq!(test_env.error_code("backend_env_create", bad).await, "VALIDATION_ERROR");
+            let listed = test_env
                 .call("backend_env_list", json!({"projectId": "proj_xyz789", "limit": 2}))
                 .await
                 .unwrap();
@@ -158,43 +158,43 @@ mod tests {
                 (&json!(3), &json!(true))
             );
             assert_eq!(
-                world.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
+                test_env.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
                 3
             );
             // A name is enough where the project is known.
             let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
-            assert_eq!(world.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
-            assert_eq!(world.refusal("backend_env_get", json!({"environmentId": "dev"})).await, "NOT_FOUND");
+            assert_eq!(test_env.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
+            assert_eq!(test_env.error_code("backend_env_get", json!({"environmentId": "dev"})).await, "NOT_FOUND");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_deleted_environment_takes_its_tables_with_it() {
-        for world in worlds().await {
-            assert!(world.read(B).await.is_ok());
-            world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
-            assert_eq!(world.read(B).await.unwrap_err().code(), "NOT_FOUND");
+    async fn delete_environment_cascades() {
+        for test_env in test_envs_with_data().await {
+            assert!(test_env.read(ENV_URI).await.is_ok());
+            test_env.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
+            assert_eq!(test_env.read(ENV_URI).await.unwrap_err().code(), "NOT_FOUND");
             assert_eq!(
-                world.refusal("backend_data_list", json!({"tableId": "tbl_users"})).await,
+                test_env.error_code("backend_data_list", json!({"tableId": "tbl_users"})).await,
                 "NOT_FOUND"
             );
             assert_eq!(
-                world.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
+                test_env.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
                 0
             );
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_deletion_beyond_its_limit_is_refused() {
-        let world = worlds().await.remove(0);
+    async fn deletion_above_limit_is_rejected() {
+        let world = test_envs_with_data().await.remove(0);
         let lines: Vec<String> = (0..crate::limits::CASCADE_TABLES)
             .map(|n| format!(r#"{{"kind":"table","id":"tbl_{n}","environmentId":"env_dev001","name":"t{n}","fields":[]}}"#))
             .collect();
         world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-        let refused =
+        let error =
             world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
-        assert_eq!((refused.kind(), refused.code()), (quad_core::Kind::Limit, "CASCADE_TOO_LARGE"));
+        assert_eq!((error.kind(), error.code()), (quad_core::Kind::Limit, "CASCADE_TOO_LARGE"));
         world.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
         world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
     }

@@ -4,7 +4,7 @@ use quad_core::tool::{Block, Call, Called, Effect};
 use quad_core::{Basis, Need, Result, Tool, ToolOutput};
 use serde_json::json;
 
-use super::{Arguments, all, answer, input, output_schema, read, string, unknown};
+use super::{Arguments, all, json_output, input_schema, output_schema, read, string_schema, unimplemented_tool};
 use crate::refusal::{self, invalid};
 use crate::{Bkend, context, docs, limits, routes};
 
@@ -14,7 +14,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "get_context",
             "Get context",
             "Shows your organization with its projects and environments. A good first call; no other tool depends on it.",
-            input(&[], &[]),
+            input_schema(&[], &[]),
             routes::ORGANIZATION_READ,
             Effect::Reads,
         ),
@@ -22,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "search_docs",
             "Search the documentation",
             "Searches the documentation of this backend: concepts, tables, rows, types, rules, examples.",
-            input(&[("query", string("Words, or the id of a page"))], &["query"]),
+            input_schema(&[("query", string_schema("Words, or the id of a page"))], &["query"]),
             Need::NOTHING,
             Effect::Reads,
         ),
@@ -30,9 +30,9 @@ pub(super) fn tools() -> Vec<Tool> {
             "get_operation_schema",
             "Get a tool's schema",
             "Shows the JSON Schema of a tool's arguments and of its result.",
-            input(
+            input_schema(
                 &[
-                    ("operation", string("The tool's name")),
+                    ("operation", string_schema("The tool's name")),
                     (
                         "schemaType",
                         json!({"type": "string", "enum": ["input", "output", "both"], "default": "both"}),
@@ -49,11 +49,11 @@ pub(super) fn tools() -> Vec<Tool> {
 pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     match call.tool.name {
         "get_context" => {
-            let view = context::View::of(call.caller);
+            let scopes = context::ContextScopes::for_caller(call.caller);
             read(bkend, call.caller, move |sql| {
-                let (found, basis) = context::read(sql, view)?;
-                let blocks = vec![Block::Text(context::markdown(&found)), Block::Text(found.to_string())];
-                let output = ToolOutput { blocks, ..ToolOutput::structured(found) };
+                let (context_json, basis) = context::read(sql, scopes)?;
+                let blocks = vec![Block::Text(context::to_markdown(&context_json)), Block::Text(context_json.to_string())];
+                let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
                 Ok((output.link("bkend://context", "Context"), basis))
             })
             .await
@@ -64,7 +64,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             if query.chars().count() > limits::DOCS_QUERY_CHARS {
                 return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
             }
-            Ok(Called::read(answer(json!({"results": docs::search(query)})), Basis::default()))
+            Ok(Called::read(json_output(json!({"results": docs::search(query)})), Basis::default()))
         }
         "get_operation_schema" => {
             let arguments = Arguments::new(call.arguments)?;
@@ -73,16 +73,16 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             let tool = tools.iter().find(|tool| tool.name == name);
             let tool =
                 tool.ok_or_else(|| refusal::unknown("tool named", name, tools.iter().map(|tool| tool.name)))?;
-            let mut found = json!({"operation": tool.name, "description": tool.description});
-            let wanted = arguments.id("schemaType")?.unwrap_or("both");
-            if wanted != "output" {
-                found["input"] = tool.input_schema.clone();
+            let mut schema_json = json!({"operation": tool.name, "description": tool.description});
+            let schema_type = arguments.id("schemaType")?.unwrap_or("both");
+            if schema_type != "output" {
+                schema_json["input"] = tool.input_schema.clone();
             }
-            if wanted != "input" {
-                found["output"] = output_schema(tool.name);
+            if schema_type != "input" {
+                schema_json["output"] = output_schema(tool.name);
             }
-            Ok(Called::read(answer(found), Basis::default()))
+            Ok(Called::read(json_output(schema_json), Basis::default()))
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }

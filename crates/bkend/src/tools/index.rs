@@ -4,11 +4,11 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Need, Result, Tool};
 use serde_json::{Value, json};
 
-use super::schema::{get, list, version_id};
-use super::{Arguments, answer, input, page_properties, place, table_path, unknown, write};
+use super::schema::{get_version, list_versions, version_id};
+use super::{Arguments, json_output, input_schema, page_properties, place, table_path, unimplemented_tool, write};
 use crate::alter::{self, IndexChanges};
 use crate::refusal::{self, invalid};
-use crate::schema_version::Series;
+use crate::schema_version::VersionKind;
 use crate::{Bkend, definition, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -19,7 +19,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_index_manage",
             "Manage indexes",
             "Adds, replaces or removes indexes of a table and writes a new index version. Either action and index, or body.",
-            input(
+            input_schema(
                 &[
                     &table_path()[..],
                     &[
@@ -27,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
                         ("index", json!({"type": ["object", "string"], "description": INDEX})),
                         (
                             "body",
-                            input(
+                            input_schema(
                                 &[
                                     (
                                         "indexesToAddOrUpdate",
@@ -50,7 +50,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_index_version_list",
             "List index versions",
             "Lists every set of indexes that a table has had, the newest first.",
-            input(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -58,7 +58,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_index_version_get",
             "Get an index version",
             "Shows one set of indexes that a table has or had.",
-            input(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -69,38 +69,38 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_index_manage" => manage(bkend, call, arguments).await,
-        "backend_index_version_list" => list(bkend, call, arguments, Series::Indexes).await,
-        "backend_index_version_get" => get(bkend, call, arguments, Series::Indexes).await,
-        name => Err(unknown(name)),
+        "backend_index_version_list" => list_versions(bkend, call, arguments, VersionKind::Indexes).await,
+        "backend_index_version_get" => get_version(bkend, call, arguments, VersionKind::Indexes).await,
+        name => Err(unimplemented_tool(name)),
     }
 }
 
 async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
-    let changes = if arguments.body.is_some() { of_body(&arguments)? } else { of_action(&arguments)? };
+    let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
-        let found = place::table(tx, &arguments)?;
-        let altered = alter::indexes(tx, &found, &changes, &actor)?;
+        let found_table = place::table(tx, &arguments)?;
+        let altered = alter::alter_indexes(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
             "id": table.id.as_str(),
             "projectId": table.project_id.as_str(),
             "environmentId": table.environment_id.as_str(),
-            "environment": table.environment,
+            "environment": table.environment_name,
             "tableName": table.name,
             "indexVersion": table.index_version,
-            "previousIndexVersion": altered.previous,
-            "indexes": table.index_entries(),
+            "previousIndexVersion": altered.previous_version,
+            "indexes": table.indexes_json(),
             "appliedIndexes": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
             "updatedAt": table.updated_at,
         });
-        Ok(answer(result).link(routes::indexes(&table.uri()), format!("Indexes of {}", table.name)))
+        Ok(json_output(result).link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
     })
     .await
 }
 
 /// `{action, index}`.
-fn of_action(arguments: &Arguments) -> Result<IndexChanges> {
+fn changes_from_action(arguments: &Arguments) -> Result<IndexChanges> {
     let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
     let index = arguments.root.get("index").ok_or_else(|| refusal::missing("index"))?;
     match action {
@@ -115,8 +115,8 @@ fn of_action(arguments: &Arguments) -> Result<IndexChanges> {
 }
 
 /// `{indexesToAddOrUpdate, indexesToRemove}`.
-fn of_body(arguments: &Arguments) -> Result<IndexChanges> {
-    let body = arguments.payload();
+fn changes_from_body(arguments: &Arguments) -> Result<IndexChanges> {
+    let body = arguments.body_or_root();
     let set = match body.get("indexesToAddOrUpdate") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(indexes)) => indexes.clone(),
@@ -124,7 +124,7 @@ fn of_body(arguments: &Arguments) -> Result<IndexChanges> {
     };
     let remove = match body.get("indexesToRemove") {
         None | Some(Value::Null) => Vec::new(),
-        Some(names) => definition::read_names(names, "indexesToRemove")?,
+        Some(names) => definition::parse_names(names, "indexesToRemove")?,
     };
     Ok(IndexChanges { set, remove })
 }
@@ -134,14 +134,14 @@ mod tests {
     use quad_store::{Backend, Sql};
 
     use super::*;
-    use crate::testing::worlds;
+    use crate::testing::test_envs_with_data;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_index_is_made_and_used() {
-        for world in worlds().await {
+    async fn created_index_is_used_by_query() {
+        for test_env in test_envs_with_data().await {
             let body =
                 json!({"indexesToAddOrUpdate": [{"name": "role_idx", "fields": {"role": 1, "age": -1}}]});
-            let changed = world
+            let changed = test_env
                 .call("backend_index_manage", json!({"tableId": "tbl_users", "body": body}))
                 .await
                 .unwrap();
@@ -151,19 +151,19 @@ mod tests {
                 json!({"added": ["role_idx"], "updated": [], "removed": []})
             );
             assert_eq!(changed["indexes"][1]["fields"], json!({"role": 1, "age": -1}));
-            let table = world
-                .test
+            let table = test_env
+                .db
                 .store
-                .read(&world.test.tenant, |sql| crate::table::find(sql, "tbl_users"))
+                .read(&test_env.db.tenant, |sql| crate::table::find(sql, "tbl_users"))
                 .await
                 .unwrap();
-            let plan = world
-                .test
+            let plan = test_env
+                .db
                 .store
-                .read(&world.test.tenant, move |sql| {
-                    let place = crate::physical::qualified(&table);
+                .read(&test_env.db.tenant, move |sql| {
+                    let table_name = crate::physical::qualified_name(&table);
                     let query = format!(
-                        "SELECT \"id\" FROM {place} WHERE \"role\" = 'admin' ORDER BY \"age\" DESC LIMIT 5"
+                        "SELECT \"id\" FROM {table_name} WHERE \"role\" = 'admin' ORDER BY \"age\" DESC LIMIT 5"
                     );
                     let explain = match sql.backend() {
                         Backend::Sqlite => "EXPLAIN QUERY PLAN",
@@ -179,13 +179,13 @@ mod tests {
                 .await
                 .unwrap();
             assert!(plan.contains("role_idx"), "{plan}");
-            let gone = json!({"tableId": "tbl_users", "action": "delete", "index": {"name": "role_idx"}});
-            assert_eq!(world.call("backend_index_manage", gone).await.unwrap()["indexVersion"], 3);
+            let delete_index = json!({"tableId": "tbl_users", "action": "delete", "index": {"name": "role_idx"}});
+            assert_eq!(test_env.call("backend_index_manage", delete_index).await.unwrap()["indexVersion"], 3);
             let versions =
-                world.call("backend_index_version_list", json!({"tableId": "tbl_users"})).await.unwrap();
+                test_env.call("backend_index_version_list", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!(versions["items"].as_array().unwrap().len(), 3);
             assert_eq!(versions["items"][1]["indexes"].as_array().unwrap().len(), 2);
-            let second = world
+            let second = test_env
                 .call("backend_index_version_get", json!({"tableId": "tbl_users", "versionId": "2"}))
                 .await
                 .unwrap();
@@ -194,11 +194,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_wrong_index_changes_nothing() {
-        for world in worlds().await {
+    async fn invalid_index_changes_nothing() {
+        for test_env in test_envs_with_data().await {
             let manage = |body: Value| json!({"tableId": "tbl_users", "body": body});
             let check = async |body: Value, code: &str| {
-                assert_eq!(world.refusal("backend_index_manage", manage(body.clone())).await, code, "{body}");
+                assert_eq!(test_env.error_code("backend_index_manage", manage(body.clone())).await, code, "{body}");
             };
             check(json!({}), "VALIDATION_ERROR").await;
             check(json!({"indexesToRemove": ["nope"]}), "VALIDATION_ERROR").await;
@@ -211,21 +211,21 @@ mod tests {
             check(json!({"indexesToAddOrUpdate": [{"fields": ["nope"]}]}), "VALIDATION_ERROR").await;
             let row =
                 json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "role": "admin"}});
-            world.call("backend_data_create", row).await.unwrap();
+            test_env.call("backend_data_create", row).await.unwrap();
             let unique = manage(json!({"indexesToAddOrUpdate": [{"fields": ["role"], "unique": true}]}));
-            let error = world.call("backend_index_manage", unique).await.unwrap_err();
+            let error = test_env.call("backend_index_manage", unique).await.unwrap_err();
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(
                 error.get_fact("examples").unwrap()[0],
                 json!({"values": {"role": "admin"}, "count": 2})
             );
-            let table = world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
+            let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!((&table["indexVersion"], table["indexes"].as_array().unwrap().len()), (&json!(1), 1));
             // Without its index the field is no longer unique.
             let dropped = manage(json!({"indexesToRemove": ["idx_users_email_unique"]}));
-            world.call("backend_index_manage", dropped).await.unwrap();
-            let twin = json!({"tableId": "tbl_users", "data": {"name": "C", "email": "b@x.io"}});
-            world.call("backend_data_create", twin).await.unwrap();
+            test_env.call("backend_index_manage", dropped).await.unwrap();
+            let duplicate = json!({"tableId": "tbl_users", "data": {"name": "C", "email": "b@x.io"}});
+            test_env.call("backend_data_create", duplicate).await.unwrap();
         }
     }
 }

@@ -70,12 +70,12 @@ pub(crate) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
         "backend_index_manage" | "backend_index_version_list" | "backend_index_version_get" => {
             index::call(bkend, call).await
         }
-        _ => Err(unknown(name)),
+        _ => Err(unimplemented_tool(name)),
     }
 }
 
 /// A tool that is published but that no file knows.
-fn unknown(name: &str) -> Error {
+fn unimplemented_tool(name: &str) -> Error {
     Error::internal(format!("tool {name} is published but not implemented"))
 }
 
@@ -83,9 +83,9 @@ fn unknown(name: &str) -> Error {
 async fn read(
     bkend: &Bkend,
     caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
+    mut read_work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
 ) -> Result<Called> {
-    let (output, basis) = bkend.store.read(&caller.tenant, move |sql| work(sql)).await?;
+    let (output, basis) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
     Ok(Called::read(output, basis))
 }
 
@@ -93,21 +93,21 @@ async fn read(
 async fn write(
     bkend: &Bkend,
     call: Call<'_>,
-    work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
+    write_work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
 ) -> Result<Called> {
     let (output, receipt) =
-        bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
+        bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), write_work).await?;
     Ok(Called::wrote(output, receipt))
 }
 
 /// A result as data, and so as text.
-fn answer(value: Value) -> ToolOutput {
+fn json_output(value: Value) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
 /// The result of a deletion.
-fn deleted(id: &str) -> ToolOutput {
-    answer(json!({"success": true, "id": id}))
+fn delete_output(id: &str) -> ToolOutput {
+    json_output(json!({"success": true, "id": id}))
 }
 
 /// The arguments of a call.
@@ -139,18 +139,18 @@ impl Arguments {
     }
 
     /// What is to be written: in the body if there is one.
-    fn payload(&self) -> &Map<String, Value> {
+    fn body_or_root(&self) -> &Map<String, Value> {
         self.body.as_ref().unwrap_or(&self.root)
     }
 
     /// A text of the payload.
     fn text(&self, name: &str) -> Result<Option<&str>> {
-        text(name, self.payload().get(name))
+        text(name, self.body_or_root().get(name))
     }
 
     /// A text of the payload that can be cleared with null: `None` if it was not sent.
-    fn clearable(&self, name: &str) -> Result<Option<Option<String>>> {
-        match self.payload().get(name) {
+    fn nullable_text(&self, name: &str) -> Result<Option<Option<String>>> {
+        match self.body_or_root().get(name) {
             None => Ok(None),
             value => Ok(Some(text(name, value)?.map(str::to_owned))),
         }
@@ -166,7 +166,7 @@ fn text<'v>(name: &str, value: Option<&'v Value>) -> Result<Option<&'v str>> {
 }
 
 /// The schema of a tool's arguments: an object with these properties and no others.
-fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
@@ -177,24 +177,24 @@ fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
 }
 
 /// A text property.
-fn string(description: &str) -> Value {
+fn string_schema(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
 fn organization_id() -> (&'static str, Value) {
-    ("organizationId", string("Organization id (org_…)"))
+    ("organizationId", string_schema("Organization id (org_…)"))
 }
 
 fn project_id() -> (&'static str, Value) {
-    ("projectId", string("Project id (proj_…)"))
+    ("projectId", string_schema("Project id (proj_…)"))
 }
 
 fn environment_id() -> (&'static str, Value) {
-    ("environmentId", string("Environment id (env_…), or its name when projectId is given"))
+    ("environmentId", string_schema("Environment id (env_…), or its name when projectId is given"))
 }
 
 fn table_id() -> (&'static str, Value) {
-    ("tableId", string("Table id (tbl_…), or its name when environmentId is given"))
+    ("tableId", string_schema("Table id (tbl_…), or its name when environmentId is given"))
 }
 
 fn page_properties() -> [(&'static str, Value); 2] {
@@ -235,10 +235,10 @@ mod tests {
     use quad_core::tool::Effect;
 
     use super::*;
-    use crate::testing::{caller, worlds};
+    use crate::testing::{caller, test_envs_with_data};
 
     #[test]
-    fn tools_are_annotated_by_what_they_do() {
+    fn annotations_match_tool_effects() {
         let tools = all();
         assert_eq!(tools.iter().filter(|tool| tool.core).count(), 10);
         for tool in &tools {
@@ -257,8 +257,8 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_published_tool_is_implemented() {
-        let world = worlds().await.remove(0);
+    async fn every_tool_handles_sample_arguments() {
+        let world = test_envs_with_data().await.remove(0);
         for tool in all() {
             // Whatever the fixture makes of these, the server itself must not fail.
             for arguments in [
@@ -282,18 +282,18 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_fixed_tools_answer() {
-        for world in worlds().await {
-            let context = world.call("get_context", json!({})).await.unwrap();
+    async fn meta_tools_return_expected_json() {
+        for test_env in test_envs_with_data().await {
+            let context = test_env.call("get_context", json!({})).await.unwrap();
             assert_eq!(context["organization"], json!({"id": "org_abc123", "name": "My Organization"}));
             assert_eq!(context["projects"][0]["environments"][0]["id"], "env_dev001");
             assert_eq!(context["warnings"], json!([]));
-            let found = world.call("search_docs", json!({"query": "CRUD filtering"})).await.unwrap();
-            assert!((1..=5).contains(&found["results"].as_array().unwrap().len()));
-            let organizations = world.call("backend_org_list", json!({})).await.unwrap();
+            let docs = test_env.call("search_docs", json!({"query": "CRUD filtering"})).await.unwrap();
+            assert!((1..=5).contains(&docs["results"].as_array().unwrap().len()));
+            let organizations = test_env.call("backend_org_list", json!({})).await.unwrap();
             assert_eq!(organizations["organizations"][0]["id"], "org_abc123");
             assert_eq!(organizations["organizations"][0]["plan"], "self-hosted");
-            let schema = world
+            let schema = test_env
                 .call(
                     "get_operation_schema",
                     json!({"operation": "backend_data_delete", "schemaType": "both"}),
@@ -303,24 +303,24 @@ mod tests {
             assert_eq!(schema["input"]["required"], json!(["tableId", "recordId"]));
             assert_eq!(schema["output"]["required"], json!(["success", "id"]));
             assert_eq!(
-                world.refusal("get_operation_schema", json!({"operation": "nope"})).await,
+                test_env.error_code("get_operation_schema", json!({"operation": "nope"})).await,
                 "VALIDATION_ERROR"
             );
-            let tokens = world.call("backend_access_token_list", json!({})).await.unwrap();
+            let tokens = test_env.call("backend_access_token_list", json!({})).await.unwrap();
             assert_eq!(tokens["items"][0]["maskedKey"], "tok_01ABC…");
             assert_eq!(
-                world.refusal("backend_access_token_get", json!({"accessTokenId": "tok_none"})).await,
+                test_env.error_code("backend_access_token_get", json!({"accessTokenId": "tok_none"})).await,
                 "NOT_FOUND"
             );
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_reader_cannot_write() {
-        let mut world = worlds().await.remove(0);
-        world.caller = caller(&world.test.tenant, "*:read");
+    async fn read_scope_cannot_write() {
+        let mut test_env = test_envs_with_data().await.remove(0);
+        test_env.caller = caller(&test_env.db.tenant, "*:read");
         let row = json!({"tableId": "tbl_users", "data": {"name": "A", "email": "a@x.io"}});
-        assert_eq!(world.refusal("backend_data_create", row).await, "SCOPE_INSUFFICIENT");
-        assert!(world.call("backend_data_list", json!({"tableId": "tbl_users"})).await.is_ok());
+        assert_eq!(test_env.error_code("backend_data_create", row).await, "SCOPE_INSUFFICIENT");
+        assert!(test_env.call("backend_data_list", json!({"tableId": "tbl_users"})).await.is_ok());
     }
 }

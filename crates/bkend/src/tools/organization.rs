@@ -4,7 +4,7 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, answer, input, organization_id, read, unknown};
+use super::{Arguments, json_output, input_schema, organization_id, read, unimplemented_tool};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -16,13 +16,13 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_org_list",
             "List organizations",
             "Lists the organizations that you can see.",
-            input(&[], &[]),
+            input_schema(&[], &[]),
         ),
         tool(
             "backend_org_get",
             "Get an organization",
             "Shows one organization.",
-            input(&[organization_id()], &["organizationId"]),
+            input_schema(&[organization_id()], &["organizationId"]),
         ),
     ]
 }
@@ -35,21 +35,21 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 let basis = Basis::at(sql.version()).on(tags::organizations());
                 let organizations: Vec<Value> = organization::all(sql)?
                     .iter()
-                    .map(|one| json!({"id": one.id.as_str(), "name": one.name, "slug": one.slug, "plan": one.plan}))
+                    .map(|organization| json!({"id": organization.id.as_str(), "name": organization.name, "slug": organization.slug, "plan": organization.plan}))
                     .collect();
-                Ok((answer(json!({"organizations": organizations})).link("bkend://orgs", "Organizations"), basis))
+                Ok((json_output(json!({"organizations": organizations})).link("bkend://orgs", "Organizations"), basis))
             })
             .await
         }
         "backend_org_get" => {
             read(bkend, call.caller, move |sql| {
                 let id = arguments.required_id("organizationId")?;
-                let found = organization::find(sql, id)?;
+                let found_organization = organization::find(sql, id)?;
                 let basis = Basis::at(sql.version()).on(tags::organization(id));
-                Ok((answer(found.detail()).link(routes::organization(id), found.name), basis))
+                Ok((json_output(found_organization.detail()).link(routes::organization_uri(id), found_organization.name), basis))
             })
             .await
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }

@@ -15,55 +15,55 @@ use crate::table::{self, Table};
 pub(super) fn project(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Project> {
     let id = arguments.required_id("projectId")?;
     match arguments.id("organizationId")? {
-        Some(organization) => project::find_in(sql, organization, id),
+        Some(organization) => project::find_at_path(sql, organization, id),
         None => project::find(sql, id),
     }
 }
 
 /// The environment that a call names, by its id or by its name in a project. The second dialect calls it `environment`.
 pub(super) fn environment(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Environment> {
-    let wanted = match arguments.id("environmentId")? {
-        Some(wanted) => wanted,
+    let id_or_name = match arguments.id("environmentId")? {
+        Some(id_or_name) => id_or_name,
         None => arguments.id("environment")?.ok_or_else(|| refusal::missing("environmentId"))?,
     };
-    let found = match environment::find(sql, wanted) {
+    let resolved = match environment::find(sql, id_or_name) {
         Err(error) if error.kind() == quad_core::Kind::NotFound => {
-            let Some(owner) = arguments.id("projectId")? else { return Err(error) };
-            environment::find_named(sql, owner, wanted)?
+            let Some(project_id) = arguments.id("projectId")? else { return Err(error) };
+            environment::find_by_name(sql, project_id, id_or_name)?
         }
-        found => found?,
+        result => result?,
     };
-    let agrees = agrees(arguments, "organizationId", found.organization_id.as_str())?
-        && agrees(arguments, "projectId", found.project_id.as_str())?;
-    if agrees { Ok(found) } else { Err(refusal::not_found("Environment")) }
+    let is_match = matches_arg(arguments, "organizationId", resolved.organization_id.as_str())?
+        && matches_arg(arguments, "projectId", resolved.project_id.as_str())?;
+    if is_match { Ok(resolved) } else { Err(refusal::not_found("Environment")) }
 }
 
 /// The table that a call names, by its id or by its name in an environment.
 pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
-    let wanted = arguments.required_id("tableId")?;
+    let id_or_name = arguments.required_id("tableId")?;
     let has_environment = arguments.id("environmentId")?.is_some();
-    let found = match table::find(sql, wanted) {
+    let resolved = match table::find(sql, id_or_name) {
         Err(error) if error.kind() == quad_core::Kind::NotFound && has_environment => {
             let environment = environment(sql, arguments).map_err(|error| match error.kind() {
                 quad_core::Kind::NotFound => refusal::not_found("Table"),
                 _ => error,
             })?;
-            table::find_named(sql, environment.id.as_str(), wanted)?
+            table::find_by_name(sql, environment.id.as_str(), id_or_name)?
         }
-        found => found?,
+        result => result?,
     };
     let in_environment = match arguments.id("environmentId")? {
-        Some(wanted) => {
-            wanted == found.environment_id.as_str() || wanted.eq_ignore_ascii_case(&found.environment)
+        Some(id_or_name) => {
+            id_or_name == resolved.environment_id.as_str() || id_or_name.eq_ignore_ascii_case(&resolved.environment_name)
         }
         None => true,
     };
-    let agrees = in_environment
-        && agrees(arguments, "organizationId", found.organization_id.as_str())?
-        && agrees(arguments, "projectId", found.project_id.as_str())?;
-    if agrees { Ok(found) } else { Err(refusal::not_found("Table")) }
+    let is_match = in_environment
+        && matches_arg(arguments, "organizationId", resolved.organization_id.as_str())?
+        && matches_arg(arguments, "projectId", resolved.project_id.as_str())?;
+    if is_match { Ok(resolved) } else { Err(refusal::not_found("Table")) }
 }
 
-fn agrees(arguments: &Arguments, name: &str, actual: &str) -> Result<bool> {
-    Ok(arguments.id(name)?.is_none_or(|given| given == actual))
+fn matches_arg(arguments: &Arguments, name: &str, actual: &str) -> Result<bool> {
+    Ok(arguments.id(name)?.is_none_or(|value| value == actual))
 }

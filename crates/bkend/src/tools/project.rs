@@ -5,8 +5,8 @@ use quad_core::{Basis, Need, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, answer, deleted, input, organization_id, page_properties, place, project_id, read, string,
-    unknown, write,
+    Arguments, json_output, delete_output, input_schema, organization_id, page_properties, place, project_id, read, string_schema,
+    unimplemented_tool, write,
 };
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
@@ -15,7 +15,7 @@ use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let [page, limit] = page_properties();
-    let name = || ("name", string("Name, at most 100 characters"));
+    let name = || ("name", string_schema("Name, at most 100 characters"));
     let description =
         || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
@@ -23,7 +23,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_project_list",
             "List projects",
             "Lists the projects of an organization, or all.",
-            input(&[organization_id(), page, limit], &[]),
+            input_schema(&[organization_id(), page, limit], &[]),
             routes::PROJECT_READ,
             Effect::Reads,
         ),
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_project_get",
             "Get a project",
             "Shows one project.",
-            input(&[organization_id(), project_id()], &["projectId"]),
+            input_schema(&[organization_id(), project_id()], &["projectId"]),
             routes::PROJECT_READ,
             Effect::Reads,
         ),
@@ -39,23 +39,23 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_project_create",
             "Create a project",
             "Creates a project with an environment named dev. Send organizationId and name, or the same in body.",
-            input(
+            input_schema(
                 &[
                     organization_id(),
                     name(),
                     description(),
                     (
                         "body",
-                        input(
+                        input_schema(
                             &[
                                 organization_id(),
                                 (
                                     "slug",
-                                    string("3 to 50 of a-z, 0-9 and -; derived from the name if left out"),
+                                    string_schema("3 to 50 of a-z, 0-9 and -; derived from the name if left out"),
                                 ),
                                 name(),
-                                ("primaryCloud", string("Stored as given")),
-                                ("primaryRegion", string("Stored as given")),
+                                ("primaryCloud", string_schema("Stored as given")),
+                                ("primaryRegion", string_schema("Stored as given")),
                                 description(),
                             ],
                             &[],
@@ -71,7 +71,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_project_update",
             "Update a project",
             "Changes a project's name, description or settings. The slug never changes.",
-            input(
+            input_schema(
                 &[
                     organization_id(),
                     project_id(),
@@ -79,10 +79,10 @@ pub(super) fn tools() -> Vec<Tool> {
                     description(),
                     (
                         "body",
-                        input(
+                        input_schema(
                             &[
                                 name(),
-                                ("slug", string("Only the present one: a slug never changes")),
+                                ("slug", string_schema("Only the present one: a slug never changes")),
                                 description(),
                                 (
                                     "settings",
@@ -102,7 +102,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_project_delete",
             "Delete a project",
             "Deletes a project with all its environments, tables and rows. This cannot be undone.",
-            input(&[organization_id(), project_id()], &["projectId"]),
+            input_schema(&[organization_id(), project_id()], &["projectId"]),
             Need(&["project:delete"]),
             Effect::Deletes,
         ),
@@ -120,18 +120,18 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 if let Some(organization) = organization {
                     organization::find(sql, organization)?;
                 }
-                let (projects, total) = project::page(sql, organization, page)?;
-                let listed = page.envelope(projects.iter().map(Project::detail).collect(), total);
-                let uri = organization.map_or("bkend://projects".to_owned(), routes::projects);
-                Ok((answer(listed).link(uri, "Projects"), basis))
+                let (projects, total) = project::list_page(sql, organization, page)?;
+                let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
+                let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
+                Ok((json_output(list_json).link(uri, "Projects"), basis))
             })
             .await
         }
         "backend_project_get" => {
             read(bkend, call.caller, move |sql| {
-                let found = place::project(sql, &arguments)?;
-                let basis = Basis::at(sql.version()).on(tags::project(found.id.as_str()));
-                Ok((answer(found.detail()).link(found.uri(), found.name), basis))
+                let found_project = place::project(sql, &arguments)?;
+                let basis = Basis::at(sql.version()).on(tags::project(found_project.id.as_str()));
+                Ok((json_output(found_project.detail()).link(found_project.uri(), found_project.name), basis))
             })
             .await
         }
@@ -139,32 +139,32 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
         "backend_project_update" => update(bkend, call, arguments).await,
         "backend_project_delete" => {
             write(bkend, call, move |tx| {
-                let found = place::project(tx, &arguments)?;
-                let gone = project::delete(tx, found.id.as_str())?;
-                Ok(deleted(gone.id.as_str())
-                    .link(routes::projects(gone.organization_id.as_str()), "Projects"))
+                let found_project = place::project(tx, &arguments)?;
+                let deleted_project = project::delete(tx, found_project.id.as_str())?;
+                Ok(delete_output(deleted_project.id.as_str())
+                    .link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
             })
             .await
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }
 
 async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
-    let owned = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
+    let owned_text = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
     let new = NewProject {
         id: None,
         organization_id: arguments.required_id("organizationId")?.to_owned(),
-        name: owned("name")?.ok_or_else(|| refusal::missing("name"))?,
-        slug: owned("slug")?,
-        description: owned("description")?,
-        primary_cloud: owned("primaryCloud")?,
-        primary_region: owned("primaryRegion")?,
+        name: owned_text("name")?.ok_or_else(|| refusal::missing("name"))?,
+        slug: owned_text("slug")?,
+        description: owned_text("description")?,
+        primary_cloud: owned_text("primaryCloud")?,
+        primary_region: owned_text("primaryRegion")?,
         with_dev: true,
     };
     write(bkend, call, move |tx| {
         let (created, dev) = project::insert(tx, &new)?;
-        let mut output = answer(created.detail()).link(created.uri(), created.name.as_str());
+        let mut output = json_output(created.detail()).link(created.uri(), created.name.as_str());
         if let Some(dev) = dev {
             output = output.link(dev.tables_uri(), format!("Tables in {} / {}", created.name, dev.name));
         }
@@ -176,8 +176,8 @@ async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
 async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
     let change = ProjectChange {
         name: arguments.text("name")?.map(str::to_owned),
-        description: arguments.clearable("description")?,
-        settings: match arguments.payload().get("settings") {
+        description: arguments.nullable_text("description")?,
+        settings: match arguments.body_or_root().get("settings") {
             None => None,
             Some(Value::Object(settings)) => Some(settings.clone()),
             Some(_) => return Err(invalid("settings", "must be an object")),
@@ -188,12 +188,12 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             .hint("Send name, description or settings"));
     }
     write(bkend, call, move |tx| {
-        let found = place::project(tx, &arguments)?;
-        if arguments.text("slug")?.is_some_and(|slug| slug != found.slug) {
+        let found_project = place::project(tx, &arguments)?;
+        if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
             return Err(invalid("slug", "a slug never changes").hint("Change the name instead"));
         }
-        let changed = project::update(tx, found.id.as_str(), &change)?;
-        Ok(answer(changed.detail()).link(changed.uri(), changed.name.as_str()))
+        let changed = project::update(tx, found_project.id.as_str(), &change)?;
+        Ok(json_output(changed.detail()).link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
@@ -203,34 +203,34 @@ mod tests {
     use quad_core::{Tag, tool::Block};
 
     use super::*;
-    use crate::testing::{B, World, worlds};
+    use crate::testing::{ENV_URI, TestEnv, test_envs_with_data};
 
     /// What a call's commit touched.
-    async fn touched(world: &World, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
-        let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
-        let result = world.call(tool, arguments).await.unwrap();
+    async fn call_and_get_tags(test_env: &TestEnv, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
+        let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
+        let result = test_env.call(tool, arguments).await.unwrap();
         (result, changes.recv().await.unwrap().tags.clone())
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_new_project_comes_with_dev() {
-        for world in worlds().await {
+    async fn create_project_adds_dev_environment() {
+        for test_env in test_envs_with_data().await {
             let arguments = json!({"organizationId": "org_abc123", "name": "Shop", "description": "tea"});
-            let (shop, tags) = touched(&world, "backend_project_create", arguments).await;
+            let (shop, tags) = call_and_get_tags(&test_env, "backend_project_create", arguments).await;
             assert_eq!(
                 (&shop["slug"], &shop["environmentCount"], &shop["primaryCloud"]),
                 (&json!("shop"), &json!(1), &json!("local"))
             );
             assert!(shop["id"].as_str().unwrap().starts_with("proj_"));
             assert!(tags.contains(&Tag::listing("bkend")));
-            let environments = world.read(shop["environmentsUri"].as_str().unwrap()).await.unwrap();
+            let environments = test_env.read(shop["environmentsUri"].as_str().unwrap()).await.unwrap();
             assert_eq!(environments.as_array().unwrap().len(), 1);
             assert_eq!(
                 (&environments[0]["name"], &environments[0]["status"]),
                 (&json!("dev"), &json!("active"))
             );
             // The same name again gets a slug of its own; a chosen slug that is taken is refused.
-            let second = world
+            let second = test_env
                 .call(
                     "backend_project_create",
                     json!({"body": {"organizationId": "org_abc123", "name": "Shop", "primaryCloud": "aws"}}),
@@ -239,55 +239,55 @@ mod tests {
                 .unwrap();
             assert_eq!((&second["slug"], &second["primaryCloud"]), (&json!("shop-2"), &json!("aws")));
             let taken = json!({"body": {"organizationId": "org_abc123", "name": "x", "slug": "shop"}});
-            assert_eq!(world.refusal("backend_project_create", taken).await, "CONFLICT");
-            let nowhere = json!({"organizationId": "org_none", "name": "x"});
-            assert_eq!(world.refusal("backend_project_create", nowhere).await, "NOT_FOUND");
+            assert_eq!(test_env.error_code("backend_project_create", taken).await, "CONFLICT");
+            let unknown_organization = json!({"organizationId": "org_none", "name": "x"});
+            assert_eq!(test_env.error_code("backend_project_create", unknown_organization).await, "NOT_FOUND");
             assert_eq!(
-                world.refusal("backend_project_create", json!({"organizationId": "org_abc123"})).await,
+                test_env.error_code("backend_project_create", json!({"organizationId": "org_abc123"})).await,
                 "VALIDATION_ERROR"
             );
             let listed =
-                world.call("backend_project_list", json!({"organizationId": "org_abc123"})).await.unwrap();
+                test_env.call("backend_project_list", json!({"organizationId": "org_abc123"})).await.unwrap();
             assert_eq!(listed["pagination"]["total"], 3);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_project_changes_but_for_its_slug() {
-        for world in worlds().await {
+    async fn update_project_keeps_slug() {
+        for test_env in test_envs_with_data().await {
             let rename = json!({"projectId": "proj_xyz789", "name": "Renamed", "description": "d"});
-            let (renamed, tags) = touched(&world, "backend_project_update", rename).await;
+            let (renamed, tags) = call_and_get_tags(&test_env, "backend_project_update", rename).await;
             assert_eq!((&renamed["name"], &renamed["slug"]), (&json!("Renamed"), &json!("my-app")));
             assert!(tags.contains(&Tag::listing("bkend")), "titles of the list name the project");
             let body = json!({"projectId": "proj_xyz789", "body": {"description": null, "settings": {"allowedOrigins": ["https://a.example"]}}});
-            let changed = world.call("backend_project_update", body).await.unwrap();
+            let changed = test_env.call("backend_project_update", body).await.unwrap();
             assert_eq!((&changed["name"], &changed["description"]), (&json!("Renamed"), &json!(null)));
             assert_eq!(changed["settings"]["allowedOrigins"][0], "https://a.example");
             let slug = json!({"projectId": "proj_xyz789", "body": {"name": "x", "slug": "other"}});
-            assert_eq!(world.refusal("backend_project_update", slug).await, "VALIDATION_ERROR");
-            let elsewhere = json!({"organizationId": "org_none", "projectId": "proj_xyz789", "name": "x"});
-            assert_eq!(world.refusal("backend_project_update", elsewhere).await, "NOT_FOUND");
+            assert_eq!(test_env.error_code("backend_project_update", slug).await, "VALIDATION_ERROR");
+            let other_organization = json!({"organizationId": "org_none", "projectId": "proj_xyz789", "name": "x"});
+            assert_eq!(test_env.error_code("backend_project_update", other_organization).await, "NOT_FOUND");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_deleted_project_takes_everything_with_it() {
-        for world in worlds().await {
-            assert!(world.read(&format!("{B}/tables")).await.is_ok());
+    async fn delete_project_cascades() {
+        for test_env in test_envs_with_data().await {
+            assert!(test_env.read(&format!("{ENV_URI}/tables")).await.is_ok());
             let output =
-                world.output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
+                test_env.call_output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
             assert_eq!(output.value(), Some(json!({"success": true, "id": "proj_xyz789"})));
             assert!(
                 matches!(&output.blocks[0], Block::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
             );
-            assert_eq!(world.read("bkend://orgs/org_abc123/projects").await.unwrap(), json!([]));
-            for gone in
-                [&format!("{B}/tables"), "bkend://tables/tbl_users", "bkend://environments/env_dev001"]
+            assert_eq!(test_env.read("bkend://orgs/org_abc123/projects").await.unwrap(), json!([]));
+            for uri in
+                [&format!("{ENV_URI}/tables"), "bkend://tables/tbl_users", "bkend://environments/env_dev001"]
             {
-                assert_eq!(world.read(gone).await.unwrap_err().code(), "NOT_FOUND", "{gone}");
+                assert_eq!(test_env.read(uri).await.unwrap_err().code(), "NOT_FOUND", "{uri}");
             }
             // The physical table is gone too: the same ids can be loaded anew.
-            world
+            test_env
                 .load(&[
                     r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"my-app"}"#,
                     r#"{"kind":"environment","id":"env_dev001","projectId":"proj_xyz789","name":"dev"}"#,
@@ -295,7 +295,7 @@ mod tests {
                 ])
                 .await
                 .unwrap();
-            assert_eq!(world.read(&format!("{B}/tables/tbl_users/rows")).await.unwrap()["items"], json!([]));
+            assert_eq!(test_env.read(&format!("{ENV_URI}/tables/tbl_users/rows")).await.unwrap()["items"], json!([]));
         }
     }
 }

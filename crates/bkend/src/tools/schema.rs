@@ -4,11 +4,11 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Need, Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, answer, input, page_properties, place, read, table_path, unknown, write};
+use super::{Arguments, json_output, input_schema, page_properties, place, read, table_path, unimplemented_tool, write};
 use crate::alter::{self, FieldChanges};
 use crate::page::Page;
 use crate::refusal::{self, invalid};
-use crate::schema_version::{self, Series};
+use crate::schema_version::{self, VersionKind};
 use crate::{Bkend, reading, routes, tags};
 use crate::{definition, field};
 
@@ -20,7 +20,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_field_manage",
             "Manage fields",
             "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
-            input(
+            input_schema(
                 &[
                     &table_path()[..],
                     &[
@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
                         ),
                         (
                             "body",
-                            input(
+                            input_schema(
                                 &[
                                     (
                                         "fieldsToAddOrUpdate",
@@ -58,7 +58,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_schema_version_list",
             "List schema versions",
             "Lists every schema that a table has had, the newest first.",
-            input(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -66,7 +66,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_schema_version_get",
             "Get a schema version",
             "Shows one schema that a table has or had.",
-            input(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -85,79 +85,79 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_field_manage" => manage(bkend, call, arguments).await,
-        "backend_schema_version_list" => list(bkend, call, arguments, Series::Schema).await,
-        "backend_schema_version_get" => get(bkend, call, arguments, Series::Schema).await,
-        name => Err(unknown(name)),
+        "backend_schema_version_list" => list_versions(bkend, call, arguments, VersionKind::Schema).await,
+        "backend_schema_version_get" => get_version(bkend, call, arguments, VersionKind::Schema).await,
+        name => Err(unimplemented_tool(name)),
     }
 }
 
 /// A page of versions.
-pub(super) async fn list(
+pub(super) async fn list_versions(
     bkend: &Bkend,
     call: Call<'_>,
     arguments: Arguments,
-    series: Series,
+    kind: VersionKind,
 ) -> Result<Called> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
         let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
-        let listed = reading::versions(sql, series, &table, page)?;
-        Ok((answer(listed).link(table.uri(), table.name), basis))
+        let list_json = reading::versions_page(sql, kind, &table, page)?;
+        Ok((json_output(list_json).link(table.uri(), table.name), basis))
     })
     .await
 }
 
 /// One version.
-pub(super) async fn get(
+pub(super) async fn get_version(
     bkend: &Bkend,
     call: Call<'_>,
     arguments: Arguments,
-    series: Series,
+    kind: VersionKind,
 ) -> Result<Called> {
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
         let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
-        let wanted = match arguments.root.get("versionId") {
+        let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(refusal::missing("versionId")),
         };
-        let version = schema_version::find(sql, series, &table, &wanted)?.detail(series, &table)?;
-        Ok((answer(version).link(table.uri(), table.name), basis))
+        let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
+        Ok((json_output(version).link(table.uri(), table.name), basis))
     })
     .await
 }
 
 async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
-    let changes = if arguments.body.is_some() { of_body(&arguments)? } else { of_action(&arguments)? };
+    let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
-        let found = place::table(tx, &arguments)?;
-        let altered = alter::fields(tx, &found, &changes, &actor)?;
+        let found_table = place::table(tx, &arguments)?;
+        let altered = alter::alter_fields(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
             "id": table.id.as_str(),
             "projectId": table.project_id.as_str(),
             "environmentId": table.environment_id.as_str(),
-            "environment": table.environment,
+            "environment": table.environment_name,
             "tableName": table.name,
             "schemaVersion": table.schema_version,
-            "previousVersion": altered.previous,
+            "previousVersion": altered.previous_version,
             "schema": field::schema(&table.fields),
             "indexVersion": table.index_version,
             "appliedFields": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
-            "appliedRequired": {"added": altered.required, "removed": altered.released},
+            "appliedRequired": {"added": altered.required, "removed": altered.made_optional},
             "rowsMissing": altered.rows_missing,
             "updatedAt": table.updated_at,
         });
-        Ok(answer(result).link(table.uri(), table.name.as_str()))
+        Ok(json_output(result).link(table.uri(), table.name.as_str()))
     })
     .await
 }
 
 /// `{action, field}`.
-fn of_action(arguments: &Arguments) -> Result<FieldChanges> {
+fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
     let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
     let (name, definition) = match arguments.root.get("field") {
         Some(Value::String(name)) => (name.clone(), None),
@@ -182,11 +182,11 @@ fn of_action(arguments: &Arguments) -> Result<FieldChanges> {
 }
 
 /// `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
-fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
-    let body = arguments.payload();
+fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
+    let body = arguments.body_or_root();
     let names = |key: &str| match body.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(value) => definition::read_names(value, key),
+        Some(value) => definition::parse_names(value, key),
     };
     let set = match body.get("fieldsToAddOrUpdate") {
         None | Some(Value::Null) => Vec::new(),
@@ -207,7 +207,7 @@ fn of_body(arguments: &Arguments) -> Result<FieldChanges> {
         set,
         remove: names("fieldsToRemove")?,
         require: names("requiredFieldsToAdd")?,
-        release: names("requiredFieldsToRemove")?,
+        make_optional: names("requiredFieldsToRemove")?,
         only_new: None,
     })
 }
@@ -217,23 +217,23 @@ mod tests {
     use quad_core::Tag;
 
     use super::*;
-    use crate::testing::{B, World, worlds};
+    use crate::testing::{ENV_URI, TestEnv, test_envs_with_data};
 
-    async fn manage(world: &World, body: Value) -> Result<Value> {
-        world.call("backend_field_manage", json!({"tableId": "tbl_users", "body": body})).await
+    async fn manage(test_env: &TestEnv, body: Value) -> Result<Value> {
+        test_env.call("backend_field_manage", json!({"tableId": "tbl_users", "body": body})).await
     }
 
-    async fn table(world: &World) -> Value {
-        world.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap()
+    async fn table(test_env: &TestEnv) -> Value {
+        test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_required_field_is_added_and_rows_that_lack_it_are_counted() {
-        for world in worlds().await {
-            let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
-            let basis = world.basis(&format!("{B}/tables")).await;
+    async fn adding_required_field_counts_rows_missing_it() {
+        for test_env in test_envs_with_data().await {
+            let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
+            let basis = test_env.basis(&format!("{ENV_URI}/tables")).await;
             let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
-            let changed = manage(&world, body).await.unwrap();
+            let changed = manage(&test_env, body).await.unwrap();
             assert_eq!((&changed["schemaVersion"], &changed["previousVersion"]), (&json!(2), &json!(1)));
             assert_eq!(changed["appliedFields"], json!({"added": ["phone"], "updated": [], "removed": []}));
             assert_eq!(changed["appliedRequired"], json!({"added": ["phone"], "removed": []}));
@@ -241,7 +241,7 @@ mod tests {
             let touched = changes.recv().await.unwrap();
             assert!(basis.is_announced_by(&touched.tags), "a subscriber of the table list hears of it");
             assert!(!touched.tags.iter().any(Tag::is_listing));
-            let versions = world.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
+            let versions = test_env.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
             assert_eq!(
                 (&versions["items"][0]["version"], &versions["items"][0]["isActive"]),
                 (&json!(2), &json!(true))
@@ -250,23 +250,23 @@ mod tests {
                 (&versions["items"][1]["version"], &versions["items"][1]["isActive"]),
                 (&json!(1), &json!(false))
             );
-            for wanted in [json!(1), json!("1"), versions["items"][1]["id"].clone()] {
-                let version = world
-                    .call("backend_schema_version_get", json!({"tableId": "tbl_users", "versionId": wanted}))
+            for version_or_id in [json!(1), json!("1"), versions["items"][1]["id"].clone()] {
+                let version = test_env
+                    .call("backend_schema_version_get", json!({"tableId": "tbl_users", "versionId": version_or_id}))
                     .await
                     .unwrap();
                 assert_eq!(version["schema"]["properties"].as_object().unwrap().len(), 4);
             }
             let row = json!({"tableId": "tbl_users", "data": {"name": "A", "email": "a@x.io"}});
-            assert_eq!(world.refusal("backend_data_create", row).await, "data/validation-error");
+            assert_eq!(test_env.error_code("backend_data_create", row).await, "data/validation-error");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn contradictions_change_nothing() {
-        for world in worlds().await {
+    async fn contradictory_changes_change_nothing() {
+        for test_env in test_envs_with_data().await {
             let check = async |body: Value, code: &str| {
-                assert_eq!(manage(&world, body.clone()).await.unwrap_err().code(), code, "{body}");
+                assert_eq!(manage(&test_env, body.clone()).await.unwrap_err().code(), code, "{body}");
             };
             check(
                 json!({"fieldsToAddOrUpdate": {"role": "string"}, "fieldsToRemove": ["role"]}),
@@ -291,65 +291,65 @@ mod tests {
                 .await;
             let action =
                 json!({"tableId": "tbl_users", "action": "add", "field": {"name": "role", "type": "string"}});
-            assert_eq!(world.refusal("backend_field_manage", action).await, "VALIDATION_ERROR");
+            assert_eq!(test_env.error_code("backend_field_manage", action).await, "VALIDATION_ERROR");
             let action = json!({"tableId": "tbl_users", "action": "update", "field": {"name": "nope", "type": "string"}});
-            assert_eq!(world.refusal("backend_field_manage", action).await, "VALIDATION_ERROR");
-            assert_eq!(table(&world).await["schemaVersion"], 1);
-            manage(&world, json!({"fieldsToAddOrUpdate": {"good": "string"}})).await.unwrap();
+            assert_eq!(test_env.error_code("backend_field_manage", action).await, "VALIDATION_ERROR");
+            assert_eq!(table(&test_env).await["schemaVersion"], 1);
+            manage(&test_env, json!({"fieldsToAddOrUpdate": {"good": "string"}})).await.unwrap();
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_removed_field_is_hidden_and_its_name_is_free() {
-        for world in worlds().await {
+    async fn removed_field_is_hidden_and_name_is_reusable() {
+        for test_env in test_envs_with_data().await {
             let action = json!({"tableId": "tbl_users", "action": "delete", "field": {"name": "email"}});
-            let changed = world.call("backend_field_manage", action).await.unwrap();
+            let changed = test_env.call("backend_field_manage", action).await.unwrap();
             assert_eq!(changed["appliedFields"]["removed"], json!(["email"]));
             assert_eq!(changed["schema"]["required"], json!(["name"]));
             assert_eq!(changed["indexVersion"], 2, "its unique index goes with it");
             let get =
-                || world.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
             assert!(get().await.unwrap().get("email").is_none());
             // The name comes back as a field of another type, without the old values.
             let action = json!({"tableId": "tbl_users", "action": "add", "field": {"name": "Email", "type": "int", "unique": true}});
-            world.call("backend_field_manage", action).await.unwrap();
+            test_env.call("backend_field_manage", action).await.unwrap();
             assert!(get().await.unwrap().get("Email").is_none());
             let update = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": {"Email": 5}});
-            assert_eq!(world.call("backend_data_update", update).await.unwrap()["Email"], 5);
+            assert_eq!(test_env.call("backend_data_update", update).await.unwrap()["Email"], 5);
             // And once more, to see that hidden columns do not collide.
             for round in 0..3 {
-                manage(&world, json!({"fieldsToRemove": ["Email"]})).await.unwrap();
-                manage(&world, json!({"fieldsToAddOrUpdate": {"Email": "date"}})).await.unwrap();
-                assert_eq!(table(&world).await["schemaVersion"], 5 + 2 * round);
+                manage(&test_env, json!({"fieldsToRemove": ["Email"]})).await.unwrap();
+                manage(&test_env, json!({"fieldsToAddOrUpdate": {"Email": "date"}})).await.unwrap();
+                assert_eq!(table(&test_env).await["schemaVersion"], 5 + 2 * round);
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_type_changes_only_if_every_value_converts() {
-        for world in worlds().await {
-            let set = |definition: Value| manage(&world, json!({"fieldsToAddOrUpdate": {"age": definition}}));
+    async fn type_change_requires_all_values_to_convert() {
+        for test_env in test_envs_with_data().await {
+            let set = |definition: Value| manage(&test_env, json!({"fieldsToAddOrUpdate": {"age": definition}}));
             assert_eq!(
                 set(json!({"bsonType": "string"})).await.unwrap()["schema"]["properties"]["age"]["bsonType"],
                 "string"
             );
             let get =
-                || world.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
             assert_eq!(get().await.unwrap()["age"], "36");
             let unique = set(json!({"type": "long", "unique": true})).await.unwrap();
             assert_eq!(unique["schema"]["properties"]["age"]["bsonType"], "long");
             assert_eq!(get().await.unwrap()["age"], 36);
             let error =
-                manage(&world, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}})).await.unwrap_err();
+                manage(&test_env, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}})).await.unwrap_err();
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(error.get_fact("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
             assert_eq!(get().await.unwrap()["role"], "admin");
             // The index survived the move: the value is still unique.
-            let twin = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
-            assert_eq!(world.refusal("backend_data_create", twin).await, "data/duplicate-value");
+            let duplicate = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            assert_eq!(test_env.error_code("backend_data_create", duplicate).await, "data/duplicate-value");
             set(json!({"type": "double", "unique": false})).await.unwrap();
-            let twin = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
-            assert_eq!(world.call("backend_data_create", twin).await.unwrap()["age"], 36);
+            let duplicate = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            assert_eq!(test_env.call("backend_data_create", duplicate).await.unwrap()["age"], 36);
         }
     }
 }

@@ -5,15 +5,15 @@ use quad_core::{Basis, Error, Need, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, answer, deleted, environment_id, input, organization_id, page_properties, place, project_id,
-    read, string, table_path, unknown, write,
+    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, place, project_id,
+    read, string_schema, table_path, unimplemented_tool, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
 use crate::{Bkend, definition, refusal, routes, tags};
 
 /// What a definition of fields may look like, told to the agent that writes one.
-const FIELDS: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
+const FIELDS_DESCRIPTION: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
     \"defaultValue\":null}]. Types: string, number, int, long, boolean, date, object, array, reference, mixed. Rules: required, \
     unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
 
@@ -28,7 +28,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_table_list",
             "List tables",
             "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
-            input(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
+            input_schema(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -36,7 +36,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_table_get",
             "Get a table",
             "Shows one table with its schema, fields, indexes and row count.",
-            input(&table_path(), &["tableId"]),
+            input_schema(&table_path(), &["tableId"]),
             routes::TABLE_READ,
             Effect::Reads,
         ),
@@ -45,22 +45,22 @@ pub(super) fn tools() -> Vec<Tool> {
             "Create a table",
             "Creates a table in an environment. Send environmentId, name and fields, or body with projectId, environment, \
              tableName and schema.",
-            input(
+            input_schema(
                 &[
                     organization_id(),
                     project_id(),
                     environment_id(),
-                    ("name", string("Begins with a letter; letters, digits, _ and -")),
-                    ("fields", json!({"type": ["array", "object"], "description": FIELDS})),
+                    ("name", string_schema("Begins with a letter; letters, digits, _ and -")),
+                    ("fields", json!({"type": ["array", "object"], "description": FIELDS_DESCRIPTION})),
                     display_name(),
                     description(),
                     (
                         "body",
-                        input(
+                        input_schema(
                             &[
                                 project_id(),
-                                ("environment", string("The environment's name or id")),
-                                ("tableName", string("The table's name")),
+                                ("environment", string_schema("The environment's name or id")),
+                                ("tableName", string_schema("The table's name")),
                                 (
                                     "schema",
                                     json!({"type": ["object", "array"], "description":
@@ -83,12 +83,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Update a table",
             "Changes a table's display name, description or permissions. Fields change with backend_field_manage. Permissions \
              replace the old ones as a whole.",
-            input(
+            input_schema(
                 &[
                     &table_path()[..],
                     &[(
                         "body",
-                        input(
+                        input_schema(
                             &[
                                 display_name(),
                                 description(),
@@ -112,7 +112,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_table_delete",
             "Delete a table",
             "Deletes a table with all its rows. This cannot be undone.",
-            input(&table_path(), &["tableId"]),
+            input_schema(&table_path(), &["tableId"]),
             Need(&["table:delete"]),
             Effect::Deletes,
         ),
@@ -125,10 +125,10 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
         "backend_table_list" => list(bkend, call, arguments).await,
         "backend_table_get" => {
             read(bkend, call.caller, move |sql| {
-                let found = place::table(sql, &arguments)?;
-                let mut basis = Basis::at(sql.version()).on(tags::table(found.id.as_str()));
-                found.count_into(&mut basis);
-                Ok((answer(found.detail()).link(found.uri(), found.name), basis))
+                let found_table = place::table(sql, &arguments)?;
+                let mut basis = Basis::at(sql.version()).on(tags::table(found_table.id.as_str()));
+                found_table.depend_on_row_count(&mut basis);
+                Ok((json_output(found_table.detail()).link(found_table.uri(), found_table.name), basis))
             })
             .await
         }
@@ -136,18 +136,18 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
         "backend_table_update" => update(bkend, call, arguments).await,
         "backend_table_delete" => {
             write(bkend, call, move |tx| {
-                let found = place::table(tx, &arguments)?;
-                table::delete(tx, &found)?;
-                let uri = routes::tables(
-                    found.organization_id.as_str(),
-                    found.project_id.as_str(),
-                    found.environment_id.as_str(),
+                let found_table = place::table(tx, &arguments)?;
+                table::delete(tx, &found_table)?;
+                let uri = routes::tables_uri(
+                    found_table.organization_id.as_str(),
+                    found_table.project_id.as_str(),
+                    found_table.environment_id.as_str(),
                 );
-                Ok(deleted(found.id.as_str()).link(uri, "Tables"))
+                Ok(delete_output(found_table.id.as_str()).link(uri, "Tables"))
             })
             .await
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }
 
@@ -156,61 +156,61 @@ async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Cal
     read(bkend, call.caller, move |sql| {
         let mut basis = Basis::at(sql.version());
         let mut uri = "bkend://tables".to_owned();
-        let mut within = None;
+        let mut environment_id = None;
         if arguments.id("environmentId")?.is_some() {
             let environment = place::environment(sql, &arguments)?;
             basis = basis.on(tags::tables(environment.id.as_str()));
             uri = environment.tables_uri();
-            within = Some(environment.id);
+            environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
             return Err(refusal::missing("environmentId"));
         } else {
             basis = basis.on(tags::any_tables());
         }
-        let (tables, total) = table::page(sql, within.as_ref().map(|id| id.as_str()), page)?;
-        tables.iter().for_each(|table| table.count_into(&mut basis));
-        let listed = page.envelope(tables.iter().map(listed).collect(), total);
-        Ok((answer(listed).link(uri, "Tables"), basis))
+        let (tables, total) = table::list_page(sql, environment_id.as_ref().map(|id| id.as_str()), page)?;
+        tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
+        let list_json = page.to_json(tables.iter().map(list_entry).collect(), total);
+        Ok((json_output(list_json).link(uri, "Tables"), basis))
     })
     .await
 }
 
 /// A list over several environments must say where each table is.
-fn listed(table: &Table) -> Value {
+fn list_entry(table: &Table) -> Value {
     let mut entry = table.summary();
     entry["projectId"] = table.project_id.as_str().into();
     entry["environmentId"] = table.environment_id.as_str().into();
-    entry["environment"] = table.environment.as_str().into();
+    entry["environment"] = table.environment_name.as_str().into();
     entry
 }
 
 async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
     let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
     let name = arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned();
-    let definition = arguments.payload().get(fields).ok_or_else(|| refusal::missing(fields))?;
+    let definition = arguments.body_or_root().get(fields).ok_or_else(|| refusal::missing(fields))?;
     let mut new = NewTable {
         id: None,
         environment_id: String::new(),
         name,
         display_name: arguments.text("displayName")?.map(str::to_owned),
         description: arguments.text("description")?.map(str::to_owned),
-        fields: definition::definitions(definition)?,
+        fields: definition::parse_fields(definition)?,
         indexes: Vec::new(),
         created_by: call.caller.subject.to_string(),
     };
     write(bkend, call, move |tx| {
         new.environment_id = place::environment(tx, &arguments)?.id.as_str().to_owned();
         let created = table::insert(tx, &new)?;
-        Ok(answer(created.detail()).link(created.uri(), created.name.as_str()))
+        Ok(json_output(created.detail()).link(created.uri(), created.name.as_str()))
     })
     .await
 }
 
 async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
-    let permissions = arguments.payload().get("permissions");
+    let permissions = arguments.body_or_root().get("permissions");
     let change = TableChange {
-        display_name: arguments.clearable("displayName")?,
-        description: arguments.clearable("description")?,
+        display_name: arguments.nullable_text("displayName")?,
+        description: arguments.nullable_text("description")?,
         permissions: permissions.map(|value| (!value.is_null()).then(|| value.clone())),
     };
     if change.display_name.is_none() && change.description.is_none() && change.permissions.is_none() {
@@ -218,15 +218,15 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             .hint("Send body with displayName, description or permissions"));
     }
     write(bkend, call, move |tx| {
-        let found = place::table(tx, &arguments)?;
-        let (changed, dropped) = table::update(tx, &found, &change)?;
+        let found_table = place::table(tx, &arguments)?;
+        let (changed, dropped) = table::update(tx, &found_table, &change)?;
         let mut result = changed.detail();
         if !dropped.is_empty() {
             let dropped = dropped.join(", ");
             result["warnings"] =
                 json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
         }
-        Ok(answer(result).link(changed.uri(), changed.name.as_str()))
+        Ok(json_output(result).link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
@@ -236,13 +236,13 @@ mod tests {
     use quad_core::Tag;
 
     use super::*;
-    use crate::testing::{B, worlds};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     fn path() -> Value {
         json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001"})
     }
 
-    fn with(mut base: Value, more: Value) -> Value {
+    fn merge_json(mut base: Value, more: Value) -> Value {
         for (key, value) in more.as_object().unwrap() {
             base[key] = value.clone();
         }
@@ -250,73 +250,73 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn both_dialects_make_the_same_table() {
-        for world in worlds().await {
+    async fn both_input_formats_create_same_table() {
+        for test_env in test_envs_with_data().await {
             let fields = json!([{"name": "title", "type": "string", "required": true},
                 {"name": "published", "type": "boolean", "defaultValue": false}]);
-            let first = world
-                .call("backend_table_create", with(path(), json!({"name": "posts", "fields": fields})))
+            let first = test_env
+                .call("backend_table_create", merge_json(path(), json!({"name": "posts", "fields": fields})))
                 .await
                 .unwrap();
             assert!(first["id"].as_str().unwrap().starts_with("tbl_"));
             assert_eq!((&first["schemaVersion"], &first["indexVersion"]), (&json!(1), &json!(1)));
             let body = json!({"body": {"projectId": "proj_xyz789", "environment": "dev", "tableName": "articles",
                 "schema": {"title": {"bsonType": "string", "required": true}, "published": {"bsonType": "bool", "default": false}}}});
-            let second = world.call("backend_table_create", body).await.unwrap();
+            let second = test_env.call("backend_table_create", body).await.unwrap();
             assert_eq!(second["schema"], first["schema"]);
             assert_eq!(
                 second["schema"]["properties"]["published"],
                 json!({"bsonType": "bool", "default": false})
             );
-            let listed = world.call("backend_table_list", path()).await.unwrap();
+            let listed = test_env.call("backend_table_list", path()).await.unwrap();
             assert_eq!(listed["pagination"]["total"], 3);
-            assert_eq!(world.read(B).await.unwrap()["tableCount"], 3);
+            assert_eq!(test_env.read(ENV_URI).await.unwrap()["tableCount"], 3);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn names_are_checked_and_taken_once() {
-        for world in worlds().await {
-            let create = |name: &str| with(path(), json!({"name": name, "fields": []}));
+    async fn table_names_are_validated_and_unique() {
+        for test_env in test_envs_with_data().await {
+            let create = |name: &str| merge_json(path(), json!({"name": name, "fields": []}));
             for taken in ["users", "USERS"] {
                 assert_eq!(
-                    world.refusal("backend_table_create", create(taken)).await,
+                    test_env.error_code("backend_table_create", create(taken)).await,
                     "table/already-exists"
                 );
             }
             for bad in ["1abc", "a b", "_x", &"a".repeat(65), "", "sqlite_x", "PG_x", "a\"b", "a.b", "ä"] {
                 assert_eq!(
-                    world.refusal("backend_table_create", create(bad)).await,
+                    test_env.error_code("backend_table_create", create(bad)).await,
                     "VALIDATION_ERROR",
                     "{bad}"
                 );
             }
             // What would collide if names of tables and of what belongs to them shared a space.
             for good in ["users_pkey", "a-b", "a__b", "order", "select", "Users2", &"z".repeat(63)] {
-                world.call("backend_table_create", create(good)).await.unwrap();
+                test_env.call("backend_table_create", create(good)).await.unwrap();
                 let row = json!({"environmentId": "env_dev001", "tableId": good, "data": {}});
-                world.call("backend_data_create", row).await.unwrap();
+                test_env.call("backend_data_create", row).await.unwrap();
             }
-            let elsewhere = json!({"environmentId": "env_none", "name": "x", "fields": []});
-            assert_eq!(world.refusal("backend_table_create", elsewhere).await, "NOT_FOUND");
-            let nowhere = json!({"name": "x", "fields": []});
-            assert_eq!(world.refusal("backend_table_create", nowhere).await, "VALIDATION_ERROR");
+            let unknown_environment = json!({"environmentId": "env_none", "name": "x", "fields": []});
+            assert_eq!(test_env.error_code("backend_table_create", unknown_environment).await, "NOT_FOUND");
+            let missing_environment = json!({"name": "x", "fields": []});
+            assert_eq!(test_env.error_code("backend_table_create", missing_environment).await, "VALIDATION_ERROR");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_new_table_is_in_the_very_next_read() {
-        for world in worlds().await {
-            let mut changes = world.resolver.feed().listen(&world.test.tenant).await.unwrap();
+    async fn new_table_is_visible_to_next_read() {
+        for test_env in test_envs_with_data().await {
+            let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
             for round in 0..40 {
-                let created = world
+                let created = test_env
                     .call(
                         "backend_table_create",
-                        with(path(), json!({"name": format!("t{round}"), "fields": {"a": "int"}})),
+                        merge_json(path(), json!({"name": format!("t{round}"), "fields": {"a": "int"}})),
                     )
                     .await
                     .unwrap();
-                let tables = world.read(&format!("{B}/tables")).await.unwrap();
+                let tables = test_env.read(&format!("{ENV_URI}/tables")).await.unwrap();
                 assert!(
                     tables.as_array().unwrap().iter().any(|table| table["id"] == created["id"]),
                     "round {round}"
@@ -329,38 +329,38 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn descriptions_and_permissions_change() {
-        for world in worlds().await {
+    async fn update_table_changes_description_and_permissions() {
+        for test_env in test_envs_with_data().await {
             let permissions = json!({"user": {"create": true, "read": true}, "guest": {"read": true}});
             let body =
                 json!({"tableId": "tbl_users", "body": {"displayName": "Users", "permissions": permissions}});
-            let changed = world.call("backend_table_update", body).await.unwrap();
+            let changed = test_env.call("backend_table_update", body).await.unwrap();
             assert_eq!((&changed["displayName"], &changed["permissions"]), (&json!("Users"), &permissions));
             let fewer = json!({"tableId": "tbl_users", "body": {"permissions": {"user": {"read": true}}}});
-            let changed = world.call("backend_table_update", fewer).await.unwrap();
+            let changed = test_env.call("backend_table_update", fewer).await.unwrap();
             assert!(changed["warnings"][0].as_str().unwrap().ends_with("guest"));
             assert_eq!(changed["schemaVersion"], 1);
             let bad = json!({"tableId": "tbl_users", "body": {"permissions": {"usr": {}}}});
-            assert_eq!(world.refusal("backend_table_update", bad).await, "VALIDATION_ERROR");
+            assert_eq!(test_env.error_code("backend_table_update", bad).await, "VALIDATION_ERROR");
             assert_eq!(
-                world.refusal("backend_table_update", json!({"tableId": "tbl_users"})).await,
+                test_env.error_code("backend_table_update", json!({"tableId": "tbl_users"})).await,
                 "VALIDATION_ERROR"
             );
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_ids_of_a_table_must_agree() {
-        for world in worlds().await {
+    async fn mismatched_table_ids_return_not_found() {
+        for test_env in test_envs_with_data().await {
             for good in [
                 json!({"tableId": "tbl_users"}),
-                with(path(), json!({"tableId": "tbl_users"})),
-                with(path(), json!({"tableId": "Users"})),
+                merge_json(path(), json!({"tableId": "tbl_users"})),
+                merge_json(path(), json!({"tableId": "Users"})),
                 json!({"projectId": "proj_xyz789", "environmentId": "dev", "tableId": "users"}),
                 json!({"environmentId": "env_dev001", "tableId": "users"}),
             ] {
                 assert_eq!(
-                    world.call("backend_table_get", good.clone()).await.unwrap()["id"],
+                    test_env.call("backend_table_get", good.clone()).await.unwrap()["id"],
                     "tbl_users",
                     "{good}"
                 );
@@ -372,25 +372,25 @@ mod tests {
                 json!({"tableId": "tbl_users", "environmentId": "env_none"}),
                 json!({"tableId": "users", "environmentId": "dev"}),
             ] {
-                assert_eq!(world.refusal("backend_table_get", bad.clone()).await, "NOT_FOUND", "{bad}");
+                assert_eq!(test_env.error_code("backend_table_get", bad.clone()).await, "NOT_FOUND", "{bad}");
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_deleted_name_can_be_used_again() {
-        for world in worlds().await {
-            let gone = world.call("backend_table_delete", json!({"tableId": "tbl_users"})).await.unwrap();
-            assert_eq!(gone, json!({"success": true, "id": "tbl_users"}));
+    async fn deleted_table_name_can_be_reused() {
+        for test_env in test_envs_with_data().await {
+            let output = test_env.call("backend_table_delete", json!({"tableId": "tbl_users"})).await.unwrap();
+            assert_eq!(output, json!({"success": true, "id": "tbl_users"}));
             assert_eq!(
-                world.refusal("backend_table_delete", json!({"tableId": "tbl_users"})).await,
+                test_env.error_code("backend_table_delete", json!({"tableId": "tbl_users"})).await,
                 "NOT_FOUND"
             );
-            let again = world
-                .call("backend_table_create", with(path(), json!({"name": "users", "fields": {"a": "int"}})))
+            let recreated = test_env
+                .call("backend_table_create", merge_json(path(), json!({"name": "users", "fields": {"a": "int"}})))
                 .await
                 .unwrap();
-            assert_eq!(again["stats"]["rowCount"], 0);
+            assert_eq!(recreated["stats"]["rowCount"], 0);
         }
     }
 }

@@ -3,7 +3,7 @@
 use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Result, Tool};
 
-use super::{Arguments, answer, input, page_properties, string, unknown};
+use super::{Arguments, json_output, input_schema, page_properties, string_schema, unimplemented_tool};
 use crate::page::Page;
 use crate::token::{self, TokenSummary};
 use crate::{Bkend, routes};
@@ -17,13 +17,13 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_access_token_list",
             "List access tokens",
             "Lists the tokens that may use this server: names, scopes and status, never a secret.",
-            input(&page_properties(), &[]),
+            input_schema(&page_properties(), &[]),
         ),
         tool(
             "backend_access_token_get",
             "Get an access token",
             "Shows one token's name, scopes and status, never its secret.",
-            input(&[("accessTokenId", string("Token id"))], &["accessTokenId"]),
+            input_schema(&[("accessTokenId", string_schema("Token id"))], &["accessTokenId"]),
         ),
     ]
 }
@@ -35,14 +35,14 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
         "backend_access_token_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             let total = tokens.len() as i64;
-            let listed = page.envelope(page.cut(tokens).iter().map(TokenSummary::detail).collect(), total);
-            Ok(Called::read(answer(listed).link("bkend://access-tokens", "Access tokens"), basis))
+            let list_json = page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total);
+            Ok(Called::read(json_output(list_json).link("bkend://access-tokens", "Access tokens"), basis))
         }
         "backend_access_token_get" => {
             let id = arguments.required_id("accessTokenId")?;
-            let found = token::find(&tokens, id)?;
-            Ok(Called::read(answer(found).link(format!("bkend://access-tokens/{id}"), "Access token"), basis))
+            let token_json = token::find(&tokens, id)?;
+            Ok(Called::read(json_output(token_json).link(format!("bkend://access-tokens/{id}"), "Access token"), basis))
         }
-        name => Err(unknown(name)),
+        name => Err(unimplemented_tool(name)),
     }
 }

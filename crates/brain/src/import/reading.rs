@@ -1,7 +1,7 @@
 //! Reading a file: with what is known about it beforehand, and what a projection keeps of it.
 
 use quad_core::{Error, Kind, Result};
-use quad_statements::{Currency, Document, Options, Refusal, csv};
+use quad_statements::{Currency, Document, Options, ParseError, csv};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
@@ -27,9 +27,9 @@ pub(super) struct Read {
 }
 
 pub(super) fn parse(bytes: &[u8], request: &Request, known: &Known) -> Result<Read> {
-    let refused = |refusal: Refusal| {
+    let refused = |refusal: ParseError| {
         let hint = match refusal {
-            Refusal::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
             _ => refusal.hint(),
         };
         Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string()).hint(hint.to_owned())

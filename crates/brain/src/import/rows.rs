@@ -93,7 +93,7 @@ fn row(
     };
     let text = |text: &str| crate::refusal::cut(text, limits::TEXT_BYTES / 4).replace('\0', " ");
     let posted_date = entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(day));
-    let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.is_identified());
+    let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
     Ok(Transaction {
         id,
         amount: magnitude,

@@ -1,21 +1,21 @@
 //! One entry of a camt file: the booking, and the details of what it is made of.
 
 use crate::camt::tree::Node;
-use crate::camt::{day_of, signed};
-use crate::finding::{Findings, quoted};
+use crate::camt::{day_of_element, with_sign};
+use crate::finding::{Diagnostics, quote};
 use crate::fingerprint::is_meaningful_id;
 use crate::number::{self, DecimalMark};
 use crate::{
-    Amount, Counterparty, Currency, Entry, Kind, Moment, Money, References, Split, Status, date, kind,
+    Amount, Counterparty, Currency, Entry, Kind, BankTime, Money, References, Split, Status, date, kind,
     limits, text,
 };
 
 /// Reads an entry. `None` is one that only informs; an error says why it cannot be read.
-pub(crate) fn read(
+pub(crate) fn parse_entry(
     node: &Node,
     line: u32,
     currency: Option<Currency>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Result<Option<Entry>, String> {
     let status = match node.text(&["Sts", "Cd"]).or_else(|| node.text(&["Sts"])) {
         Some("INFO") => return Ok(None),
@@ -24,70 +24,70 @@ pub(crate) fn read(
     };
     let amount = node.child("Amt").ok_or("the entry has no amount")?;
     let value = match node.text(&["CdtDbtInd"]) {
-        Some("CRDT" | "DBIT") => signed(amount, node),
+        Some("CRDT" | "DBIT") => with_sign(amount, node),
         _ => return Err("the entry says neither CRDT nor DBIT: left out".into()),
     };
-    let value = value.ok_or_else(|| format!("{} is not an amount", quoted(amount.text.trim())))?;
+    let value = value.ok_or_else(|| format!("{} is not an amount", quote(amount.text.trim())))?;
     let currency = currency.ok_or("the entry's amount has no currency")?;
-    let value_day = node.child("ValDt").and_then(day_of);
-    let booked = node.child("BookgDt").and_then(day_of).or(value_day).ok_or("the entry has no date")?;
+    let value_day = node.child("ValDt").and_then(day_of_element);
+    let booked = node.child("BookgDt").and_then(day_of_element).or(value_day).ok_or("the entry has no date")?;
     let mut entry = Entry::new(line, booked, value, currency);
     entry.status = status;
     entry.value_date = value_day.filter(|day| *day != booked);
-    entry.moment = node.text(&["BookgDt", "DtTm"]).and_then(moment);
+    entry.moment = node.text(&["BookgDt", "DtTm"]).and_then(parse_bank_time);
     entry.reversal = matches!(node.text(&["RvslInd"]), Some("true" | "1"));
-    let known = |id: &str| text::some_line(id).filter(|id| is_meaningful_id(id));
-    entry.references.bank_id = node.text(&["AcctSvcrRef"]).and_then(known);
+    let meaningful_id = |id: &str| text::non_empty_line(id).filter(|id| is_meaningful_id(id));
+    entry.references.bank_id = node.text(&["AcctSvcrRef"]).and_then(meaningful_id);
     let note = node.text(&["AddtlNtryInf"]).unwrap_or_default();
     let details: Vec<&Node> =
-        node.all("NtryDtls").flat_map(|group| group.all("TxDtls")).take(limits::SPLITS).collect();
+        node.children_named("NtryDtls").flat_map(|group| group.children_named("TxDtls")).take(limits::SPLITS).collect();
     match details.as_slice() {
-        [] => entry.description = text::one_line(note),
-        [one] => {
-            let detail = Detail::read(one, value, entry.reversal);
+        [] => entry.description = text::collapse_whitespace(note),
+        [detail_node] => {
+            let detail = Detail::parse(detail_node, value, entry.reversal);
             entry.counterparty = detail.counterparty;
-            entry.references.absorb(detail.references);
+            entry.references.merge(detail.references);
             entry.description =
-                if detail.description.is_empty() { text::one_line(note) } else { detail.description };
-            entry.original = original(one, currency);
+                if detail.description.is_empty() { text::collapse_whitespace(note) } else { detail.description };
+            entry.original = parse_original(detail_node, currency);
         }
-        several => split(&mut entry, several, note, findings),
+        several => add_splits(&mut entry, several, note, diagnostics),
     }
-    entry.kind = kind_of(node).or_else(|| details.first().and_then(|detail| kind_of(detail)));
+    entry.kind = kind_from_code(node).or_else(|| details.first().and_then(|detail| kind_from_code(detail)));
     if entry.reversal || details.iter().any(|detail| detail.child("RtrInf").is_some()) {
         entry.kind = Some(Kind::Refund);
     }
-    entry.kind = entry.kind.or_else(|| kind::of_words(note));
+    entry.kind = entry.kind.or_else(|| kind::from_text(note));
     Ok(Some(entry))
 }
 
 /// A batch: one booking of several payments.
-fn split(entry: &mut Entry, details: &[&Node], note: &str, findings: &mut Findings) {
+fn add_splits(entry: &mut Entry, details: &[&Node], note: &str, diagnostics: &mut Diagnostics) {
     let mut sum = Some(Amount::ZERO);
     for detail in details {
-        let amount = detail.child("Amt").or_else(|| detail.at(&["AmtDtls", "TxAmt", "Amt"]));
-        let sign = if detail.child("CdtDbtInd").is_some() {
-            amount.and_then(|amount| signed(amount, detail))
+        let amount = detail.child("Amt").or_else(|| detail.find_path(&["AmtDtls", "TxAmt", "Amt"]));
+        let signed_amount = if detail.child("CdtDbtInd").is_some() {
+            amount.and_then(|amount| with_sign(amount, detail))
         } else {
-            let size = amount.and_then(|amount| number::read(amount.text.trim(), DecimalMark::Point));
+            let size = amount.and_then(|amount| number::parse_amount(amount.text.trim(), DecimalMark::Point));
             size.and_then(|size| {
                 if entry.amount.is_negative() { size.amount.checked_neg() } else { Some(size.amount) }
             })
         };
-        let currency = amount.and_then(|amount| amount.currency.as_deref()).and_then(Currency::recognise);
-        sum = match (sum, sign, currency.is_none_or(|currency| currency == entry.currency)) {
+        let currency = amount.and_then(|amount| amount.currency.as_deref()).and_then(Currency::from_code_or_symbol);
+        sum = match (sum, signed_amount, currency.is_none_or(|currency| currency == entry.currency)) {
             (Some(sum), Some(sign), true) => sum.checked_add(sign),
             _ => None,
         };
-        let Some(amount) = sign else { continue };
-        let Detail { counterparty, references, description } = Detail::read(detail, amount, entry.reversal);
+        let Some(amount) = signed_amount else { continue };
+        let Detail { counterparty, references, description } = Detail::parse(detail, amount, entry.reversal);
         let currency = currency.unwrap_or(entry.currency);
         entry.splits.push(Split { amount, currency, counterparty, description, references, category: None });
     }
     if sum != Some(entry.amount) {
-        findings.warning_at(entry.line, "the details of the entry do not add up to its amount");
+        diagnostics.warning_at(entry.line, "the details of the entry do not add up to its amount");
     }
-    entry.description = match text::one_line(note) {
+    entry.description = match text::collapse_whitespace(note) {
         note if note.is_empty() => format!("{} payments in one booking", details.len()).into(),
         note => note,
     };
@@ -101,10 +101,10 @@ struct Detail {
 }
 
 impl Detail {
-    fn read(node: &Node, amount: Amount, reversal: bool) -> Detail {
+    fn parse(node: &Node, amount: Amount, reversal: bool) -> Detail {
         // A reversal names the parties of the payment that it takes back.
         let paid_out = amount.is_negative() != reversal;
-        let (who, agent) = if paid_out { ("Cdtr", "CdtrAgt") } else { ("Dbtr", "DbtrAgt") };
+        let (party_role, agent) = if paid_out { ("Cdtr", "CdtrAgt") } else { ("Dbtr", "DbtrAgt") };
         let (ultimate, account) =
             if paid_out { ("UltmtCdtr", "CdtrAcct") } else { ("UltmtDbtr", "DbtrAcct") };
         let parties = node.child("RltdPties");
@@ -116,77 +116,77 @@ impl Detail {
                 .or_else(|| party.text(&["Pty", "Nm"]))
                 .or_else(|| party.text(&["Agt", "FinInstnId", "Nm"]))
         };
-        let number = parties.and_then(|parties| parties.at(&[account, "Id"]));
+        let number = parties.and_then(|parties| parties.find_path(&[account, "Id"]));
         let iban = number.and_then(|id| id.text(&["IBAN"]));
         let other = || number.and_then(|id| id.text(&["Othr", "Id"]));
-        let bank = node.at(&["RltdAgts", agent, "FinInstnId"]);
+        let bank = node.find_path(&["RltdAgts", agent, "FinInstnId"]);
         let counterparty = Counterparty {
-            name: name(who).or_else(|| name(ultimate)).and_then(text::some_line),
+            name: name(party_role).or_else(|| name(ultimate)).and_then(text::non_empty_line),
             account: iban
-                .and_then(|iban| text::iban(iban).or_else(|| text::some_line(iban)))
-                .or_else(|| text::some_line(other()?)),
+                .and_then(|iban| text::parse_iban(iban).or_else(|| text::non_empty_line(iban)))
+                .or_else(|| text::non_empty_line(other()?)),
             bank: bank
                 .and_then(|bank| {
                     bank.text(&["BICFI"]).or_else(|| bank.text(&["BIC"])).or_else(|| bank.text(&["Nm"]))
                 })
-                .and_then(text::some_line),
+                .and_then(text::non_empty_line),
         };
-        Detail { counterparty, references: references(node), description: description(node) }
+        Detail { counterparty, references: parse_references(node), description: parse_description(node) }
     }
 }
 
-fn references(node: &Node) -> References {
-    let known =
-        |name: &str| node.text(&["Refs", name]).and_then(text::some_line).filter(|id| is_meaningful_id(id));
+fn parse_references(node: &Node) -> References {
+    let meaningful_id =
+        |name: &str| node.text(&["Refs", name]).and_then(text::non_empty_line).filter(|id| is_meaningful_id(id));
     let structured = node.child("RmtInf").and_then(|info| {
-        info.all("Strd").find_map(|part| {
+        info.children_named("Strd").find_map(|part| {
             part.text(&["CdtrRefInf", "Ref"])
                 .or_else(|| part.text(&["RfrdDocInf", "Nb"]))
-                .and_then(text::some_line)
+                .and_then(text::non_empty_line)
         })
     });
     References {
-        bank_id: known("AcctSvcrRef").or_else(|| known("TxId")),
-        end_to_end: known("EndToEndId"),
-        mandate: known("MndtId"),
+        bank_id: meaningful_id("AcctSvcrRef").or_else(|| meaningful_id("TxId")),
+        end_to_end: meaningful_id("EndToEndId"),
+        mandate: meaningful_id("MndtId"),
         payment: structured,
-        check: known("ChqNb"),
+        check: meaningful_id("ChqNb"),
     }
 }
 
 /// What the payer wrote; failing that, what the banks say.
-fn description(node: &Node) -> Box<str> {
+fn parse_description(node: &Node) -> Box<str> {
     let mut line = String::new();
     if let Some(info) = node.child("RmtInf") {
-        info.all("Ustrd").for_each(|part| text::push_one_line(&mut line, &part.text));
-        let notes = info.all("Strd").flat_map(|part| part.all("AddtlRmtInf"));
-        notes.for_each(|part| text::push_one_line(&mut line, &part.text));
+        info.children_named("Ustrd").for_each(|part| text::push_collapsed(&mut line, &part.text));
+        let notes = info.children_named("Strd").flat_map(|part| part.children_named("AddtlRmtInf"));
+        notes.for_each(|part| text::push_collapsed(&mut line, &part.text));
     }
     if line.is_empty() {
-        text::push_one_line(&mut line, node.text(&["AddtlTxInf"]).unwrap_or_default());
+        text::push_collapsed(&mut line, node.text(&["AddtlTxInf"]).unwrap_or_default());
     }
     if let Some(reason) = node.text(&["RtrInf", "Rsn", "Cd"]) {
-        text::push_one_line(&mut line, &format!("(returned: {reason})"));
+        text::push_collapsed(&mut line, &format!("(returned: {reason})"));
     }
     line.into()
 }
 
 /// The amount that was ordered, if it was in another currency.
-fn original(detail: &Node, own: Currency) -> Option<Money> {
+fn parse_original(detail: &Node, account_currency: Currency) -> Option<Money> {
     let amount =
-        detail.at(&["AmtDtls", "InstdAmt", "Amt"]).or_else(|| detail.at(&["AmtDtls", "TxAmt", "Amt"]))?;
+        detail.find_path(&["AmtDtls", "InstdAmt", "Amt"]).or_else(|| detail.find_path(&["AmtDtls", "TxAmt", "Amt"]))?;
     let currency =
-        amount.currency.as_deref().and_then(Currency::recognise).filter(|currency| *currency != own)?;
-    Some(Money { amount: number::read(amount.text.trim(), DecimalMark::Point)?.amount, currency })
+        amount.currency.as_deref().and_then(Currency::from_code_or_symbol).filter(|currency| *currency != account_currency)?;
+    Some(Money { amount: number::parse_amount(amount.text.trim(), DecimalMark::Point)?.amount, currency })
 }
 
-fn moment(text: &str) -> Option<Moment> {
-    let (day, rest) = date::read(text, date::DateOrder::Dmy)?;
-    date::moment(day, rest)
+fn parse_bank_time(text: &str) -> Option<BankTime> {
+    let (day, rest) = date::parse_date(text, date::DateOrder::Dmy)?;
+    date::parse_bank_time(day, rest)
 }
 
 /// What the bank's code of ISO 20022 says: domain, family and sub-family.
-fn kind_of(node: &Node) -> Option<Kind> {
+fn kind_from_code(node: &Node) -> Option<Kind> {
     let code = node.child("BkTxCd")?;
     let family = code.text(&["Domn", "Fmly", "Cd"]);
     let sub = code.text(&["Domn", "Fmly", "SubFmlyCd"]);
@@ -206,13 +206,13 @@ fn kind_of(node: &Node) -> Option<Kind> {
         (_, Some("BOOK" | "XICT")) => Kind::Transfer,
         (Some("ICDT" | "RCDT" | "IRCT" | "RRCT"), _) => Kind::Payment,
         (Some("FXDV" | "SPOT"), _) => Kind::Exchange,
-        _ => return code.text(&["Prtry", "Cd"]).and_then(kind::of_words),
+        _ => return code.text(&["Prtry", "Cd"]).and_then(kind::from_text),
     })
 }
 
 impl References {
     /// Takes what another one knows and this one does not.
-    fn absorb(&mut self, other: References) {
+    fn merge(&mut self, other: References) {
         self.bank_id = self.bank_id.take().or(other.bank_id);
         self.end_to_end = self.end_to_end.take().or(other.end_to_end);
         self.mandate = self.mandate.take().or(other.mandate);

@@ -8,7 +8,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::limits;
-use crate::ofx::character;
+use crate::ofx::decode_entity;
 
 /// An element: its name without prefix, its text, its currency and its children.
 #[derive(Debug, Default)]
@@ -27,33 +27,33 @@ impl Node {
     }
 
     /// All children of a name.
-    pub fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Node> {
+    pub fn children_named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Node> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
     /// The element at the end of a path of names.
-    pub fn at(&self, path: &[&str]) -> Option<&Node> {
+    pub fn find_path(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, name| node.child(name))
     }
 
     /// The text at the end of a path, unless it is empty.
     pub fn text(&self, path: &[&str]) -> Option<&str> {
-        self.at(path).map(|node| node.text.trim()).filter(|text| !text.is_empty())
+        self.find_path(path).map(|node| node.text.trim()).filter(|text| !text.is_empty())
     }
 }
 
 /// Why an XML text cannot be read on.
 #[derive(Debug)]
-pub(crate) struct Broken(pub String);
+pub(crate) struct XmlError(pub String);
 
-impl From<quick_xml::Error> for Broken {
-    fn from(error: quick_xml::Error) -> Broken {
-        Broken(error.to_string())
+impl From<quick_xml::Error> for XmlError {
+    fn from(error: quick_xml::Error) -> XmlError {
+        XmlError(error.to_string())
     }
 }
 
 /// An element's name and currency.
-fn node(start: &BytesStart<'_>) -> Node {
+fn start_node(start: &BytesStart<'_>) -> Node {
     let currency =
         start.attributes().flatten().find(|attribute| attribute.key.local_name().into_inner() == "Ccy");
     Node {
@@ -64,52 +64,52 @@ fn node(start: &BytesStart<'_>) -> Node {
 }
 
 /// Reads the element that has just begun, to its end.
-pub(crate) fn read(reader: &mut Reader<&[u8]>, start: &BytesStart<'_>) -> Result<Node, Broken> {
-    let mut open = vec![node(start)];
+pub(crate) fn read_element(reader: &mut Reader<&[u8]>, start: &BytesStart<'_>) -> Result<Node, XmlError> {
+    let mut stack = vec![start_node(start)];
     let mut count = 1;
     loop {
         let event = reader.read_event()?;
-        let Some(top) = open.last_mut() else { return Err(Broken("an element ends twice".into())) };
+        let Some(top) = stack.last_mut() else { return Err(XmlError("an element ends twice".into())) };
         match event {
             Event::Start(start) => {
                 count += 1;
-                if open.len() >= limits::XML_DEPTH || count > limits::XML_ENTRY_NODES {
-                    return Err(Broken("one entry holds more elements than any bank writes".into()));
+                if stack.len() >= limits::XML_DEPTH || count > limits::XML_ENTRY_NODES {
+                    return Err(XmlError("one entry holds more elements than any bank writes".into()));
                 }
-                open.push(node(&start));
+                stack.push(start_node(&start));
             }
             Event::Empty(start) => {
                 count += 1;
                 if count > limits::XML_ENTRY_NODES {
-                    return Err(Broken("one entry holds more elements than any bank writes".into()));
+                    return Err(XmlError("one entry holds more elements than any bank writes".into()));
                 }
-                top.children.push(node(&start));
+                top.children.push(start_node(&start));
             }
             Event::End(_) => {
-                let Some(done) = open.pop() else { return Err(Broken("an element ends twice".into())) };
-                match open.last_mut() {
-                    Some(parent) => parent.children.push(done),
-                    None => return Ok(done),
+                let Some(element) = stack.pop() else { return Err(XmlError("an element ends twice".into())) };
+                match stack.last_mut() {
+                    Some(parent) => parent.children.push(element),
+                    None => return Ok(element),
                 }
             }
-            Event::Text(text) => push(&mut top.text, &text.xml10_content()),
-            Event::CData(text) => push(&mut top.text, &text.xml10_content()),
+            Event::Text(text) => push_limited(&mut top.text, &text.xml10_content()),
+            Event::CData(text) => push_limited(&mut top.text, &text.xml10_content()),
             Event::GeneralRef(entity) => {
                 let name = entity.xml10_content();
-                match character(&name) {
-                    Some(letter) => push(&mut top.text, letter.encode_utf8(&mut [0; 4])),
-                    None => push(&mut top.text, &format!("&{name};")),
+                match decode_entity(&name) {
+                    Some(letter) => push_limited(&mut top.text, letter.encode_utf8(&mut [0; 4])),
+                    None => push_limited(&mut top.text, &format!("&{name};")),
                 }
             }
-            Event::Eof => return Err(Broken("the file breaks off within an element".into())),
+            Event::Eof => return Err(XmlError("the file breaks off within an element".into())),
             Event::Comment(_) | Event::PI(_) | Event::Decl(_) | Event::DocType(_) => {}
         }
     }
 }
 
 /// Texts beyond the limit are cut later anyway; here they must only not grow without end.
-fn push(text: &mut String, more: &str) {
+fn push_limited(text: &mut String, addition: &str) {
     if text.len() <= limits::TEXT_BYTES {
-        text.push_str(more);
+        text.push_str(addition);
     }
 }

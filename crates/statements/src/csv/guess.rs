@@ -4,50 +4,50 @@ use std::collections::BTreeMap;
 
 use crate::csv::Role;
 use crate::csv::mapping::{Header, Mapping, Overrides};
-use crate::csv::records::{Next, Record, Records};
-use crate::csv::role::Contents;
+use crate::csv::records::{RecordEvent, Record, Records};
+use crate::csv::role::ContentType;
 use crate::csv::rows::is_booked;
 use crate::csv::table::{Table, currency_of_column};
-use crate::date::{self, DateOrder, Ground};
-use crate::finding::{Findings, quoted};
+use crate::date::{self, DateOrder, InferredBy};
+use crate::finding::{Diagnostics, quote};
 use crate::number::{self, DecimalMark};
-use crate::{Amount, Currency, Refusal, limits, text};
+use crate::{Amount, Currency, ParseError, limits, text};
 
 /// No column: a record answers such a place with an empty text.
-pub(crate) const NONE: usize = usize::MAX;
+pub(crate) const NO_COLUMN: usize = usize::MAX;
 
 /// A mapping whose columns are places.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    places: BTreeMap<Role, Vec<usize>>,
+    columns: BTreeMap<Role, Vec<usize>>,
     pub order: DateOrder,
-    pub mark: DecimalMark,
+    pub decimal_mark: DecimalMark,
     pub inverted: bool,
     pub currency: Option<Currency>,
 }
 
 impl Layout {
-    pub fn one(&self, role: Role) -> usize {
-        self.all(role).first().copied().unwrap_or(NONE)
+    pub fn column(&self, role: Role) -> usize {
+        self.columns(role).first().copied().unwrap_or(NO_COLUMN)
     }
 
-    pub fn all(&self, role: Role) -> &[usize] {
-        self.places.get(&role).map(Vec::as_slice).unwrap_or_default()
+    pub fn columns(&self, role: Role) -> &[usize] {
+        self.columns.get(&role).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub fn has(&self, role: Role) -> bool {
-        !self.all(role).is_empty()
+        !self.columns(role).is_empty()
     }
 
-    pub fn mapping(&self, table: &Table<'_>) -> Mapping {
+    pub fn to_mapping(&self, table: &Table<'_>) -> Mapping {
         let header = &table.header;
-        let named = |places: &Vec<usize>| places.iter().map(|place| header.reference(*place)).collect();
+        let references = |indexes: &Vec<usize>| indexes.iter().map(|index| header.reference(*index)).collect();
         Mapping {
             delimiter: char::from(table.delimiter),
-            header: if header.named { header.names.clone() } else { Vec::new() },
-            columns: self.places.iter().map(|(role, places)| (*role, named(places))).collect(),
+            header: if header.has_names { header.names.clone() } else { Vec::new() },
+            columns: self.columns.iter().map(|(role, indexes)| (*role, references(indexes))).collect(),
             order: self.order,
-            decimal: self.mark,
+            decimal: self.decimal_mark,
             inverted: self.inverted,
             currency: self.currency,
         }
@@ -56,55 +56,55 @@ impl Layout {
 
 /// What the cells of one column are, in a sample.
 #[derive(Clone, Copy, Debug, Default)]
-struct Column {
+struct ColumnStats {
     filled: usize,
     dates: usize,
     amounts: usize,
     with_decimals: usize,
     negative: usize,
     currencies: usize,
-    sides: usize,
+    debit_credit_words: usize,
     letters: usize,
 }
 
-impl Column {
-    fn see(&mut self, cell: &str) {
+impl ColumnStats {
+    fn observe(&mut self, cell: &str) {
         if cell.is_empty() {
             return;
         }
         self.filled += 1;
         self.letters += cell.len();
-        let is_date = |order| date::read(cell, order).is_some();
+        let is_date = |order| date::parse_date(cell, order).is_some();
         self.dates +=
             usize::from(is_date(DateOrder::Dmy) || is_date(DateOrder::Mdy) || is_date(DateOrder::Ymd));
-        let reading =
-            number::read(cell, DecimalMark::Point).or_else(|| number::read(cell, DecimalMark::Comma));
-        if let Some(reading) = reading {
+        let parsed =
+            number::parse_amount(cell, DecimalMark::Point).or_else(|| number::parse_amount(cell, DecimalMark::Comma));
+        if let Some(parsed) = parsed {
             self.amounts += 1;
             self.with_decimals += usize::from(cell.contains(['.', ',']));
-            self.negative += usize::from(reading.amount.is_negative());
+            self.negative += usize::from(parsed.amount.is_negative());
         }
-        self.currencies += usize::from(Currency::recognise(cell).is_some());
-        self.sides += usize::from(side(cell).is_some());
+        self.currencies += usize::from(Currency::from_code_or_symbol(cell).is_some());
+        self.debit_credit_words += usize::from(parse_debit_credit(cell).is_some());
     }
 
     /// Nearly all: a total in the last line or a stray remark must not hide what a column is.
-    fn mostly(&self, count: usize) -> bool {
+    fn is_mostly(&self, count: usize) -> bool {
         count * 10 >= self.filled * 8
     }
 
-    fn holds(&self, contents: Contents) -> bool {
+    fn matches(&self, contents: ContentType) -> bool {
         match contents {
-            Contents::Dates => self.filled > 0 && self.mostly(self.dates),
-            Contents::Amounts => self.mostly(self.amounts),
-            Contents::Currencies => self.mostly(self.currencies),
-            Contents::Anything => true,
+            ContentType::Dates => self.filled > 0 && self.is_mostly(self.dates),
+            ContentType::Amounts => self.is_mostly(self.amounts),
+            ContentType::Currencies => self.is_mostly(self.currencies),
+            ContentType::Anything => true,
         }
     }
 }
 
 /// Whether a word says money in (`false`) or money out (`true`).
-pub(crate) fn side(word: &str) -> Option<bool> {
+pub(crate) fn parse_debit_credit(word: &str) -> Option<bool> {
     if word.len() > 16 {
         return None;
     }
@@ -121,125 +121,125 @@ pub(crate) fn side(word: &str) -> Option<bool> {
 
 /// Rows that were looked at, kept for the checks that need several cells of a row.
 struct Sample {
-    columns: Vec<Column>,
+    columns: Vec<ColumnStats>,
     rows: Vec<Vec<String>>,
 }
 
-fn sample(mut rows: Records<'_>, width: usize) -> Sample {
-    let mut sample = Sample { columns: vec![Column::default(); width], rows: Vec::new() };
+fn take_sample(mut rows: Records<'_>, width: usize) -> Sample {
+    let mut sample = Sample { columns: vec![ColumnStats::default(); width], rows: Vec::new() };
     let mut record = Record::default();
     while sample.rows.len() < limits::SAMPLE_ROWS {
         match rows.next(&mut record) {
-            Next::End => break,
-            Next::Malformed(_) => continue,
-            Next::Record if record.is_blank() => continue,
-            Next::Record => {}
+            RecordEvent::End => break,
+            RecordEvent::Malformed(_) => continue,
+            RecordEvent::Record if record.is_blank() => continue,
+            RecordEvent::Record => {}
         }
-        for (place, column) in sample.columns.iter_mut().enumerate() {
-            column.see(record.get(place));
+        for (index, column) in sample.columns.iter_mut().enumerate() {
+            column.observe(record.get(index));
         }
-        sample.rows.push((0..width).map(|place| record.get(place).to_owned()).collect());
+        sample.rows.push((0..width).map(|index| record.get(index).to_owned()).collect());
     }
     sample
 }
 
 /// Understands a table: by what is remembered of it where that fits, else by guessing; overrides win over both.
-pub(crate) fn layout(
+pub(crate) fn infer_layout(
     table: &Table<'_>,
-    remembered: Option<&Mapping>,
+    saved_mapping: Option<&Mapping>,
     overrides: &Overrides,
-    findings: &mut Findings,
-) -> Result<Layout, Refusal> {
+    diagnostics: &mut Diagnostics,
+) -> Result<Layout, ParseError> {
     let header = &table.header;
-    let known = remembered.and_then(|mapping| recall(header, mapping));
-    if remembered.is_some() && known.is_none() {
-        findings.warning("the remembered mapping names columns that this table does not have: guessed anew");
+    let saved_layout = saved_mapping.and_then(|mapping| from_saved(header, mapping));
+    if saved_mapping.is_some() && saved_layout.is_none() {
+        diagnostics.warning("the remembered mapping names columns that this table does not have: guessed anew");
     }
-    let sample = sample(table.rows.clone(), header.names.len());
-    let guessed = known.is_none();
-    let mut layout = known.unwrap_or_else(|| Layout {
-        places: by_name(header, &sample, findings),
+    let sample = take_sample(table.rows.clone(), header.names.len());
+    let is_inferred = saved_layout.is_none();
+    let mut layout = saved_layout.unwrap_or_else(|| Layout {
+        columns: infer_by_header(header, &sample, diagnostics),
         order: DateOrder::Dmy,
-        mark: DecimalMark::Point,
+        decimal_mark: DecimalMark::Point,
         inverted: false,
         currency: None,
     });
-    if guessed {
-        by_contents(&mut layout.places, header, &sample);
-        whose_account(&mut layout.places, table, &sample);
+    if is_inferred {
+        infer_by_values(&mut layout.columns, header, &sample);
+        assign_account_column(&mut layout.columns, table, &sample);
     }
-    apply(&mut layout.places, header, overrides)?;
-    if guessed {
-        settle_amounts(&mut layout.places, &sample, overrides);
-        let taken: Vec<usize> = layout.places.values().flatten().copied().collect();
+    apply_overrides(&mut layout.columns, header, overrides)?;
+    if is_inferred {
+        resolve_amount_columns(&mut layout.columns, &sample, overrides);
+        let taken: Vec<usize> = layout.columns.values().flatten().copied().collect();
         if layout.currency.is_none() {
             let amounts = [Role::Amount, Role::Debit, Role::Credit, Role::Balance];
-            let places = amounts.iter().flat_map(|role| layout.all(*role));
-            layout.currency = places.clone().find_map(|place| currency_of_column(header, *place));
+            let amount_columns = amounts.iter().flat_map(|role| layout.columns(*role));
+            layout.currency = amount_columns.clone().find_map(|index| currency_of_column(header, *index));
         }
-        describe(&mut layout.places, &sample, &taken, overrides);
+        infer_description(&mut layout.columns, &sample, &taken, overrides);
     }
-    require(&layout, header)?;
-    if guessed {
-        decide_spelling(&mut layout, table, overrides, findings);
+    check_required(&layout, header)?;
+    if is_inferred {
+        infer_formats(&mut layout, table, overrides, diagnostics);
     }
     layout.order = overrides.order.unwrap_or(layout.order);
-    layout.mark = overrides.decimal.unwrap_or(layout.mark);
+    layout.decimal_mark = overrides.decimal.unwrap_or(layout.decimal_mark);
     layout.inverted = overrides.inverted.unwrap_or(layout.inverted);
     layout.currency = overrides.currency.or(layout.currency);
-    if guessed {
-        check_balances(&mut layout, &sample, overrides, findings);
+    if is_inferred {
+        infer_sign_and_fee(&mut layout, &sample, overrides, diagnostics);
     }
     Ok(layout)
 }
 
 /// A remembered mapping in places, if this table has all its columns.
-fn recall(header: &Header, mapping: &Mapping) -> Option<Layout> {
+fn from_saved(header: &Header, mapping: &Mapping) -> Option<Layout> {
     let mut places = BTreeMap::new();
     for (role, columns) in &mapping.columns {
         places.insert(*role, header.find_all(columns).ok()?);
     }
     // Places alone hold only for a table of the same shape.
-    let same = mapping.header == header.names || (mapping.header.is_empty() && !header.named);
-    let by_name = mapping.columns.values().flatten().all(|column| !column.starts_with('#'));
-    (same || (by_name && header.named)).then_some(Layout {
-        places,
+    let same_header = mapping.header == header.names || (mapping.header.is_empty() && !header.has_names);
+    let has_only_names = mapping.columns.values().flatten().all(|column| !column.starts_with('#'));
+    (same_header || (has_only_names && header.has_names)).then_some(Layout {
+        columns: places,
         order: mapping.order,
-        mark: mapping.decimal,
+        decimal_mark: mapping.decimal,
         inverted: mapping.inverted,
         currency: mapping.currency,
     })
 }
 
 /// Roles by the names of the columns, each confirmed by its cells.
-fn by_name(header: &Header, sample: &Sample, findings: &mut Findings) -> BTreeMap<Role, Vec<usize>> {
+fn infer_by_header(header: &Header, sample: &Sample, diagnostics: &mut Diagnostics) -> BTreeMap<Role, Vec<usize>> {
     let mut candidates: Vec<(usize, usize, Role)> = Vec::new();
-    for (place, name) in header.names.iter().enumerate().filter(|_| header.named) {
-        let column = sample.columns.get(place).copied().unwrap_or_default();
-        let mut doubted = None;
+    for (index, name) in header.names.iter().enumerate().filter(|_| header.has_names) {
+        let column = sample.columns.get(index).copied().unwrap_or_default();
+        let mut mismatched_role = None;
         let before = candidates.len();
-        for &(role, rank) in Role::suggested_by(name) {
-            if sample.rows.is_empty() || column.holds(role.contents()) {
-                candidates.push((rank, place, role));
+        for &(role, rank) in Role::for_header(name) {
+            if sample.rows.is_empty() || column.matches(role.content_type()) {
+                candidates.push((rank, index, role));
             } else {
-                doubted = Some(role);
+                mismatched_role = Some(role);
             }
         }
-        if let Some(role) = doubted.filter(|_| candidates.len() == before && column.filled > 0) {
+        if let Some(role) = mismatched_role.filter(|_| candidates.len() == before && column.filled > 0) {
             let message =
-                format!("column {} is named like {} but does not hold it", quoted(name), role.meaning());
-            findings.notice(message);
+                format!("column {} is named like {} but does not hold it", quote(name), role.meaning());
+            diagnostics.info(message);
         }
     }
-    candidates.sort_by_key(|(rank, place, _)| (*rank, *place));
+    candidates.sort_by_key(|(rank, index, _)| (*rank, *index));
     let mut places: BTreeMap<Role, Vec<usize>> = BTreeMap::new();
     let mut taken = vec![false; header.names.len()];
-    for (_, place, role) in candidates {
-        let filled = places.entry(role).or_default();
-        let free = taken.get_mut(place);
-        if let Some(free) = free.filter(|taken| !**taken && (filled.is_empty() || role.takes_several())) {
-            *free = true;
-            filled.push(place);
+    for (_, index, role) in candidates {
+        let columns = places.entry(role).or_default();
+        let is_taken = taken.get_mut(index);
+        if let Some(is_taken) = is_taken.filter(|taken| !**taken && (columns.is_empty() || role.is_multi_column())) {
+            *is_taken = true;
+            columns.push(index);
         }
     }
     places.retain(|_, filled| !filled.is_empty());
@@ -250,81 +250,81 @@ fn by_name(header: &Header, sample: &Sample, findings: &mut Findings) -> BTreeMa
 }
 
 /// Date and amount by the cells, where no name says them.
-fn by_contents(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sample: &Sample) {
-    let taken =
-        |places: &BTreeMap<Role, Vec<usize>>, place: usize| places.values().flatten().any(|p| *p == place);
+fn infer_by_values(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sample: &Sample) {
+    let is_taken =
+        |places: &BTreeMap<Role, Vec<usize>>, index: usize| places.values().flatten().any(|p| *p == index);
     let columns = || sample.columns.iter().enumerate();
     if !places.contains_key(&Role::Date) {
-        let found = columns().find(|(place, column)| column.holds(Contents::Dates) && !taken(places, *place));
-        if let Some((place, _)) = found {
-            places.insert(Role::Date, vec![place]);
+        let date_column = columns().find(|(index, column)| column.matches(ContentType::Dates) && !is_taken(places, *index));
+        if let Some((index, _)) = date_column {
+            places.insert(Role::Date, vec![index]);
         }
     }
     let no_amount = ![Role::Amount, Role::Debit, Role::Credit].iter().any(|role| places.contains_key(role));
     if !no_amount {
         return;
     }
-    let fits = |place: usize, column: &Column| {
+    let could_be_amount = |index: usize, column: &ColumnStats| {
         column.filled * 2 > sample.rows.len()
-            && column.mostly(column.amounts)
+            && column.is_mostly(column.amounts)
             && column.dates == 0
-            && !taken(places, place)
+            && !is_taken(places, index)
     };
-    let free: Vec<(usize, &Column)> = columns().filter(|(place, column)| fits(*place, column)).collect();
+    let candidates: Vec<(usize, &ColumnStats)> = columns().filter(|(index, column)| could_be_amount(*index, column)).collect();
     // Amounts have decimals and signs; numbers of cheques and accounts have neither.
-    let amount = free
+    let amount = candidates
         .iter()
-        .max_by_key(|(place, column)| (column.negative > 0, column.with_decimals, usize::MAX - place))
-        .map(|(place, _)| *place);
+        .max_by_key(|(index, column)| (column.negative > 0, column.with_decimals, usize::MAX - index))
+        .map(|(index, _)| *index);
     let Some(amount) = amount else { return };
     places.insert(Role::Amount, vec![amount]);
-    let last = free.iter().rfind(|(place, column)| *place != amount && column.with_decimals > 0);
-    if let Some((place, _)) = last.filter(|_| !header.named) {
-        places.insert(Role::Balance, vec![*place]);
+    let last = candidates.iter().rfind(|(index, column)| *index != amount && column.with_decimals > 0);
+    if let Some((index, _)) = last.filter(|_| !header.has_names) {
+        places.insert(Role::Balance, vec![*index]);
     }
 }
 
 /// A column that is just called `IBAN` may be the own account or the other side's. It is the other side's if the lines
 /// before the header name another account, or if it changes from row to row beside a name.
-fn whose_account(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<'_>, sample: &Sample) {
+fn assign_account_column(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<'_>, sample: &Sample) {
     if places.contains_key(&Role::CounterpartyAccount) {
         return;
     }
-    let Some(place) = places.get(&Role::Account).and_then(|filled| filled.first()).copied() else { return };
+    let Some(index) = places.get(&Role::Account).and_then(|filled| filled.first()).copied() else { return };
     let mut cells: Vec<&str> =
-        sample.rows.iter().filter_map(|row| row.get(place)).map(String::as_str).collect();
+        sample.rows.iter().filter_map(|row| row.get(index)).map(String::as_str).collect();
     cells.sort();
     cells.dedup();
-    let own = table.preamble.account.iban.as_deref();
-    let not_own = own.is_some_and(|own| !cells.iter().any(|cell| text::iban(cell).as_deref() == Some(own)));
-    let named = [Role::Counterparty, Role::Payer, Role::Payee].iter().any(|role| places.contains_key(role));
-    let changes = cells.len() * 4 > sample.rows.len() && cells.len() > 2;
-    if not_own || (named && changes) {
+    let own_iban = table.preamble.account.iban.as_deref();
+    let is_other_account = own_iban.is_some_and(|own_iban| !cells.iter().any(|cell| text::parse_iban(cell).as_deref() == Some(own_iban)));
+    let has_counterparty_name = [Role::Counterparty, Role::Payer, Role::Payee].iter().any(|role| places.contains_key(role));
+    let varies = cells.len() * 4 > sample.rows.len() && cells.len() > 2;
+    if is_other_account || (has_counterparty_name && varies) {
         places.remove(&Role::Account);
-        places.insert(Role::CounterpartyAccount, vec![place]);
+        places.insert(Role::CounterpartyAccount, vec![index]);
     }
 }
 
 /// What a person says about columns.
-fn apply(
+fn apply_overrides(
     places: &mut BTreeMap<Role, Vec<usize>>,
     header: &Header,
     overrides: &Overrides,
-) -> Result<(), Refusal> {
+) -> Result<(), ParseError> {
     for (role, columns) in &overrides.columns {
-        let found = header.find_all(columns)?;
-        for (other, filled) in places.iter_mut() {
-            if !overrides.columns.contains_key(other) {
-                filled.retain(|place| !found.contains(place));
+        let indexes = header.find_all(columns)?;
+        for (other_role, assigned) in places.iter_mut() {
+            if !overrides.columns.contains_key(other_role) {
+                assigned.retain(|index| !indexes.contains(index));
             }
         }
-        places.insert(*role, found);
+        places.insert(*role, indexes);
     }
-    let said = |role: Role| overrides.columns.get(&role).is_some_and(|columns| !columns.is_empty());
-    if said(Role::Amount) && !said(Role::Debit) && !said(Role::Credit) {
+    let is_overridden = |role: Role| overrides.columns.get(&role).is_some_and(|columns| !columns.is_empty());
+    if is_overridden(Role::Amount) && !is_overridden(Role::Debit) && !is_overridden(Role::Credit) {
         places.remove(&Role::Debit);
         places.remove(&Role::Credit);
-    } else if (said(Role::Debit) || said(Role::Credit)) && !said(Role::Amount) {
+    } else if (is_overridden(Role::Debit) || is_overridden(Role::Credit)) && !is_overridden(Role::Amount) {
         places.remove(&Role::Amount);
     }
     places.retain(|_, filled| !filled.is_empty());
@@ -332,7 +332,7 @@ fn apply(
 }
 
 /// One column of amounts, or one of money in and one of money out; and a column of sides where amounts have no signs.
-fn settle_amounts(places: &mut BTreeMap<Role, Vec<usize>>, sample: &Sample, overrides: &Overrides) {
+fn resolve_amount_columns(places: &mut BTreeMap<Role, Vec<usize>>, sample: &Sample, overrides: &Overrides) {
     if places.contains_key(&Role::Amount) {
         for role in [Role::Debit, Role::Credit] {
             if !overrides.columns.contains_key(&role) {
@@ -343,32 +343,32 @@ fn settle_amounts(places: &mut BTreeMap<Role, Vec<usize>>, sample: &Sample, over
     if overrides.columns.contains_key(&Role::Side) {
         return;
     }
-    let column = |place: usize| sample.columns.get(place).copied().unwrap_or_default();
-    let amount = places.get(&Role::Amount).and_then(|filled| filled.first()).map(|place| column(*place));
+    let stats = |index: usize| sample.columns.get(index).copied().unwrap_or_default();
+    let amount = places.get(&Role::Amount).and_then(|filled| filled.first()).map(|index| stats(*index));
     let unsigned = amount.is_some_and(|amount| amount.negative == 0);
-    let is_side = |place: usize| {
-        let cells = column(place);
-        cells.filled > 0 && cells.sides * 20 >= cells.filled * 19
+    let is_debit_credit = |index: usize| {
+        let stats_of_column = stats(index);
+        stats_of_column.filled > 0 && stats_of_column.debit_credit_words * 20 >= stats_of_column.filled * 19
     };
     if !unsigned {
         places.remove(&Role::Side);
         return;
     }
-    let named = places.get(&Role::Side).and_then(|filled| filled.first()).copied();
-    if named.is_some_and(is_side) {
+    let header_column = places.get(&Role::Side).and_then(|filled| filled.first()).copied();
+    if header_column.is_some_and(is_debit_credit) {
         return;
     }
     places.remove(&Role::Side);
-    let found = (0..sample.columns.len()).find(|place| is_side(*place));
-    if let Some(place) = found {
-        places.values_mut().for_each(|filled| filled.retain(|other| *other != place));
+    let debit_credit_column = (0..sample.columns.len()).find(|index| is_debit_credit(*index));
+    if let Some(index) = debit_credit_column {
+        places.values_mut().for_each(|filled| filled.retain(|other| *other != index));
         places.retain(|_, filled| !filled.is_empty());
-        places.insert(Role::Side, vec![place]);
+        places.insert(Role::Side, vec![index]);
     }
 }
 
 /// Some text is better than none: the kind, or else the column with most letters.
-fn describe(
+fn infer_description(
     places: &mut BTreeMap<Role, Vec<usize>>,
     sample: &Sample,
     taken: &[usize],
@@ -377,25 +377,25 @@ fn describe(
     if places.contains_key(&Role::Description) || overrides.columns.contains_key(&Role::Description) {
         return;
     }
-    let wordy = sample
+    let longest_text = sample
         .columns
         .iter()
         .enumerate()
-        .filter(|(place, column)| {
-            !taken.contains(place)
+        .filter(|(index, column)| {
+            !taken.contains(index)
                 && column.filled > 0
-                && !column.mostly(column.amounts)
-                && !column.mostly(column.dates)
+                && !column.is_mostly(column.amounts)
+                && !column.is_mostly(column.dates)
         })
         .max_by_key(|(_, column)| column.letters);
-    if let Some((place, _)) = wordy {
-        places.insert(Role::Description, vec![place]);
+    if let Some((index, _)) = longest_text {
+        places.insert(Role::Description, vec![index]);
     }
 }
 
 /// A statement needs a date and an amount.
-fn require(layout: &Layout, header: &Header) -> Result<(), Refusal> {
-    let missing = |role: &'static str| Refusal::ColumnMissing { role, columns: header.listed() };
+fn check_required(layout: &Layout, header: &Header) -> Result<(), ParseError> {
+    let missing = |role: &'static str| ParseError::ColumnMissing { role, columns: header.column_list() };
     if !layout.has(Role::Date) {
         return Err(missing("the date"));
     }
@@ -406,126 +406,126 @@ fn require(layout: &Layout, header: &Header) -> Result<(), Refusal> {
 }
 
 /// The order of dates and the decimal mark, decided over all rows.
-fn decide_spelling(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides, findings: &mut Findings) {
+fn infer_formats(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides, diagnostics: &mut Diagnostics) {
     let mut rows = table.rows.clone();
     let mut record = Record::default();
-    let (mut dates, mut amounts) = (date::Evidence::default(), number::Evidence::default());
-    let days = layout.all(Role::Date);
+    let (mut dates, mut amounts) = (date::DateOrderInference::default(), number::DecimalMarkInference::default());
+    let date_columns = layout.columns(Role::Date);
     let roles = [Role::Amount, Role::Debit, Role::Credit, Role::Balance];
-    let sums: Vec<usize> = roles.iter().flat_map(|role| layout.all(*role)).copied().collect();
+    let amount_columns: Vec<usize> = roles.iter().flat_map(|role| layout.columns(*role)).copied().collect();
     loop {
         match rows.next(&mut record) {
-            Next::End => break,
-            Next::Malformed(_) => continue,
-            Next::Record => {}
+            RecordEvent::End => break,
+            RecordEvent::Malformed(_) => continue,
+            RecordEvent::Record => {}
         }
-        dates.see(record.first(days).0);
-        sums.iter().for_each(|place| amounts.see(record.get(*place)));
+        dates.observe(record.first_filled(date_columns).0);
+        amount_columns.iter().for_each(|index| amounts.observe(record.get(*index)));
     }
-    let (order, ground) = dates.decide();
+    let (order, inferred_by) = dates.infer();
     layout.order = order;
-    let shown = if order == DateOrder::Mdy { "month first" } else { "day first" };
-    match ground {
+    let order_text = if order == DateOrder::Mdy { "month first" } else { "day first" };
+    match inferred_by {
         _ if overrides.order.is_some() => {}
-        Ground::Certain | Ground::Convention => {
+        InferredBy::Unambiguous | InferredBy::Convention => {
             if dates.day_first.min(dates.month_first) > 0 {
-                findings.warning(format!(
-                    "{} dates can only be read day first and {} only month first: read {shown}",
+                diagnostics.warning(format!(
+                    "{} dates can only be read day first and {} only month first: read {order_text}",
                     dates.day_first, dates.month_first
                 ));
             }
         }
-        Ground::Sequence => findings.warning(format!(
-            "no date has a day above 12; read {shown}, since only then the rows run in one direction; order=dmy or order=mdy \
+        InferredBy::Sequence => diagnostics.warning(format!(
+            "no date has a day above 12; read {order_text}, since only then the rows run in one direction; order=dmy or order=mdy \
              says it for certain"
         )),
-        Ground::Guess => findings.warning(
+        InferredBy::Guess => diagnostics.warning(
             "the dates can be read day first or month first: read day first; order=dmy or order=mdy says it for certain",
         ),
     }
-    let (mark, certain) = amounts.decide();
-    layout.mark = mark;
-    if !certain && overrides.decimal.is_none() {
-        let (shown, other) = match mark {
+    let (mark, is_certain) = amounts.infer();
+    layout.decimal_mark = mark;
+    if !is_certain && overrides.decimal.is_none() {
+        let (example, alternative) = match mark {
             DecimalMark::Comma => ("1.234 as 1234", "point"),
             DecimalMark::Point => ("1,234 as 1234", "comma"),
         };
-        findings.warning(format!(
-            "no amount tells the decimal mark from the separator of thousands: read {shown}; decimal={other} says otherwise"
+        diagnostics.warning(format!(
+            "no amount tells the decimal mark from the separator of thousands: read {example}; decimal={alternative} says otherwise"
         ));
     }
 }
 
 /// Tries what the balances confirm: amounts as they stand, with the other sign, and with the fee taken off.
-fn check_balances(layout: &mut Layout, sample: &Sample, overrides: &Overrides, findings: &mut Findings) {
-    let fee = layout.one(Role::Fee);
-    let fee_said = overrides.columns.contains_key(&Role::Fee);
+fn infer_sign_and_fee(layout: &mut Layout, sample: &Sample, overrides: &Overrides, diagnostics: &mut Diagnostics) {
+    let fee = layout.column(Role::Fee);
+    let fee_overridden = overrides.columns.contains_key(&Role::Fee);
     if !layout.has(Role::Balance) || !layout.has(Role::Amount) || layout.has(Role::Side) {
-        if !fee_said {
-            layout.places.remove(&Role::Fee);
+        if !fee_overridden {
+            layout.columns.remove(&Role::Fee);
         }
         return;
     }
-    let (amount, balance) = (layout.one(Role::Amount), layout.one(Role::Balance));
-    let read = |row: &[String], place: usize| {
-        let cell = row.get(place).map(String::as_str).unwrap_or_default();
-        number::read(cell, layout.mark).map(|reading| reading.amount)
+    let (amount, balance) = (layout.column(Role::Amount), layout.column(Role::Balance));
+    let parse_cell = |row: &[String], index: usize| {
+        let cell = row.get(index).map(String::as_str).unwrap_or_default();
+        number::parse_amount(cell, layout.decimal_mark).map(|reading| reading.amount)
     };
     // Each currency has its own balance, and what is not booked has none.
-    let (currency, status) = (layout.one(Role::Currency), layout.one(Role::Status));
-    let cell = |row: &'_ Vec<String>, place: usize| row.get(place).cloned().unwrap_or_default();
+    let (currency, status) = (layout.column(Role::Currency), layout.column(Role::Status));
+    let cell = |row: &'_ Vec<String>, index: usize| row.get(index).cloned().unwrap_or_default();
     let first = sample.rows.first().map(|row| cell(row, currency));
     let comparable: Vec<&Vec<String>> = sample
         .rows
         .iter()
         .filter(|row| Some(cell(row, currency)) == first && is_booked(&cell(row, status)))
         .collect();
-    let chain = |inverted: bool, fees: bool| -> Vec<(Amount, Amount)> {
-        let step = |row: &Vec<String>| {
-            let mut moved = read(row, amount)?;
+    let amounts_and_balances = |inverted: bool, fees: bool| -> Vec<(Amount, Amount)> {
+        let to_pair = |row: &Vec<String>| {
+            let mut signed_amount = parse_cell(row, amount)?;
             if inverted {
-                moved = moved.checked_neg()?;
+                signed_amount = signed_amount.checked_neg()?;
             }
             if fees {
-                moved = moved.checked_sub(read(row, fee).unwrap_or_default().checked_abs()?)?;
+                signed_amount = signed_amount.checked_sub(parse_cell(row, fee).unwrap_or_default().checked_abs()?)?;
             }
-            Some((moved, read(row, balance)?))
+            Some((signed_amount, parse_cell(row, balance)?))
         };
-        comparable.iter().copied().filter_map(step).collect()
+        comparable.iter().copied().filter_map(to_pair).collect()
     };
-    let hits = |inverted, fees| {
-        let (forwards, backwards) = confirmed(&chain(inverted, fees));
+    let count_matches = |inverted, fees| {
+        let (forwards, backwards) = count_consistent(&amounts_and_balances(inverted, fees));
         forwards.max(backwards)
     };
-    let steps = chain(false, false).len().saturating_sub(1);
-    let plain = hits(false, false);
+    let transitions = amounts_and_balances(false, false).len().saturating_sub(1);
+    let baseline = count_matches(false, false);
     let can_fee = layout.has(Role::Fee);
-    let tries = [(true, false), (false, true), (true, true)];
-    let best = tries
+    let variants = [(true, false), (false, true), (true, true)];
+    let best = variants
         .into_iter()
         .filter(|(inverted, fees)| (!inverted || overrides.inverted.is_none()) && (!fees || can_fee))
-        .map(|(inverted, fees)| (hits(inverted, fees), inverted, fees))
+        .map(|(inverted, fees)| (count_matches(inverted, fees), inverted, fees))
         .max_by_key(|(hits, ..)| *hits);
-    let mut fees = fee_said;
+    let mut fees = fee_overridden;
     if let Some((hits, inverted, with_fees)) =
-        best.filter(|(hits, ..)| steps >= 2 && *hits > plain && hits * 10 >= steps * 8)
+        best.filter(|(hits, ..)| transitions >= 2 && *hits > baseline && hits * 10 >= transitions * 8)
     {
         if inverted {
             layout.inverted = true;
-            findings.notice(format!(
-                "money out is written without a minus: {hits} of {steps} balances confirm it"
+            diagnostics.info(format!(
+                "money out is written without a minus: {hits} of {transitions} balances confirm it"
             ));
         }
         fees |= with_fees;
     }
     if !fees {
-        layout.places.remove(&Role::Fee);
+        layout.columns.remove(&Role::Fee);
     }
 }
 
 /// How many steps from one row to the next the balances confirm, if the rows run forwards and if they run backwards in
 /// time.
-pub(crate) fn confirmed(rows: &[(Amount, Amount)]) -> (usize, usize) {
+pub(crate) fn count_consistent(rows: &[(Amount, Amount)]) -> (usize, usize) {
     let mut counts = (0, 0);
     for pair in rows.windows(2) {
         if let [(first, before), (second, after)] = pair {

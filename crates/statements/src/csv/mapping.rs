@@ -9,10 +9,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::csv::Role;
-use crate::csv::role::plain_name;
+use crate::csv::role::normalize_header;
 use crate::date::DateOrder;
 use crate::number::DecimalMark;
-use crate::{Currency, Refusal};
+use crate::{Currency, ParseError};
 
 /// How a table is to be understood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,9 +91,9 @@ impl Overrides {
     ///   of [`Role::name`];
     /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
     /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.
-    pub fn set(&mut self, setting: &str) -> Result<(), Refusal> {
-        let bad = |why: &str| Refusal::BadOverride { text: crate::finding::quoted(setting), why: why.into() };
-        let (key, value) = setting.split_once('=').ok_or_else(|| bad("it has no equals sign"))?;
+    pub fn set(&mut self, setting: &str) -> Result<(), ParseError> {
+        let invalid = |why: &str| ParseError::BadOverride { text: crate::finding::quote(setting), why: why.into() };
+        let (key, value) = setting.split_once('=').ok_or_else(|| invalid("it has no equals sign"))?;
         let (key, value) = (key.trim(), value.trim());
         match key {
             "order" => {
@@ -101,34 +101,34 @@ impl Overrides {
                     "dmy" => DateOrder::Dmy,
                     "mdy" => DateOrder::Mdy,
                     "ymd" => DateOrder::Ymd,
-                    _ => return Err(bad("an order of dates is dmy, mdy or ymd")),
+                    _ => return Err(invalid("an order of dates is dmy, mdy or ymd")),
                 });
             }
             "decimal" => {
                 self.decimal = Some(match value {
                     "point" | "." => DecimalMark::Point,
                     "comma" | "," => DecimalMark::Comma,
-                    _ => return Err(bad("a decimal mark is point or comma")),
+                    _ => return Err(invalid("a decimal mark is point or comma")),
                 });
             }
             "sign" => {
                 self.inverted = Some(match value {
                     "plain" => false,
                     "inverted" => true,
-                    _ => return Err(bad("a sign is plain or inverted")),
+                    _ => return Err(invalid("a sign is plain or inverted")),
                 });
             }
             "delimiter" => {
                 self.delimiter = Some(match value {
                     "tab" => '\t',
                     ";" | "," | "|" => value.chars().next().unwrap_or(';'),
-                    _ => return Err(bad("a delimiter is one of ; , | or tab")),
+                    _ => return Err(invalid("a delimiter is one of ; , | or tab")),
                 });
             }
             _ => {
                 let Some(role) = Role::parse(key) else {
                     let roles: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
-                    return Err(bad(&format!("there is no role {key}; the roles are {}", roles.join(", "))));
+                    return Err(invalid(&format!("there is no role {key}; the roles are {}", roles.join(", "))));
                 };
                 match Currency::parse(value) {
                     Ok(currency) if role == Role::Currency => self.currency = Some(currency),
@@ -141,7 +141,7 @@ impl Overrides {
     }
 
     /// All settings of a list.
-    pub fn parse<'a>(settings: impl IntoIterator<Item = &'a str>) -> Result<Overrides, Refusal> {
+    pub fn parse<'a>(settings: impl IntoIterator<Item = &'a str>) -> Result<Overrides, ParseError> {
         let mut overrides = Overrides::default();
         settings.into_iter().try_for_each(|setting| overrides.set(setting))?;
         Ok(overrides)
@@ -153,52 +153,52 @@ impl Overrides {
 pub(crate) struct Header {
     pub names: Vec<String>,
     /// Whether the names are the file's own rather than places.
-    pub named: bool,
+    pub has_names: bool,
 }
 
 impl Header {
     /// What a column is called in a mapping: its name, or its place where it has none of its own.
-    pub fn reference(&self, place: usize) -> String {
-        match self.names.get(place) {
+    pub fn reference(&self, index: usize) -> String {
+        match self.names.get(index) {
             Some(name)
-                if self.named
+                if self.has_names
                     && !name.is_empty()
                     && self.names.iter().filter(|other| *other == name).count() == 1 =>
             {
                 name.clone()
             }
-            _ => format!("#{}", place + 1),
+            _ => format!("#{}", index + 1),
         }
     }
 
     /// The place of a column by its name, exact or but for case, accents and punctuation, or by `#3`.
     pub fn find(&self, reference: &str) -> Option<usize> {
         if let Some(number) = reference.strip_prefix('#') {
-            let place = number.parse::<usize>().ok()?.checked_sub(1)?;
-            return (place < self.names.len()).then_some(place);
+            let index = number.parse::<usize>().ok()?.checked_sub(1)?;
+            return (index < self.names.len()).then_some(index);
         }
-        if !self.named {
+        if !self.has_names {
             return None;
         }
-        let plain = plain_name(reference);
-        let alike = || self.names.iter().position(|name| !plain.is_empty() && plain_name(name) == plain);
-        self.names.iter().position(|name| name == reference).or_else(alike)
+        let normalized = normalize_header(reference);
+        let by_normalized_name = || self.names.iter().position(|name| !normalized.is_empty() && normalize_header(name) == normalized);
+        self.names.iter().position(|name| name == reference).or_else(by_normalized_name)
     }
 
     /// The places of an override's columns: one name, or several joined by `+`.
-    pub fn find_all(&self, references: &[String]) -> Result<Vec<usize>, Refusal> {
+    pub fn find_all(&self, references: &[String]) -> Result<Vec<usize>, ParseError> {
         let mut places = Vec::new();
         for reference in references {
             // A name may hold a plus itself.
             match self.find(reference) {
-                Some(place) => places.push(place),
+                Some(index) => places.push(index),
                 None => {
                     for part in reference.split('+') {
-                        let found = self.find(part.trim()).ok_or_else(|| Refusal::NoSuchColumn {
-                            column: crate::finding::quoted(part.trim()),
-                            columns: self.listed(),
+                        let index = self.find(part.trim()).ok_or_else(|| ParseError::NoSuchColumn {
+                            column: crate::finding::quote(part.trim()),
+                            columns: self.column_list(),
                         })?;
-                        places.push(found);
+                        places.push(index);
                     }
                 }
             }
@@ -207,11 +207,11 @@ impl Header {
     }
 
     /// All columns, for a message.
-    pub fn listed(&self) -> String {
-        const SHOWN: usize = 30;
+    pub fn column_list(&self) -> String {
+        const MAX_SHOWN: usize = 30;
         let names: Vec<String> =
-            (0..self.names.len().min(SHOWN)).map(|place| self.reference(place)).collect();
-        let more = if self.names.len() > SHOWN { ", …" } else { "" };
+            (0..self.names.len().min(MAX_SHOWN)).map(|index| self.reference(index)).collect();
+        let more = if self.names.len() > MAX_SHOWN { ", …" } else { "" };
         format!("{}{more}", names.join(", "))
     }
 }
@@ -221,11 +221,11 @@ mod tests {
     use super::*;
 
     fn header(names: &[&str]) -> Header {
-        Header { names: names.iter().map(|name| name.to_string()).collect(), named: true }
+        Header { names: names.iter().map(|name| name.to_string()).collect(), has_names: true }
     }
 
     #[test]
-    fn columns_are_found_by_name_and_place() {
+    fn finds_columns_by_name_and_index() {
         let header = header(&["Datum", "Betrag (EUR)", "Text", "Text", "a+b"]);
         assert_eq!(header.find("datum"), Some(0));
         assert_eq!(header.find("Betrag"), Some(1));
@@ -237,15 +237,15 @@ mod tests {
         assert_eq!(header.reference(0), "Datum");
         assert_eq!(header.find_all(&["a+b".into()]).unwrap(), [4]);
         assert_eq!(header.find_all(&["Datum + #3".into()]).unwrap(), [0, 2]);
-        let wrong = header.find_all(&["Sum".into()]).unwrap_err();
+        let error = header.find_all(&["Sum".into()]).unwrap_err();
         assert_eq!(
-            wrong.to_string(),
+            error.to_string(),
             "the table has no column 'Sum'; its columns are Datum, Betrag (EUR), #3, #4, a+b"
         );
     }
 
     #[test]
-    fn overrides_say_what_is_wrong_with_them() {
+    fn invalid_overrides_are_rejected() {
         let mut overrides = Overrides::default();
         for good in [
             "date=Tag",
@@ -261,12 +261,12 @@ mod tests {
         assert_eq!(overrides.currency, Some(Currency::EUR));
         assert_eq!(overrides.columns.get(&Role::Balance), Some(&Vec::new()));
         for bad in ["date", "order=xyz", "decimal=;", "sign=no", "delimiter=xx", "colour=red"] {
-            assert!(matches!(overrides.set(bad), Err(Refusal::BadOverride { .. })), "{bad}");
+            assert!(matches!(overrides.set(bad), Err(ParseError::BadOverride { .. })), "{bad}");
         }
     }
 
     #[test]
-    fn a_mapping_is_remembered_and_its_spelling_is_an_override() {
+    fn mapping_round_trips_as_json_and_as_overrides() {
         let mapping = Mapping {
             delimiter: ';',
             header: vec!["Tag".into(), "Betrag".into()],
@@ -281,8 +281,8 @@ mod tests {
         };
         let json = serde_json::to_string(&mapping).unwrap();
         assert_eq!(serde_json::from_str::<Mapping>(&json).unwrap(), mapping);
-        let shown = mapping.to_string();
-        let overrides = Overrides::parse(shown.lines()).unwrap();
+        let printed = mapping.to_string();
+        let overrides = Overrides::parse(printed.lines()).unwrap();
         assert_eq!(overrides.columns, mapping.columns);
         assert_eq!((overrides.order, overrides.inverted), (Some(DateOrder::Dmy), Some(true)));
     }

@@ -14,27 +14,27 @@ mod table;
 pub use mapping::{Mapping, Overrides};
 pub use role::Role;
 
-use crate::finding::Findings;
-use crate::{Document, Format, Options, Refusal};
+use crate::finding::Diagnostics;
+use crate::{Document, Format, Options, ParseError};
 
 /// Reads a table.
-pub(crate) fn read(text: &str, options: &Options, mut findings: Findings) -> Result<Document, Refusal> {
-    let remembered = options.mapping.as_ref();
-    let delimiter = options.overrides.delimiter.or(remembered.map(|mapping| mapping.delimiter));
+pub(crate) fn read(text: &str, options: &Options, mut diagnostics: Diagnostics) -> Result<Document, ParseError> {
+    let saved_mapping = options.mapping.as_ref();
+    let delimiter = options.overrides.delimiter.or(saved_mapping.map(|mapping| mapping.delimiter));
     let table = table::find(text, delimiter)
         // A remembered delimiter that finds nothing is of another export.
         .or_else(|| table::find(text, options.overrides.delimiter))
-        .ok_or(Refusal::Unrecognised)?;
-    let layout = guess::layout(&table, remembered, &options.overrides, &mut findings)?;
-    let statements = rows::read(&table, &layout, options.currency, &mut findings)?;
-    let mut mapping = layout.mapping(&table);
+        .ok_or(ParseError::Unrecognised)?;
+    let layout = guess::infer_layout(&table, saved_mapping, &options.overrides, &mut diagnostics)?;
+    let statements = rows::parse_rows(&table, &layout, options.currency, &mut diagnostics)?;
+    let mut mapping = layout.to_mapping(&table);
     if mapping.currency.is_none() && mapping.columns(Role::Currency).is_empty() {
         mapping.currency = statements.first().map(|statement| statement.currency);
     }
-    Ok(Document { format: Format::Csv, statements, findings: findings.into_vec(), mapping: Some(mapping) })
+    Ok(Document { format: Format::Csv, statements, findings: diagnostics.into_vec(), mapping: Some(mapping) })
 }
 
 /// Whether a text looks like a table with dates and amounts.
 pub(crate) fn is_table(text: &str) -> bool {
-    table::is_there(text)
+    table::has_table(text)
 }

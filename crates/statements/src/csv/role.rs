@@ -47,7 +47,7 @@ pub enum Role {
 
 /// What the cells of a column must be for its name to be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contents {
+pub(crate) enum ContentType {
     Dates,
     Amounts,
     Currencies,
@@ -160,24 +160,24 @@ impl Role {
         }
     }
 
-    pub(crate) fn contents(self) -> Contents {
+    pub(crate) fn content_type(self) -> ContentType {
         match self {
-            Role::Date | Role::ValueDate => Contents::Dates,
+            Role::Date | Role::ValueDate => ContentType::Dates,
             Role::Amount | Role::Debit | Role::Credit | Role::Fee | Role::Balance | Role::OriginalAmount => {
-                Contents::Amounts
+                ContentType::Amounts
             }
-            Role::Currency | Role::OriginalCurrency => Contents::Currencies,
-            _ => Contents::Anything,
+            Role::Currency | Role::OriginalCurrency => ContentType::Currencies,
+            _ => ContentType::Anything,
         }
     }
 
     /// Whether several columns may fill it: descriptions follow each other, and the first date that is there counts.
-    pub(crate) fn takes_several(self) -> bool {
+    pub(crate) fn is_multi_column(self) -> bool {
         matches!(self, Role::Description | Role::Date)
     }
 
     /// The names that banks give it, the best first, with spaces between.
-    fn names(self) -> &'static str {
+    fn header_names(self) -> &'static str {
         match self {
             Role::Date => {
                 "buchungstag buchungsdatum bookingdate datebooked dateofbooking buchung postdate \
@@ -329,88 +329,88 @@ impl Role {
 
     /// The roles that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
     /// currency in one language and a day in another; what the cells hold decides.
-    pub(crate) fn suggested_by(name: &str) -> &'static [(Role, usize)] {
-        static KNOWN: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
-        let known = KNOWN.get_or_init(|| {
-            let mut known: HashMap<&'static str, Vec<(Role, usize)>> = HashMap::new();
+    pub(crate) fn for_header(name: &str) -> &'static [(Role, usize)] {
+        static ROLES_BY_HEADER: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
+        let roles_by_header = ROLES_BY_HEADER.get_or_init(|| {
+            let mut roles_by_header: HashMap<&'static str, Vec<(Role, usize)>> = HashMap::new();
             for role in Role::ALL {
-                for (place, name) in role.names().split(' ').enumerate() {
-                    known.entry(name).or_default().push((role, place));
+                for (rank, name) in role.header_names().split(' ').enumerate() {
+                    roles_by_header.entry(name).or_default().push((role, rank));
                 }
             }
-            known
+            roles_by_header
         });
-        known.get(plain_name(name).as_str()).map(Vec::as_slice).unwrap_or_default()
+        roles_by_header.get(normalize_header(name).as_str()).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
 /// The currency that a column's name holds, as in `Betrag (EUR)`.
 pub(crate) fn currency_in_name(name: &str) -> Option<Currency> {
-    words(name).find_map(known_currency)
+    split_words(name).find_map(common_currency)
 }
 
-fn known_currency(word: &str) -> Option<Currency> {
+fn common_currency(word: &str) -> Option<Currency> {
     const COMMON: &str = "EUR USD GBP CHF JPY CAD AUD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY BRL MXN INR CNY HKD \
          SGD ZAR ILS THB KRW RUB UAH AED USDC ISK PHP IDR MYR ARS";
     match word {
-        "€" | "$" | "£" => Currency::recognise(word),
+        "€" | "$" | "£" => Currency::from_code_or_symbol(word),
         _ if !(3..=4).contains(&word.len()) || !word.bytes().all(|byte| byte.is_ascii_uppercase()) => None,
-        _ => COMMON.split(' ').any(|known| known == word).then(|| Currency::parse(word).ok())?,
+        _ => COMMON.split(' ').any(|code| code == word).then(|| Currency::parse(word).ok())?,
     }
 }
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
+fn split_words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_alphanumeric() && !matches!(c, '€' | '$' | '£'))
         .filter(|word| !word.is_empty())
 }
 
 /// A name without case, accents, punctuation and currencies.
-pub(crate) fn plain_name(name: &str) -> String {
+pub(crate) fn normalize_header(name: &str) -> String {
     // No column that anybody recognises has a longer name, and a line of prose need not be folded.
     if name.len() > 80 {
         return String::new();
     }
-    let mut plain = String::with_capacity(name.len());
-    let mut words = words(name).peekable();
+    let mut normalized = String::with_capacity(name.len());
+    let mut words = split_words(name).peekable();
     while let Some(word) = words.next() {
         // `Betrag in EUR` is a `Betrag`.
         let of_currency =
-            matches!(word, "in" | "en") && words.peek().is_some_and(|next| known_currency(next).is_some());
-        if of_currency || known_currency(word).is_some() {
+            matches!(word, "in" | "en") && words.peek().is_some_and(|next| common_currency(next).is_some());
+        if of_currency || common_currency(word).is_some() {
             continue;
         }
         for letter in word.chars().flat_map(char::to_lowercase) {
             match letter {
-                'ä' | 'á' | 'à' | 'â' | 'ã' | 'å' | 'ą' => plain.push('a'),
-                'é' | 'è' | 'ê' | 'ë' | 'ę' | 'ě' => plain.push('e'),
-                'í' | 'ì' | 'î' | 'ï' => plain.push('i'),
-                'ö' | 'ó' | 'ò' | 'ô' | 'õ' | 'ø' => plain.push('o'),
-                'ü' | 'ú' | 'ù' | 'û' | 'ů' => plain.push('u'),
-                'ñ' | 'ń' => plain.push('n'),
-                'ç' | 'ć' | 'č' => plain.push('c'),
-                'ł' => plain.push('l'),
-                'ś' | 'š' => plain.push('s'),
-                'ž' | 'ż' | 'ź' => plain.push('z'),
-                'ß' => plain.push_str("ss"),
-                'æ' => plain.push_str("ae"),
-                'œ' => plain.push_str("oe"),
-                _ => plain.push(letter),
+                'ä' | 'á' | 'à' | 'â' | 'ã' | 'å' | 'ą' => normalized.push('a'),
+                'é' | 'è' | 'ê' | 'ë' | 'ę' | 'ě' => normalized.push('e'),
+                'í' | 'ì' | 'î' | 'ï' => normalized.push('i'),
+                'ö' | 'ó' | 'ò' | 'ô' | 'õ' | 'ø' => normalized.push('o'),
+                'ü' | 'ú' | 'ù' | 'û' | 'ů' => normalized.push('u'),
+                'ñ' | 'ń' => normalized.push('n'),
+                'ç' | 'ć' | 'č' => normalized.push('c'),
+                'ł' => normalized.push('l'),
+                'ś' | 'š' => normalized.push('s'),
+                'ž' | 'ż' | 'ź' => normalized.push('z'),
+                'ß' => normalized.push_str("ss"),
+                'æ' => normalized.push_str("ae"),
+                'œ' => normalized.push_str("oe"),
+                _ => normalized.push(letter),
             }
         }
     }
-    plain
+    normalized
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn best(name: &str) -> Option<Role> {
-        Role::suggested_by(name).iter().min_by_key(|(_, place)| *place).map(|(role, _)| *role)
+    fn best_role(name: &str) -> Option<Role> {
+        Role::for_header(name).iter().min_by_key(|(_, rank)| *rank).map(|(role, _)| *role)
     }
 
     #[test]
-    fn names_in_several_languages() {
+    fn recognizes_headers_in_several_languages() {
         for (name, role) in [
             ("Buchungstag", Role::Date),
             ("Date opération", Role::Date),
@@ -429,25 +429,25 @@ mod tests {
             ("Libellé", Role::Description),
             ("Running Bal.", Role::Balance),
         ] {
-            assert_eq!(best(name), Some(role), "{name}");
+            assert_eq!(best_role(name), Some(role), "{name}");
         }
-        assert_eq!(best("Lorem ipsum"), None);
+        assert_eq!(best_role("Lorem ipsum"), None);
     }
 
     #[test]
-    fn every_role_has_one_name_and_no_name_stands_twice() {
+    fn role_header_names_are_unique() {
         for role in Role::ALL {
             assert_eq!(Role::parse(role.name()), Some(role));
-            let names: Vec<&str> = role.names().split(' ').collect();
-            for (place, name) in names.iter().enumerate() {
-                assert_eq!(plain_name(name), *name, "{role:?}");
-                assert!(!names.iter().skip(place + 1).any(|other| other == name), "{role:?}: {name}");
+            let names: Vec<&str> = role.header_names().split(' ').collect();
+            for (index, name) in names.iter().enumerate() {
+                assert_eq!(normalize_header(name), *name, "{role:?}");
+                assert!(!names.iter().skip(index + 1).any(|other| other == name), "{role:?}: {name}");
             }
         }
     }
 
     #[test]
-    fn currencies_in_names() {
+    fn finds_currency_in_header() {
         assert_eq!(currency_in_name("Betrag (EUR)"), Some(Currency::EUR));
         assert_eq!(currency_in_name("Amount $"), Some(Currency::USD));
         assert_eq!(currency_in_name("Amount out"), None);

@@ -3,8 +3,8 @@
 use jiff::civil::Date;
 
 use crate::csv::mapping::Header;
-use crate::csv::records::{Next, Record, Records};
-use crate::csv::role::{self, Role, plain_name};
+use crate::csv::records::{RecordEvent, Record, Records};
+use crate::csv::role::{self, Role, normalize_header};
 use crate::date::{self, DateOrder};
 use crate::number::{self, DecimalMark};
 use crate::text;
@@ -35,11 +35,11 @@ pub(crate) struct Preamble {
 /// Finds the table of a text, unless there is none: no line with two fields that could be rows.
 pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
     let declared = delimiter.and_then(|c| u8::try_from(c).ok()).or_else(|| declared_delimiter(text));
-    let candidates: Vec<u8> = declared.map_or_else(|| DELIMITERS.to_vec(), |found| vec![found]);
+    let candidates: Vec<u8> = declared.map_or_else(|| DELIMITERS.to_vec(), |delimiter| vec![delimiter]);
     let mut best: Option<(usize, Table<'_>)> = None;
     for delimiter in candidates {
         let Some((score, table)) = find_header(text, delimiter) else { continue };
-        if best.as_ref().is_none_or(|(other, _)| score > *other) {
+        if best.as_ref().is_none_or(|(best_score, _)| score > *best_score) {
             best = Some((score, table));
         }
     }
@@ -47,7 +47,7 @@ pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
 }
 
 /// Whether a text holds a table.
-pub(crate) fn is_there(text: &str) -> bool {
+pub(crate) fn has_table(text: &str) -> bool {
     DELIMITERS.iter().any(|delimiter| find_header(text, *delimiter).is_some())
 }
 
@@ -66,28 +66,28 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
     // Each with the number of lines before it.
     let mut best: Option<(usize, Header, Records<'_>, usize)> = None;
     let mut first_row: Option<(Header, Records<'_>, usize)> = None;
-    let mut before_row: Option<Header> = None;
+    let mut possible_header: Option<Header> = None;
     for line in 0..limits::PREAMBLE_LINES {
         let before = records.clone();
         match records.next(&mut record) {
-            Next::End => break,
-            Next::Malformed(_) => continue,
-            Next::Record => {}
+            RecordEvent::End => break,
+            RecordEvent::Malformed(_) => continue,
+            RecordEvent::Record => {}
         }
-        let known = known_names(&record);
-        let row = record.len() > 1 && is_row(&record);
-        if known >= 2 && best.as_ref().is_none_or(|(other, ..)| known > *other) && !row {
-            best = Some((known, header(&record), records.clone(), line));
+        let known_count = count_known_roles(&record);
+        let is_data_row = record.len() > 1 && is_row(&record);
+        if known_count >= 2 && best.as_ref().is_none_or(|(best_count, ..)| known_count > *best_count) && !is_data_row {
+            best = Some((known_count, to_header(&record), records.clone(), line));
         }
-        if first_row.is_none() && row {
+        if first_row.is_none() && is_data_row {
             // Names that nobody knows are still names, if as many stand right above the first row.
-            let above = before_row.take().filter(|names: &Header| names.names.len() == record.len());
+            let above = possible_header.take().filter(|names: &Header| names.names.len() == record.len());
             let header =
-                above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], named: false });
+                above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], has_names: false });
             first_row = Some((header, before, line));
         }
-        before_row = (!row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
-            .then(|| header(&record));
+        possible_header = (!is_data_row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
+            .then(|| to_header(&record));
     }
     let (score, header, rows, lines) = match (best, first_row) {
         // A header counts more than any number of fields.
@@ -95,18 +95,18 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
         (None, Some((header, rows, lines))) => (header.names.len(), header, rows, lines),
         (None, None) => return None,
     };
-    let preamble = Preamble::of(Records::new(text, delimiter), lines);
+    let preamble = Preamble::parse(Records::new(text, delimiter), lines);
     let rows = rows.with_width(header.names.len());
     Some((score, Table { delimiter, header, rows, preamble }))
 }
 
-fn header(record: &Record<'_>) -> Header {
-    let names = record.iter().map(|name| text::one_line(name).into_string()).collect();
-    Header { names: trimmed(names), named: true }
+fn to_header(record: &Record<'_>) -> Header {
+    let names = record.iter().map(|name| text::collapse_whitespace(name).into_string()).collect();
+    Header { names: trim_trailing_empty(names), has_names: true }
 }
 
 /// A header often ends with a delimiter, behind which there is no column.
-fn trimmed(mut names: Vec<String>) -> Vec<String> {
+fn trim_trailing_empty(mut names: Vec<String>) -> Vec<String> {
     while names.len() > 2 && names.last().is_some_and(String::is_empty) {
         names.pop();
     }
@@ -114,10 +114,10 @@ fn trimmed(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// How many different roles the fields of a record are named like.
-fn known_names(record: &Record<'_>) -> usize {
+fn count_known_roles(record: &Record<'_>) -> usize {
     let mut roles: Vec<Role> = record
         .iter()
-        .filter_map(|name| Role::suggested_by(name).iter().min_by_key(|(_, place)| *place))
+        .filter_map(|name| Role::for_header(name).iter().min_by_key(|(_, rank)| *rank))
         .map(|(role, _)| *role)
         .collect();
     roles.sort();
@@ -128,47 +128,47 @@ fn known_names(record: &Record<'_>) -> usize {
 /// Whether a record holds a date and an amount.
 fn is_row(record: &Record<'_>) -> bool {
     let is_date =
-        |cell: &str| date::read(cell, DateOrder::Dmy).or_else(|| date::read(cell, DateOrder::Mdy)).is_some();
+        |cell: &str| date::parse_date(cell, DateOrder::Dmy).or_else(|| date::parse_date(cell, DateOrder::Mdy)).is_some();
     record.iter().any(is_date) && record.iter().any(|cell| !is_date(cell) && number::is_amount(cell))
 }
 
 impl Preamble {
     /// What the first lines say.
-    fn of(mut records: Records<'_>, lines: usize) -> Preamble {
+    fn parse(mut records: Records<'_>, lines: usize) -> Preamble {
         let (mut preamble, mut record) = (Preamble::default(), Record::default());
         for _ in 0..lines {
-            if matches!(records.next(&mut record), Next::Record) {
-                preamble.read(&record);
+            if matches!(records.next(&mut record), RecordEvent::Record) {
+                preamble.parse_line(&record);
             }
         }
         preamble
     }
 
     /// Looks for an IBAN, a number, a currency and balances in a line before the header.
-    fn read(&mut self, record: &Record<'_>) {
+    fn parse_line(&mut self, record: &Record<'_>) {
         let mut label = String::new();
         let mut day = None;
-        let earlier = self.balances.len();
+        let previous_count = self.balances.len();
         for cell in record.iter().filter(|cell| !cell.is_empty()) {
             // `Kontostand vom 31.01.2024` has the day in its label.
-            day = day.or_else(|| day_within(cell));
-            self.read_cell(&label, cell);
+            day = day.or_else(|| find_date(cell));
+            self.parse_cell(&label, cell);
             // `Kontonummer: 12345` may be one cell or two.
             let (name, value) = cell.split_once(':').unwrap_or((cell, ""));
-            label = plain_name(name);
+            label = normalize_header(name);
             if !value.trim().is_empty() {
-                self.read_cell(&label, value.trim());
+                self.parse_cell(&label, value.trim());
             }
         }
-        self.balances.iter_mut().skip(earlier).for_each(|(.., as_of)| *as_of = day);
+        self.balances.iter_mut().skip(previous_count).for_each(|(.., as_of)| *as_of = day);
     }
 
-    fn read_cell(&mut self, label: &str, cell: &str) {
+    fn parse_cell(&mut self, label: &str, cell: &str) {
         if self.account.iban.is_none() {
             self.account.iban = find_iban(cell);
         }
-        let says = |words: &[&str]| words.iter().any(|word| label.contains(word));
-        if says(&[
+        let label_contains = |words: &[&str]| words.iter().any(|word| label.contains(word));
+        if label_contains(&[
             "kontonummer",
             "accountnumber",
             "rekeningnummer",
@@ -178,17 +178,17 @@ impl Preamble {
             "cardnumber",
         ]) && self.account.number.is_none()
             && cell.bytes().any(|byte| byte.is_ascii_digit())
-            && text::iban(cell).is_none()
+            && text::parse_iban(cell).is_none()
         {
-            self.account.number = text::some_line(cell);
+            self.account.number = text::non_empty_line(cell);
         }
-        if says(&["accountname", "kontoname"]) && self.account.name.is_none() {
-            self.account.name = text::some_line(cell);
+        if label_contains(&["accountname", "kontoname"]) && self.account.name.is_none() {
+            self.account.name = text::non_empty_line(cell);
         }
-        if says(&["wahrung", "currency", "devise", "moneda", "waluta"]) && self.currency.is_none() {
-            self.currency = Currency::recognise(cell);
+        if label_contains(&["wahrung", "currency", "devise", "moneda", "waluta"]) && self.currency.is_none() {
+            self.currency = Currency::from_code_or_symbol(cell);
         }
-        let opening = says(&[
+        let opening = label_contains(&[
             "anfangssaldo",
             "openingbalance",
             "altersaldo",
@@ -197,10 +197,10 @@ impl Preamble {
             "saldoinicial",
         ]);
         let closing =
-            says(&["kontostand", "endsaldo", "closingbalance", "neuersaldo", "saldo", "balance", "solde"]);
+            label_contains(&["kontostand", "endsaldo", "closingbalance", "neuersaldo", "saldo", "balance", "solde"]);
         if (opening || closing) && self.balances.len() < 8 {
             let reading =
-                number::read(cell, DecimalMark::Comma).or_else(|| number::read(cell, DecimalMark::Point));
+                number::parse_amount(cell, DecimalMark::Comma).or_else(|| number::parse_amount(cell, DecimalMark::Point));
             if let Some(reading) = reading {
                 self.currency = self.currency.or(reading.currency);
                 self.balances.push((opening, cell.into(), None));
@@ -211,13 +211,13 @@ impl Preamble {
     /// The balances, read with the table's decimal mark: opening and closing.
     pub fn balance(&self, opening: bool, mark: DecimalMark) -> Option<(Amount, Option<Date>)> {
         let (_, text, as_of) = self.balances.iter().find(|(first, ..)| *first == opening)?;
-        Some((number::read(text, mark)?.amount, *as_of))
+        Some((number::parse_amount(text, mark)?.amount, *as_of))
     }
 }
 
-fn day_within(cell: &str) -> Option<Date> {
+fn find_date(cell: &str) -> Option<Date> {
     let words = cell.split(|c: char| c.is_whitespace() || matches!(c, ':' | '(' | ')'));
-    words.filter_map(|word| date::read(word, DateOrder::Dmy)).map(|(day, _)| day).next_back()
+    words.filter_map(|word| date::parse_date(word, DateOrder::Dmy)).map(|(day, _)| day).next_back()
 }
 
 /// An IBAN within a text: the longest run of groups that is one.
@@ -236,8 +236,8 @@ pub(crate) fn find_iban(text: &str) -> Option<Box<str>> {
             continue;
         }
         for length in (1..=rest.len().min(9)).rev() {
-            if let Some(found) = text::iban(&rest.get(..length).unwrap_or_default().concat()) {
-                return Some(found);
+            if let Some(iban) = text::parse_iban(&rest.get(..length).unwrap_or_default().concat()) {
+                return Some(iban);
             }
         }
     }
@@ -245,6 +245,6 @@ pub(crate) fn find_iban(text: &str) -> Option<Box<str>> {
 }
 
 /// The currency that the name of a column holds.
-pub(crate) fn currency_of_column(header: &Header, place: usize) -> Option<Currency> {
-    header.names.get(place).and_then(|name| role::currency_in_name(name))
+pub(crate) fn currency_of_column(header: &Header, index: usize) -> Option<Currency> {
+    header.names.get(index).and_then(|name| role::currency_in_name(name))
 }

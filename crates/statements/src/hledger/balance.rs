@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Amount;
-use crate::finding::{Findings, quoted};
-use crate::hledger::parse::{Cost, Posting, Reality, Transaction};
+use crate::finding::{Diagnostics, quote};
+use crate::hledger::parse::{Cost, Posting, PostingKind, Transaction};
 use crate::hledger::quantity::Quantity;
 
 /// Commodities of one account that a sole assertion looks at; more would let a small file cost much.
@@ -14,7 +14,7 @@ const COMMODITIES_ASSERTED: usize = 100;
 /// The balances of all accounts, as the transactions go by in the order of their days.
 #[derive(Debug, Default)]
 pub(crate) struct Balances {
-    own: HashMap<String, BTreeMap<String, Amount>>,
+    by_account: HashMap<String, BTreeMap<String, Amount>>,
     /// With all accounts below; kept only if some assertion asks for it.
     inclusive: Option<HashMap<String, BTreeMap<String, Amount>>>,
 }
@@ -22,13 +22,13 @@ pub(crate) struct Balances {
 impl Balances {
     pub fn new(transactions: &[Transaction]) -> Balances {
         let mut postings = transactions.iter().flat_map(|transaction| &transaction.postings);
-        let asked =
+        let needs_inclusive =
             postings.any(|posting| posting.assertion.as_ref().is_some_and(|assertion| assertion.inclusive));
-        Balances { own: HashMap::new(), inclusive: asked.then(HashMap::new) }
+        Balances { by_account: HashMap::new(), inclusive: needs_inclusive.then(HashMap::new) }
     }
 
-    fn of(&self, account: &str, commodity: &str, inclusive: bool) -> Amount {
-        let accounts = if inclusive { self.inclusive.as_ref().unwrap_or(&self.own) } else { &self.own };
+    fn get(&self, account: &str, commodity: &str, inclusive: bool) -> Amount {
+        let accounts = if inclusive { self.inclusive.as_ref().unwrap_or(&self.by_account) } else { &self.by_account };
         accounts.get(account).and_then(|balance| balance.get(commodity)).copied().unwrap_or_default()
     }
 
@@ -42,7 +42,7 @@ impl Balances {
             *balance = balance.checked_add(quantity.amount)?;
             Some(())
         };
-        add(&mut self.own, account)?;
+        add(&mut self.by_account, account)?;
         if let Some(inclusive) = &mut self.inclusive {
             add(inclusive, account)?;
             for (at, _) in account.match_indices(':') {
@@ -54,15 +54,15 @@ impl Balances {
 }
 
 /// What a posting counts for when a transaction is added up: its cost if it has one.
-pub(crate) fn worth(posting: &Posting) -> Option<Quantity> {
+pub(crate) fn cost_value(posting: &Posting) -> Option<Quantity> {
     let quantity = posting.quantity.as_ref()?;
     match &posting.cost {
         None => Some(quantity.clone()),
-        Some(cost) => cost_of(quantity, cost),
+        Some(cost) => apply_cost(quantity, cost),
     }
 }
 
-fn cost_of(quantity: &Quantity, cost: &Cost) -> Option<Quantity> {
+fn apply_cost(quantity: &Quantity, cost: &Cost) -> Option<Quantity> {
     let price = cost.quantity.amount;
     let amount = if cost.total {
         let size = price.checked_abs()?;
@@ -77,46 +77,46 @@ fn cost_of(quantity: &Quantity, cost: &Cost) -> Option<Quantity> {
 }
 
 /// Fills in what a transaction leaves out and checks what it claims; `None`, with a finding, if it does not add up.
-pub(crate) fn settle(
+pub(crate) fn balance_transaction(
     transaction: &mut Transaction,
     balances: &mut Balances,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<()> {
-    assign(transaction, balances, findings)?;
-    for reality in [Reality::Real, Reality::BalancedVirtual] {
-        infer(transaction, reality, findings)?;
+    apply_assignments(transaction, balances, diagnostics)?;
+    for kind in [PostingKind::Real, PostingKind::BalancedVirtual] {
+        infer_missing_amount(transaction, kind, diagnostics)?;
     }
     for posting in &transaction.postings {
         let Some(quantity) = &posting.quantity else { continue };
         if balances.add(&posting.account, quantity).is_none() {
-            findings.error_at(posting.line, "the account's balance is larger than can be stored: left out");
+            diagnostics.error_at(posting.line, "the account's balance is larger than can be stored: left out");
             return None;
         }
-        check_assertion(posting, balances, findings);
+        check_assertion(posting, balances, diagnostics);
     }
     Some(())
 }
 
 /// `account  = 500 EUR` without an amount: whatever brings the account there.
-fn assign(transaction: &mut Transaction, balances: &Balances, findings: &mut Findings) -> Option<()> {
+fn apply_assignments(transaction: &mut Transaction, balances: &Balances, diagnostics: &mut Diagnostics) -> Option<()> {
     // Earlier postings of the same transaction count.
-    let mut before: HashMap<(String, String), Amount> = HashMap::new();
+    let mut moved_earlier: HashMap<(String, String), Amount> = HashMap::new();
     for posting in &mut transaction.postings {
         if let (None, Some(assertion)) = (&posting.quantity, &posting.assertion) {
             let Quantity { amount, commodity, decimals } = &assertion.quantity;
             let key = (posting.account.clone(), commodity.clone());
-            let now = balances.of(&posting.account, commodity, assertion.inclusive);
-            let now = now.checked_add(before.get(&key).copied().unwrap_or_default());
-            let Some(moved) = now.and_then(|now| amount.checked_sub(now)) else {
-                findings
+            let current = balances.get(&posting.account, commodity, assertion.inclusive);
+            let current = current.checked_add(moved_earlier.get(&key).copied().unwrap_or_default());
+            let Some(difference) = current.and_then(|current| amount.checked_sub(current)) else {
+                diagnostics
                     .error_at(posting.line, "the assigned balance is larger than can be stored: left out");
                 return None;
             };
             posting.quantity =
-                Some(Quantity { amount: moved, commodity: commodity.clone(), decimals: *decimals });
+                Some(Quantity { amount: difference, commodity: commodity.clone(), decimals: *decimals });
         }
         if let Some(quantity) = &posting.quantity {
-            let sum = before.entry((posting.account.clone(), quantity.commodity.clone())).or_default();
+            let sum = moved_earlier.entry((posting.account.clone(), quantity.commodity.clone())).or_default();
             *sum = sum.checked_add(quantity.amount).unwrap_or_default();
         }
     }
@@ -124,71 +124,71 @@ fn assign(transaction: &mut Transaction, balances: &Balances, findings: &mut Fin
 }
 
 /// Fills in the one amount that a transaction may leave out, and checks that the rest is nothing.
-fn infer(transaction: &mut Transaction, reality: Reality, findings: &mut Findings) -> Option<()> {
+fn infer_missing_amount(transaction: &mut Transaction, kind: PostingKind, diagnostics: &mut Diagnostics) -> Option<()> {
     let line = transaction.line;
-    let of_kind = |posting: &Posting| posting.reality == reality;
+    let has_kind = |posting: &Posting| posting.kind == kind;
     let mut sums: BTreeMap<String, (Amount, usize)> = BTreeMap::new();
     let mut elided = Vec::new();
     let mut costs = false;
-    for (place, posting) in transaction.postings.iter().enumerate().filter(|(_, posting)| of_kind(posting)) {
+    for (index, posting) in transaction.postings.iter().enumerate().filter(|(_, posting)| has_kind(posting)) {
         if posting.quantity.is_none() {
-            elided.push(place);
+            elided.push(index);
             continue;
         }
         costs |= posting.cost.is_some();
-        let added = worth(posting).and_then(|worth| {
-            let (sum, decimals) = sums.entry(worth.commodity).or_default();
-            *sum = sum.checked_add(worth.amount)?;
+        let added = cost_value(posting).and_then(|value| {
+            let (sum, decimals) = sums.entry(value.commodity).or_default();
+            *sum = sum.checked_add(value.amount)?;
             // A price's decimals say nothing about how exact the sum is.
-            let exact =
-                if posting.cost.as_ref().is_some_and(|cost| !cost.total) { 0 } else { worth.decimals };
-            *decimals = (*decimals).max(exact);
+            let precision =
+                if posting.cost.as_ref().is_some_and(|cost| !cost.total) { 0 } else { value.decimals };
+            *decimals = (*decimals).max(precision);
             Some(())
         });
         if added.is_none() {
-            findings.error_at(
+            diagnostics.error_at(
                 posting.line,
                 "the amount is larger than can be stored: its transaction is left out",
             );
             return None;
         }
     }
-    sums.retain(|_, (sum, decimals)| !is_nothing(*sum, *decimals));
+    sums.retain(|_, (sum, decimals)| !is_zero_at_precision(*sum, *decimals));
     match elided.as_slice() {
         [] if sums.is_empty() => Some(()),
         // Two commodities without a price are an exchange at whatever rate that makes.
         [] if sums.len() == 2 && !costs && signs_differ(&sums) => Some(()),
         [] => {
-            let left: Vec<String> =
+            let remainders: Vec<String> =
                 sums.iter().take(3).map(|(commodity, (sum, _))| format!("{sum} {commodity}")).collect();
-            findings.error_at(
+            diagnostics.error_at(
                 line,
-                format!("the transaction does not add up, {} is left: left out", left.join(", ")),
+                format!("the transaction does not add up, {} is left: left out", remainders.join(", ")),
             );
             None
         }
-        [place] => fill(transaction, *place, sums),
+        [index] => fill_missing_amount(transaction, *index, sums),
         _ => {
-            findings.error_at(line, "more than one posting has no amount: the transaction is left out");
+            diagnostics.error_at(line, "more than one posting has no amount: the transaction is left out");
             None
         }
     }
 }
 
 /// Puts what is missing where the amount was left out: one posting for each commodity.
-fn fill(transaction: &mut Transaction, place: usize, sums: BTreeMap<String, (Amount, usize)>) -> Option<()> {
-    let template = transaction.postings.get(place)?.clone();
-    let mut filled = Vec::new();
+fn fill_missing_amount(transaction: &mut Transaction, index: usize, sums: BTreeMap<String, (Amount, usize)>) -> Option<()> {
+    let template = transaction.postings.get(index)?.clone();
+    let mut postings = Vec::new();
     for (commodity, (sum, decimals)) in sums {
         let amount = sum.checked_neg()?;
-        filled.push(Posting { quantity: Some(Quantity { amount, commodity, decimals }), ..template.clone() });
+        postings.push(Posting { quantity: Some(Quantity { amount, commodity, decimals }), ..template.clone() });
     }
-    transaction.postings.splice(place..=place, filled);
+    transaction.postings.splice(index..=index, postings);
     Some(())
 }
 
 /// Whether a sum is nothing at the precision in which its parts were written.
-fn is_nothing(sum: Amount, decimals: usize) -> bool {
+fn is_zero_at_precision(sum: Amount, decimals: usize) -> bool {
     let step = 10i128.pow(9 - decimals.clamp(2, 9) as u32);
     sum.total_nanos().abs() * 2 < step || sum.is_zero()
 }
@@ -198,29 +198,29 @@ fn signs_differ(sums: &BTreeMap<String, (Amount, usize)>) -> bool {
     negative == 1
 }
 
-fn check_assertion(posting: &Posting, balances: &Balances, findings: &mut Findings) {
+fn check_assertion(posting: &Posting, balances: &Balances, diagnostics: &mut Diagnostics) {
     let Some(assertion) = &posting.assertion else { return };
     let Quantity { amount, commodity, .. } = &assertion.quantity;
-    let balance = balances.of(&posting.account, commodity, assertion.inclusive);
+    let balance = balances.get(&posting.account, commodity, assertion.inclusive);
     if balance != *amount {
-        let account = quoted(&posting.account);
+        let account = quote(&posting.account);
         let message =
             format!("the balance of {account} is asserted to be {amount} {commodity}, but it is {balance}");
-        findings.warning_at(posting.line, message);
+        diagnostics.warning_at(posting.line, message);
     }
-    if assertion.sole {
-        let accounts = if assertion.inclusive { balances.inclusive.as_ref() } else { Some(&balances.own) };
-        let others = accounts.and_then(|accounts| accounts.get(&posting.account));
-        let other = others
+    if assertion.exclusive {
+        let accounts = if assertion.inclusive { balances.inclusive.as_ref() } else { Some(&balances.by_account) };
+        let commodities = accounts.and_then(|accounts| accounts.get(&posting.account));
+        let held_commodity = commodities
             .into_iter()
             .flatten()
             .take(COMMODITIES_ASSERTED)
-            .find(|(other, sum)| *other != commodity && !sum.is_zero());
-        if let Some((other, sum)) = other {
-            let account = quoted(&posting.account);
-            findings.warning_at(
+            .find(|(other_commodity, sum)| *other_commodity != commodity && !sum.is_zero());
+        if let Some((other_commodity, sum)) = held_commodity {
+            let account = quote(&posting.account);
+            diagnostics.warning_at(
                 posting.line,
-                format!("{account} is asserted to hold nothing else, but holds {sum} {other}"),
+                format!("{account} is asserted to hold nothing else, but holds {sum} {other_commodity}"),
             );
         }
     }

@@ -10,13 +10,13 @@ mod quantity;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::finding::{Findings, quoted};
+use crate::finding::{Diagnostics, quote};
 use crate::{
     AccountHint, AccountKind, Counterparty, Currency, Document, Entry, Format, Kind, Money, Options,
-    References, Refusal, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
+    References, ParseError, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
 };
 use balance::Balances;
-use parse::{Journal, Posting, Reality, Transaction};
+use parse::{Journal, Posting, PostingKind, Transaction};
 
 /// Whether a text is a journal: somewhere a line begins with a date and the next one is indented.
 pub(crate) fn is_journal(start: &str) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn is_journal(start: &str) -> bool {
     while let Some(line) = lines.next() {
         let next = lines.peek().copied().unwrap_or_default();
         let indented = next.starts_with([' ', '\t']) && !next.trim().is_empty();
-        if indented && parse::is_head(line) {
+        if indented && parse::is_transaction_header(line) {
             return true;
         }
     }
@@ -39,60 +39,60 @@ pub(crate) fn has_directives(start: &str) -> bool {
 }
 
 /// Reads a journal.
-pub(crate) fn read(text: &str, options: &Options, mut findings: Findings) -> Result<Document, Refusal> {
-    let mut journal = parse::read(text, &mut findings);
-    journal.transactions.retain(|transaction| !transaction.spoiled);
-    settle(&mut journal, &mut findings);
-    let mut books = Books {
+pub(crate) fn read(text: &str, options: &Options, mut diagnostics: Diagnostics) -> Result<Document, ParseError> {
+    let mut journal = parse::parse_journal(text, &mut diagnostics);
+    journal.transactions.retain(|transaction| !transaction.is_invalid);
+    balance_transactions(&mut journal, &mut diagnostics);
+    let mut statement_set = StatementSet {
         journal: &journal,
         options,
         statements: Vec::new(),
-        found: HashMap::new(),
-        strange: HashSet::new(),
+        index_by_account: HashMap::new(),
+        reported_commodities: HashSet::new(),
     };
-    let mut virtuals = None;
+    let mut first_virtual_line = None;
     for transaction in &journal.transactions {
-        books.post(transaction, &mut findings)?;
-        let first = transaction.postings.iter().find(|posting| posting.reality != Reality::Real);
-        virtuals = virtuals.or(first.map(|posting| posting.line));
+        statement_set.push(transaction, &mut diagnostics)?;
+        let first = transaction.postings.iter().find(|posting| posting.kind != PostingKind::Real);
+        first_virtual_line = first_virtual_line.or(first.map(|posting| posting.line));
     }
-    if let Some(line) = virtuals {
-        findings.notice_at(line, "virtual postings move no money and are left out");
+    if let Some(line) = first_virtual_line {
+        diagnostics.info_at(line, "virtual postings move no money and are left out");
     }
-    let mut statements = books.statements;
+    let mut statements = statement_set.statements;
     if statements.is_empty() && !journal.transactions.is_empty() {
-        findings.warning(
+        diagnostics.warning(
             "no account holds money or debt: accounts that do are named assets or liabilities, or have an account directive with \
              type:A or type:L",
         );
     }
     for statement in &mut statements {
-        fingerprint::settle(&mut statement.entries, false, &mut findings);
-        reconcile::finish(statement, &mut findings);
+        fingerprint::assign_occurrences(&mut statement.entries, false, &mut diagnostics);
+        reconcile::check_balances(statement, &mut diagnostics);
     }
-    Ok(Document { format: Format::Hledger, statements, findings: findings.into_vec(), mapping: None })
+    Ok(Document { format: Format::Hledger, statements, findings: diagnostics.into_vec(), mapping: None })
 }
 
 /// Fills in and checks amounts in the order of the days, as assertions mean it; what does not add up goes.
-fn settle(journal: &mut Journal, findings: &mut Findings) {
+fn balance_transactions(journal: &mut Journal, diagnostics: &mut Diagnostics) {
     let mut balances = Balances::new(&journal.transactions);
     let mut order: Vec<usize> = (0..journal.transactions.len()).collect();
-    order.sort_by_key(|place| journal.transactions.get(*place).map(|transaction| transaction.date));
-    for place in order {
-        let Some(transaction) = journal.transactions.get_mut(place) else { continue };
-        transaction.spoiled = balance::settle(transaction, &mut balances, findings).is_none();
+    order.sort_by_key(|index| journal.transactions.get(*index).map(|transaction| transaction.date));
+    for index in order {
+        let Some(transaction) = journal.transactions.get_mut(index) else { continue };
+        transaction.is_invalid = balance::balance_transaction(transaction, &mut balances, diagnostics).is_none();
     }
-    journal.transactions.retain(|transaction| !transaction.spoiled);
+    journal.transactions.retain(|transaction| !transaction.is_invalid);
 }
 
 /// What kind of account a name stands for, if it holds money or debt.
-fn own(journal: &Journal, account: &str) -> Option<AccountKind> {
+fn money_account_kind(journal: &Journal, account: &str) -> Option<AccountKind> {
     let mut name = account;
     loop {
         match journal.types.get(name) {
-            Some('A') => return Some(asset(account)),
+            Some('A') => return Some(asset_kind(account)),
             Some('C') => return Some(AccountKind::Checking),
-            Some('L') => return Some(liability(account)),
+            Some('L') => return Some(liability_kind(account)),
             Some(_) => return None,
             None => {}
         }
@@ -104,26 +104,26 @@ fn own(journal: &Journal, account: &str) -> Option<AccountKind> {
     let top = name.to_lowercase();
     match top.as_str() {
         "asset" | "assets" | "aktiva" | "vermögen" | "actif" | "actifs" | "activos" | "activo" | "activa"
-        | "attività" | "bank" | "bezittingen" => Some(asset(account)),
+        | "attività" | "bank" | "bezittingen" => Some(asset_kind(account)),
         "liability" | "liabilities" | "debt" | "debts" | "passiva" | "verbindlichkeiten" | "schulden"
-        | "passif" | "passifs" | "pasivos" | "pasivo" | "passività" => Some(liability(account)),
+        | "passif" | "passifs" | "pasivos" | "pasivo" | "passività" => Some(liability_kind(account)),
         _ => None,
     }
 }
 
-fn asset(account: &str) -> AccountKind {
+fn asset_kind(account: &str) -> AccountKind {
     let name = account.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    if says(&["saving", "spar", "tagesgeld", "épargne", "ahorro"]) {
+    let name_contains = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if name_contains(&["saving", "spar", "tagesgeld", "épargne", "ahorro"]) {
         AccountKind::Savings
-    } else if says(&["checking", "giro", "bank", "current", "courant", "corriente"]) {
+    } else if name_contains(&["checking", "giro", "bank", "current", "courant", "corriente"]) {
         AccountKind::Checking
     } else {
         AccountKind::Asset
     }
 }
 
-fn liability(account: &str) -> AccountKind {
+fn liability_kind(account: &str) -> AccountKind {
     let name = account.to_lowercase();
     let card = ["card", "karte", "visa", "mastercard", "amex", "carte", "tarjeta"]
         .iter()
@@ -131,69 +131,69 @@ fn liability(account: &str) -> AccountKind {
     if card { AccountKind::Card } else { AccountKind::Loan }
 }
 
-struct Books<'j> {
+struct StatementSet<'j> {
     journal: &'j Journal,
     options: &'j Options,
     statements: Vec<Statement>,
-    found: HashMap<(String, Currency), usize>,
+    index_by_account: HashMap<(String, Currency), usize>,
     /// Commodities that are no currency, each reported once.
-    strange: HashSet<String>,
+    reported_commodities: HashSet<String>,
 }
 
-impl Books<'_> {
-    fn currency(&mut self, commodity: &str, line: u32, findings: &mut Findings) -> Option<Currency> {
-        let found = match commodity {
+impl StatementSet<'_> {
+    fn currency(&mut self, commodity: &str, line: u32, diagnostics: &mut Diagnostics) -> Option<Currency> {
+        let currency = match commodity {
             "" => self.options.overrides.currency.or(self.options.currency),
-            symbol => Currency::recognise(symbol),
+            symbol => Currency::from_code_or_symbol(symbol),
         };
-        if found.is_none() && self.strange.len() < limits::FINDINGS && self.strange.insert(commodity.into()) {
+        if currency.is_none() && self.reported_commodities.len() < limits::DIAGNOSTICS && self.reported_commodities.insert(commodity.into()) {
             let message = match commodity {
                 "" => "amounts without a commodity are left out: a D directive or currency=EUR says what they are".into(),
-                _ => format!("{} is not a currency: postings in it are left out", quoted(commodity)),
+                _ => format!("{} is not a currency: postings in it are left out", quote(commodity)),
             };
-            findings.warning_at(line, message);
+            diagnostics.warning_at(line, message);
         }
-        found
+        currency
     }
 
-    fn post(&mut self, transaction: &Transaction, findings: &mut Findings) -> Result<(), Refusal> {
-        let real: Vec<(&Posting, Option<AccountKind>)> = transaction
+    fn push(&mut self, transaction: &Transaction, diagnostics: &mut Diagnostics) -> Result<(), ParseError> {
+        let real_postings: Vec<(&Posting, Option<AccountKind>)> = transaction
             .postings
             .iter()
-            .filter(|posting| posting.reality == Reality::Real)
-            .map(|posting| (posting, own(self.journal, &posting.account)))
+            .filter(|posting| posting.kind == PostingKind::Real)
+            .map(|posting| (posting, money_account_kind(self.journal, &posting.account)))
             .collect();
-        let strangers: Vec<&Posting> =
-            real.iter().filter(|(_, kind)| kind.is_none()).map(|(posting, _)| *posting).collect();
-        for (place, (posting, kind)) in real.iter().enumerate() {
+        let other_postings: Vec<&Posting> =
+            real_postings.iter().filter(|(_, kind)| kind.is_none()).map(|(posting, _)| *posting).collect();
+        for (posting_index, (posting, kind)) in real_postings.iter().enumerate() {
             let (Some(kind), Some(quantity)) = (kind, &posting.quantity) else { continue };
-            let Some(currency) = self.currency(&quantity.commodity, posting.line, findings) else { continue };
+            let Some(currency) = self.currency(&quantity.commodity, posting.line, diagnostics) else { continue };
             let mut entry =
                 Entry::new(posting.line, posting.date.unwrap_or(transaction.date), quantity.amount, currency);
-            describe(&mut entry, transaction);
-            if let Some(worth) = posting.cost.as_ref().and(balance::worth(posting)) {
-                let other = Currency::recognise(&worth.commodity).filter(|other| *other != currency);
-                entry.original = other.map(|currency| Money { amount: worth.amount, currency });
+            set_description(&mut entry, transaction);
+            if let Some(value) = posting.cost.as_ref().and(balance::cost_value(posting)) {
+                let cost_currency = Currency::from_code_or_symbol(&value.commodity).filter(|candidate| *candidate != currency);
+                entry.original = cost_currency.map(|currency| Money { amount: value.amount, currency });
             }
-            if strangers.is_empty() && real.len() > 1 {
+            if other_postings.is_empty() && real_postings.len() > 1 {
                 entry.kind = Some(Kind::Transfer);
-                let other = if real.len() == 2 { real.get(1 - place) } else { None };
-                entry.counterparty.account = other.and_then(|(other, _)| text::some_line(&other.account));
+                let other_side = if real_postings.len() == 2 { real_postings.get(1 - posting_index) } else { None };
+                entry.counterparty.account = other_side.and_then(|(other_posting, _)| text::non_empty_line(&other_posting.account));
             }
-            explain(&mut entry, &strangers, real.len() - strangers.len() == 1);
+            set_category(&mut entry, &other_postings, real_postings.len() - other_postings.len() == 1);
             let key = (posting.account.clone(), currency);
             let next = self.statements.len();
-            let index = *self.found.entry(key).or_insert(next);
-            if index == next {
+            let statement_index = *self.index_by_account.entry(key).or_insert(next);
+            if statement_index == next {
                 if next == limits::STATEMENTS {
                     let what = "a journal of more accounts than can be read at once";
-                    return Err(Refusal::Unsupported { what, hint: "import it in parts" });
+                    return Err(ParseError::Unsupported { what, hint: "import it in parts" });
                 }
-                let name = text::some_line(&posting.account);
+                let name = text::non_empty_line(&posting.account);
                 let hint = AccountHint { name, kind: Some(*kind), ..AccountHint::default() };
                 self.statements.push(Statement::new(hint, currency));
             }
-            if let Some(statement) = self.statements.get_mut(index) {
+            if let Some(statement) = self.statements.get_mut(statement_index) {
                 statement.entries.push(entry);
             }
         }
@@ -203,41 +203,41 @@ impl Books<'_> {
 
 /// What the postings to other than own accounts say about an entry. Which of several own accounts paid for which of
 /// several things, a journal does not say.
-fn explain(entry: &mut Entry, strangers: &[&Posting], sole: bool) {
-    match strangers {
+fn set_category(entry: &mut Entry, other_postings: &[&Posting], is_only_own: bool) {
+    match other_postings {
         [] => {}
-        [one] => entry.category = text::some_line(&one.account),
-        several if sole => entry.splits = several.iter().filter_map(|posting| split(posting)).collect(),
+        [posting] => entry.category = text::non_empty_line(&posting.account),
+        postings if is_only_own => entry.splits = postings.iter().filter_map(|posting| to_split(posting)).collect(),
         _ => {}
     }
     if entry.kind.is_none() {
-        let words = entry.category.as_deref().and_then(kind::of_words);
-        entry.kind = words.or_else(|| kind::of_words(&entry.description));
+        let words = entry.category.as_deref().and_then(kind::from_text);
+        entry.kind = words.or_else(|| kind::from_text(&entry.description));
     }
 }
 
 /// One part of an entry, in the view of the account: what the other side gains, this one loses.
-fn split(posting: &Posting) -> Option<Split> {
-    let worth = balance::worth(posting)?;
+fn to_split(posting: &Posting) -> Option<Split> {
+    let value = balance::cost_value(posting)?;
     Some(Split {
-        amount: worth.amount.checked_neg()?,
-        currency: Currency::recognise(&worth.commodity)?,
+        amount: value.amount.checked_neg()?,
+        currency: Currency::from_code_or_symbol(&value.commodity)?,
         counterparty: Counterparty::default(),
-        description: text::one_line(&posting.comment),
+        description: text::collapse_whitespace(&posting.comment),
         references: References::default(),
-        category: text::some_line(&posting.account),
+        category: text::non_empty_line(&posting.account),
     })
 }
 
 /// Payee, note, code, status and second date.
-fn describe(entry: &mut Entry, transaction: &Transaction) {
+fn set_description(entry: &mut Entry, transaction: &Transaction) {
     let (payee, note) = match transaction.description.split_once('|') {
         Some((payee, note)) => (payee, note),
         None => (transaction.description.as_str(), ""),
     };
-    entry.counterparty.name = text::some_line(payee);
-    entry.description = if note.trim().is_empty() { text::one_line(payee) } else { text::one_line(note) };
-    entry.references.payment = text::some_line(&transaction.code);
+    entry.counterparty.name = text::non_empty_line(payee);
+    entry.description = if note.trim().is_empty() { text::collapse_whitespace(payee) } else { text::collapse_whitespace(note) };
+    entry.references.payment = text::non_empty_line(&transaction.code);
     entry.value_date = transaction.second_date;
     entry.status = if transaction.pending { Status::Pending } else { Status::Booked };
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use jiff::civil::Date;
 
-use crate::finding::{Findings, quoted};
+use crate::finding::{Diagnostics, quote};
 use crate::hledger::quantity::{self, Quantity, Styles};
 use crate::limits;
 
@@ -22,7 +22,7 @@ pub(crate) struct Transaction {
     pub description: String,
     pub postings: Vec<Posting>,
     /// A posting could not be read: the whole transaction is left out, since it would not balance.
-    pub spoiled: bool,
+    pub is_invalid: bool,
 }
 
 /// A posting as written.
@@ -30,7 +30,7 @@ pub(crate) struct Transaction {
 pub(crate) struct Posting {
     pub line: u32,
     pub account: String,
-    pub reality: Reality,
+    pub kind: PostingKind,
     pub date: Option<Date>,
     pub quantity: Option<Quantity>,
     pub cost: Option<Cost>,
@@ -40,7 +40,7 @@ pub(crate) struct Posting {
 
 /// Whether a posting must balance with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reality {
+pub(crate) enum PostingKind {
     Real,
     /// `(account)`: stands for itself.
     Virtual,
@@ -59,7 +59,7 @@ pub(crate) struct Cost {
 #[derive(Clone, Debug)]
 pub(crate) struct Assertion {
     pub quantity: Quantity,
-    pub sole: bool,
+    pub exclusive: bool,
     pub inclusive: bool,
 }
 
@@ -82,7 +82,7 @@ enum Block {
 
 struct Parser<'f> {
     journal: Journal,
-    findings: &'f mut Findings,
+    diagnostics: &'f mut Diagnostics,
     styles: Styles,
     year: Option<i16>,
     prefixes: Vec<String>,
@@ -94,10 +94,10 @@ struct Parser<'f> {
 }
 
 /// Reads a journal.
-pub(crate) fn read(text: &str, findings: &mut Findings) -> Journal {
+pub(crate) fn parse_journal(text: &str, diagnostics: &mut Diagnostics) -> Journal {
     let mut parser = Parser {
         journal: Journal::default(),
-        findings,
+        diagnostics,
         styles: Styles::default(),
         year: None,
         prefixes: Vec::new(),
@@ -108,15 +108,15 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Journal {
     };
     let mut block = Block::None;
     let mut in_comment = false;
-    for (place, line) in text.lines().enumerate() {
-        let number = place as u32 + 1;
+    for (index, line) in text.lines().enumerate() {
+        let number = index as u32 + 1;
         let line = line.trim_end();
         if in_comment {
             in_comment = line != "end comment";
             continue;
         }
         if line.len() > limits::JOURNAL_LINE_BYTES {
-            parser.findings.error_at(number, "the line is too long: left out");
+            parser.diagnostics.error_at(number, "the line is too long: left out");
             continue;
         }
         if line == "comment" || line == "test" {
@@ -126,21 +126,21 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Journal {
         if line.is_empty() {
             block = Block::None;
         } else if line.starts_with([' ', '\t']) {
-            if !parser.indented(&block, line.trim(), number) {
+            if !parser.parse_indented(&block, line.trim(), number) {
                 break;
             }
         } else {
-            block = parser.at_margin(line, number);
+            block = parser.parse_unindented(line, number);
         }
     }
-    let Parser { journal, findings, skipped, unclear, .. } = parser;
-    for (what, count, line) in skipped {
+    let Parser { journal, diagnostics, skipped, unclear, .. } = parser;
+    for (feature, count, line) in skipped {
         let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
-        findings.notice_at(line, format!("{what} is not read{more}"));
+        diagnostics.info_at(line, format!("{feature} is not read{more}"));
     }
     if let Some((line, count)) = unclear {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        findings.warning_at(
+        diagnostics.warning_at(
             line,
             format!("a lone mark before three digits{more} is read as the decimal mark, as hledger does; decimal-mark says it for certain"),
         );
@@ -149,26 +149,26 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Journal {
 }
 
 impl Parser<'_> {
-    fn skip(&mut self, what: &'static str, line: u32) {
-        match self.skipped.iter_mut().find(|(known, ..)| *known == what) {
+    fn record_skipped(&mut self, feature: &'static str, line: u32) {
+        match self.skipped.iter_mut().find(|(skipped_feature, ..)| *skipped_feature == feature) {
             Some((_, count, _)) => *count += 1,
-            None => self.skipped.push((what, 1, line)),
+            None => self.skipped.push((feature, 1, line)),
         }
     }
 
     /// A line that begins at the margin: a transaction or a directive.
-    fn at_margin(&mut self, line: &str, number: u32) -> Block {
+    fn parse_unindented(&mut self, line: &str, number: u32) -> Block {
         let first = line.chars().next().unwrap_or(' ');
         if first.is_ascii_digit() {
-            return match self.transaction(line, number) {
+            return match self.parse_transaction(line, number) {
                 Some(transaction) => {
                     self.journal.transactions.push(transaction);
                     Block::Transaction
                 }
                 None => {
-                    self.findings.error_at(
+                    self.diagnostics.error_at(
                         number,
-                        format!("{} is not the head of a transaction: left out", quoted(line)),
+                        format!("{} is not the head of a transaction: left out", quote(line)),
                     );
                     Block::Skipped
                 }
@@ -181,16 +181,16 @@ impl Parser<'_> {
             _ if matches!(first, ';' | '#' | '*' | '%' | '|') => return Block::Skipped,
             "account" => {
                 let (name, comment) = strip_comment(line.get(word.len()..).unwrap_or_default());
-                let letter = tag(comment, "type").and_then(|value| value.chars().next());
-                if let (Some(letter), Some(name)) = (letter, self.full_name(name.trim())) {
+                let letter = find_tag(comment, "type").and_then(|value| value.chars().next());
+                if let (Some(letter), Some(name)) = (letter, self.resolve_account_name(name.trim())) {
                     self.journal.types.insert(name, letter.to_ascii_uppercase());
                 }
                 return Block::Skipped;
             }
             "commodity" => {
-                let symbol = match quantity::read(rest, &Styles::default()) {
+                let symbol = match quantity::parse_quantity(rest, &Styles::default()) {
                     Some((quantity, ..)) => {
-                        if let Some(mark) = quantity::mark_shown(rest) {
+                        if let Some(mark) = quantity::last_decimal_mark(rest) {
                             self.styles.by_commodity.insert(quantity.commodity.clone(), mark);
                         }
                         quantity.commodity
@@ -199,22 +199,22 @@ impl Parser<'_> {
                 };
                 return Block::Commodity(symbol);
             }
-            "D" => match quantity::read(rest, &Styles::default()) {
+            "D" => match quantity::parse_quantity(rest, &Styles::default()) {
                 Some((quantity, ..)) => {
-                    if let Some(mark) = quantity::mark_shown(rest) {
+                    if let Some(mark) = quantity::last_decimal_mark(rest) {
                         self.styles.by_commodity.entry(quantity.commodity.clone()).or_insert(mark);
                     }
                     self.styles.default = Some(quantity.commodity);
                 }
                 None => {
-                    self.findings.error_at(number, format!("{} is not a default commodity", quoted(rest)))
+                    self.diagnostics.error_at(number, format!("{} is not a default commodity", quote(rest)))
                 }
             },
-            "decimal-mark" => self.styles.mark = quantity::mark_shown(rest),
+            "decimal-mark" => self.styles.mark = quantity::last_decimal_mark(rest),
             "include" => {
                 let message =
-                    format!("the journal includes {}, which is not read: import that file too", quoted(rest));
-                self.findings.error_at(number, message);
+                    format!("the journal includes {}, which is not read: import that file too", quote(rest));
+                self.diagnostics.error_at(number, message);
             }
             "alias" => match rest.split_once('=') {
                 Some((old, new))
@@ -222,9 +222,9 @@ impl Parser<'_> {
                 {
                     self.aliases.push((old.trim().into(), new.trim().into()));
                 }
-                _ => self.skip("an alias with a pattern", number),
+                _ => self.record_skipped("an alias with a pattern", number),
             },
-            "apply" | "end" => self.apply(word, rest, number),
+            "apply" | "end" => self.parse_apply(word, rest, number),
             "year" => self.set_year(rest, number),
             _ if first == 'Y' && line.get(1..).is_some_and(|year| year.trim().parse::<i16>().is_ok()) => {
                 self.set_year(line.get(1..).unwrap_or_default(), number);
@@ -234,24 +234,24 @@ impl Parser<'_> {
                 return Block::Skipped;
             }
             "P" => return Block::Skipped,
-            "i" | "o" | "b" | "h" | "I" | "O" => self.skip("a time clock entry", number),
+            "i" | "o" | "b" | "h" | "I" | "O" => self.record_skipped("a time clock entry", number),
             _ if first == '~' => {
-                self.skip("a rule for periodic transactions", number);
+                self.record_skipped("a rule for periodic transactions", number);
                 return Block::Skipped;
             }
             _ if first == '=' => {
-                self.skip("a rule for automatic postings", number);
+                self.record_skipped("a rule for automatic postings", number);
                 return Block::Skipped;
             }
             _ => {
-                self.findings.error_at(number, format!("{} is not understood: left out", quoted(line)));
+                self.diagnostics.error_at(number, format!("{} is not understood: left out", quote(line)));
                 return Block::Skipped;
             }
         }
         Block::None
     }
 
-    fn apply(&mut self, word: &str, rest: &str, number: u32) {
+    fn parse_apply(&mut self, word: &str, rest: &str, number: u32) {
         match (word, rest.split_once(' ').unwrap_or((rest, ""))) {
             ("apply", ("account", name)) if self.prefixes.len() < 32 => {
                 self.prefixes.push(name.trim().into())
@@ -260,44 +260,44 @@ impl Parser<'_> {
             ("end", ("aliases", _)) => self.aliases.clear(),
             ("end", ("apply", "account")) => drop(self.prefixes.pop()),
             ("end", _) => {}
-            _ => self.skip("an apply directive", number),
+            _ => self.record_skipped("an apply directive", number),
         }
     }
 
     fn set_year(&mut self, text: &str, number: u32) {
         match text.trim().parse::<i16>().ok().filter(|year| (1900..=2199).contains(year)) {
             Some(year) => self.year = Some(year),
-            None => self.findings.error_at(number, format!("{} is not a year", quoted(text.trim()))),
+            None => self.diagnostics.error_at(number, format!("{} is not a year", quote(text.trim()))),
         }
     }
 
     /// A line that belongs to the block above it; `false` if there are too many.
-    fn indented(&mut self, block: &Block, line: &str, number: u32) -> bool {
+    fn parse_indented(&mut self, block: &Block, line: &str, number: u32) -> bool {
         match block {
             Block::Transaction if !line.starts_with([';', '#']) => {
                 self.postings += 1;
                 if self.postings > limits::ENTRIES {
                     let message =
                         format!("more than {} postings: the rest of the file is left out", limits::ENTRIES);
-                    self.findings.error_at(number, message);
+                    self.diagnostics.error_at(number, message);
                     return false;
                 }
-                let posting = self.posting(line, number);
+                let posting = self.parse_posting(line, number);
                 let Some(transaction) = self.journal.transactions.last_mut() else { return true };
                 match posting {
                     Some(posting) if transaction.postings.len() < limits::SPLITS => {
                         transaction.postings.push(posting)
                     }
                     _ => {
-                        transaction.spoiled = true;
+                        transaction.is_invalid = true;
                         let message =
-                            format!("{} is not a posting: its transaction is left out", quoted(line));
-                        self.findings.error_at(number, message);
+                            format!("{} is not a posting: its transaction is left out", quote(line));
+                        self.diagnostics.error_at(number, message);
                     }
                 }
             }
             Block::Commodity(symbol) => {
-                if let Some(mark) = line.strip_prefix("format").and_then(quantity::mark_shown) {
+                if let Some(mark) = line.strip_prefix("format").and_then(quantity::last_decimal_mark) {
                     self.styles.by_commodity.insert(symbol.clone(), mark);
                 }
             }
@@ -307,14 +307,14 @@ impl Parser<'_> {
     }
 
     /// `2024-01-15=2024-01-16 * (code) description ; comment`
-    fn transaction(&mut self, line: &str, number: u32) -> Option<Transaction> {
+    fn parse_transaction(&mut self, line: &str, number: u32) -> Option<Transaction> {
         let (head, _) = strip_comment(line);
         let (dates, rest) = head.split_once([' ', '\t']).unwrap_or((head, ""));
         let (first, second) =
             dates.split_once('=').map_or((dates, None), |(first, second)| (first, Some(second)));
-        let date = date(first, self.year)?;
+        let date = parse_date(first, self.year)?;
         let second_date = match second {
-            Some(text) => Some(self::date(text, Some(date.year()))?),
+            Some(text) => Some(self::parse_date(text, Some(date.year()))?),
             None => None,
         };
         let rest = rest.trim_start();
@@ -335,29 +335,29 @@ impl Parser<'_> {
             code: code.into(),
             description: description.into(),
             postings: Vec::new(),
-            spoiled: false,
+            is_invalid: false,
         })
     }
 
     /// `account  1.00 EUR @ 1.10 USD = 5.00 EUR ; comment`
-    fn posting(&mut self, line: &str, number: u32) -> Option<Posting> {
+    fn parse_posting(&mut self, line: &str, number: u32) -> Option<Posting> {
         let line = line.strip_prefix(['*', '!']).map_or(line, str::trim_start);
         let (body, comment) = strip_comment(line);
-        let end = body.find("  ").into_iter().chain(body.find('\t')).min().unwrap_or(body.len());
-        let (account, rest) = body.split_at_checked(end)?;
+        let account_end = body.find("  ").into_iter().chain(body.find('\t')).min().unwrap_or(body.len());
+        let (account, rest) = body.split_at_checked(account_end)?;
         let account = account.trim();
-        let (reality, account) = match (account.chars().next()?, account.chars().next_back()?) {
-            ('(', ')') => (Reality::Virtual, account.get(1..account.len() - 1)?),
-            ('[', ']') => (Reality::BalancedVirtual, account.get(1..account.len() - 1)?),
-            _ => (Reality::Real, account),
+        let (kind, account) = match (account.chars().next()?, account.chars().next_back()?) {
+            ('(', ')') => (PostingKind::Virtual, account.get(1..account.len() - 1)?),
+            ('[', ']') => (PostingKind::BalancedVirtual, account.get(1..account.len() - 1)?),
+            _ => (PostingKind::Real, account),
         };
-        let account = self.full_name(account.trim())?;
+        let account = self.resolve_account_name(account.trim())?;
         let year = self.journal.transactions.last().map(|transaction| transaction.date.year());
         let mut posting = Posting {
             line: number,
             account,
-            reality,
-            date: tag(comment, "date").and_then(|text| date(text.split('=').next()?, year)),
+            kind,
+            date: find_tag(comment, "date").and_then(|text| parse_date(text.split('=').next()?, year)),
             quantity: None,
             cost: None,
             assertion: None,
@@ -365,36 +365,36 @@ impl Parser<'_> {
         };
         let mut rest = rest.trim();
         if !rest.is_empty() && !rest.starts_with('=') {
-            let (quantity, behind) = self.quantity(rest, number)?;
+            let (quantity, tail) = self.parse_quantity(rest, number)?;
             posting.quantity = Some(quantity);
-            rest = skip_lots(behind)?;
+            rest = skip_lots(tail)?;
         }
-        if let Some(behind) = rest.strip_prefix('@') {
-            let (total, behind) = match behind.strip_prefix('@') {
-                Some(behind) => (true, behind),
-                None => (false, behind),
+        if let Some(tail) = rest.strip_prefix('@') {
+            let (total, tail) = match tail.strip_prefix('@') {
+                Some(tail) => (true, tail),
+                None => (false, tail),
             };
-            let (quantity, behind) = self.quantity(behind, number)?;
+            let (quantity, tail) = self.parse_quantity(tail, number)?;
             posting.cost = Some(Cost { quantity, total });
-            rest = skip_lots(behind)?;
+            rest = skip_lots(tail)?;
         }
-        if let Some(behind) = rest.strip_prefix('=') {
-            let (sole, behind) = behind.strip_prefix('=').map_or((false, behind), |behind| (true, behind));
-            let (inclusive, behind) =
-                behind.strip_prefix('*').map_or((false, behind), |behind| (true, behind));
-            let (quantity, behind) = self.quantity(behind, number)?;
-            posting.assertion = Some(Assertion { quantity, sole, inclusive });
-            rest = behind.trim();
+        if let Some(tail) = rest.strip_prefix('=') {
+            let (exclusive, tail) = tail.strip_prefix('=').map_or((false, tail), |tail| (true, tail));
+            let (inclusive, tail) =
+                tail.strip_prefix('*').map_or((false, tail), |tail| (true, tail));
+            let (quantity, tail) = self.parse_quantity(tail, number)?;
+            posting.assertion = Some(Assertion { quantity, exclusive, inclusive });
+            rest = tail.trim();
             // The cost of an asserted balance changes nothing about it.
             if let Some(cost) = rest.strip_prefix('@') {
-                rest = self.quantity(cost.strip_prefix('@').unwrap_or(cost), number)?.1.trim();
+                rest = self.parse_quantity(cost.strip_prefix('@').unwrap_or(cost), number)?.1.trim();
             }
         }
         rest.is_empty().then_some(posting)
     }
 
-    fn quantity<'t>(&mut self, text: &'t str, number: u32) -> Option<(Quantity, &'t str)> {
-        let (quantity, rest, unclear) = quantity::read(text, &self.styles)?;
+    fn parse_quantity<'t>(&mut self, text: &'t str, number: u32) -> Option<(Quantity, &'t str)> {
+        let (quantity, rest, unclear) = quantity::parse_quantity(text, &self.styles)?;
         if unclear {
             let (_, count) = self.unclear.get_or_insert((number, 0));
             *count += 1;
@@ -403,17 +403,17 @@ impl Parser<'_> {
     }
 
     /// An account with its aliases replaced and the applied prefixes before it; `None` if it is empty or endless.
-    fn full_name(&self, name: &str) -> Option<String> {
-        let bounded = |name: String| (name.len() <= limits::JOURNAL_ACCOUNT_BYTES).then_some(name);
-        let mut name = bounded(name.to_owned()).filter(|name| !name.is_empty())?;
+    fn resolve_account_name(&self, name: &str) -> Option<String> {
+        let check_length = |name: String| (name.len() <= limits::JOURNAL_ACCOUNT_BYTES).then_some(name);
+        let mut name = check_length(name.to_owned()).filter(|name| !name.is_empty())?;
         for (old, new) in self.aliases.iter().rev() {
             let rest = name.strip_prefix(old.as_str());
             if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(':')) {
-                name = bounded(format!("{new}{rest}"))?;
+                name = check_length(format!("{new}{rest}"))?;
             }
         }
         let name =
-            self.prefixes.iter().rev().try_fold(name, |name, prefix| bounded(format!("{prefix}:{name}")))?;
+            self.prefixes.iter().rev().try_fold(name, |name, prefix| check_length(format!("{prefix}:{name}")))?;
         (name.split(':').count() <= limits::JOURNAL_ACCOUNT_DEPTH).then_some(name)
     }
 }
@@ -427,7 +427,7 @@ fn strip_comment(line: &str) -> (&str, &str) {
 }
 
 /// The value of a tag in a comment: `type: A, other: b`.
-fn tag<'c>(comment: &'c str, name: &str) -> Option<&'c str> {
+fn find_tag<'c>(comment: &'c str, name: &str) -> Option<&'c str> {
     comment.split(',').find_map(|part| {
         let (before, value) = part.split_once(':')?;
         (before.split_whitespace().next_back() == Some(name)).then(|| value.trim())
@@ -450,13 +450,13 @@ fn skip_lots(text: &str) -> Option<&str> {
 }
 
 /// `2024-01-15`, `2024/1/15`, `2024.1.15`, or without a year if one is known.
-pub(crate) fn date(text: &str, year: Option<i16>) -> Option<Date> {
+pub(crate) fn parse_date(text: &str, year: Option<i16>) -> Option<Date> {
     let mut parts = text.trim().split(['-', '/', '.']);
     let (first, second, third) = (parts.next()?, parts.next()?, parts.next());
     if parts.next().is_some() {
         return None;
     }
-    let small = |text: &str| -> Option<i8> {
+    let parse_two_digits = |text: &str| -> Option<i8> {
         let digits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok())?
     };
@@ -465,12 +465,12 @@ pub(crate) fn date(text: &str, year: Option<i16>) -> Option<Date> {
         None => (year?, first, second),
         Some(_) => return None,
     };
-    (1900..=2199).contains(&year).then(|| Date::new(year, small(month)?, small(day)?).ok())?
+    (1900..=2199).contains(&year).then(|| Date::new(year, parse_two_digits(month)?, parse_two_digits(day)?).ok())?
 }
 
 /// Whether a line could be the head of a transaction.
-pub(crate) fn is_head(line: &str) -> bool {
+pub(crate) fn is_transaction_header(line: &str) -> bool {
     let dates = line.split([' ', '\t']).next().unwrap_or_default();
     let first = dates.split('=').next().unwrap_or_default();
-    line.starts_with(|c: char| c.is_ascii_digit()) && date(first, Some(2000)).is_some()
+    line.starts_with(|c: char| c.is_ascii_digit()) && parse_date(first, Some(2000)).is_some()
 }

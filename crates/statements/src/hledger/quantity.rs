@@ -27,60 +27,60 @@ pub(crate) struct Styles {
 }
 
 /// A quantity, what stands behind it, and whether its only mark could as well part thousands.
-pub(crate) type Parsed<'a> = (Quantity, &'a str, bool);
+pub(crate) type ParsedQuantity<'a> = (Quantity, &'a str, bool);
 
 /// Reads the quantity that a text begins with.
-pub(crate) fn read<'a>(text: &'a str, styles: &Styles) -> Option<Parsed<'a>> {
+pub(crate) fn parse_quantity<'a>(text: &'a str, styles: &Styles) -> Option<ParsedQuantity<'a>> {
     let mut rest = text.trim_start();
     let mut negative = false;
     let mut signed = false;
-    let sign = |rest: &mut &'a str, negative: &mut bool, signed: &mut bool| {
-        if let Some(behind) = rest.strip_prefix(['-', '+']).filter(|_| !*signed) {
+    let parse_sign = |rest: &mut &'a str, negative: &mut bool, signed: &mut bool| {
+        if let Some(tail) = rest.strip_prefix(['-', '+']).filter(|_| !*signed) {
             *negative = rest.starts_with('-');
             *signed = true;
-            *rest = behind.trim_start();
+            *rest = tail.trim_start();
         }
     };
-    sign(&mut rest, &mut negative, &mut signed);
+    parse_sign(&mut rest, &mut negative, &mut signed);
     let mut commodity = None;
-    if let Some((symbol, behind)) = symbol(rest) {
+    if let Some((symbol, tail)) = parse_symbol(rest) {
         commodity = Some(symbol);
-        rest = behind.trim_start();
-        sign(&mut rest, &mut negative, &mut signed);
+        rest = tail.trim_start();
+        parse_sign(&mut rest, &mut negative, &mut signed);
     }
     let length = number_length(rest);
-    let (digits, behind) = rest.split_at_checked(length).filter(|(digits, _)| !digits.is_empty())?;
-    let mut rest = behind;
+    let (digits, tail) = rest.split_at_checked(length).filter(|(digits, _)| !digits.is_empty())?;
+    let mut rest = tail;
     if commodity.is_none()
-        && let Some((symbol, behind)) = symbol(rest.trim_start())
+        && let Some((symbol, tail)) = parse_symbol(rest.trim_start())
     {
         commodity = Some(symbol);
-        rest = behind;
+        rest = tail;
     }
     let commodity = commodity.or(styles.default.as_deref()).unwrap_or_default().to_owned();
-    let known = styles.by_commodity.get(&commodity).copied().or(styles.mark);
-    let (reading, unclear) = match known {
-        Some(mark) => (number::read(digits, mark)?, false),
-        None => number::read_alone(digits)?,
+    let mark_hint = styles.by_commodity.get(&commodity).copied().or(styles.mark);
+    let (reading, unclear) = match mark_hint {
+        Some(mark) => (number::parse_amount(digits, mark)?, false),
+        None => number::parse_standalone(digits)?,
     };
-    let mark = known.map(|mark| if mark == DecimalMark::Comma { ',' } else { '.' });
-    let at = match mark {
+    let mark = mark_hint.map(|mark| if mark == DecimalMark::Comma { ',' } else { '.' });
+    let mark_index = match mark {
         Some(mark) => digits.rfind(mark),
         None => digits.rfind(['.', ',']),
     };
-    let decimals = at.map_or(0, |at| digits.len().saturating_sub(at + 1));
+    let decimals = mark_index.map_or(0, |at| digits.len().saturating_sub(at + 1));
     let amount = if negative { reading.amount.checked_neg()? } else { reading.amount };
     Some((Quantity { amount, commodity, decimals }, rest, unclear))
 }
 
 /// The decimal mark that the number of a `commodity` or `D` directive shows: the last mark in it.
-pub(crate) fn mark_shown(text: &str) -> Option<DecimalMark> {
-    let at = text.rfind(['.', ','])?;
-    Some(if text.as_bytes().get(at) == Some(&b',') { DecimalMark::Comma } else { DecimalMark::Point })
+pub(crate) fn last_decimal_mark(text: &str) -> Option<DecimalMark> {
+    let index = text.rfind(['.', ','])?;
+    Some(if text.as_bytes().get(index) == Some(&b',') { DecimalMark::Comma } else { DecimalMark::Point })
 }
 
 /// The symbol that a text begins with: quoted, or up to a digit, a space or a sign with a meaning of its own.
-fn symbol(text: &str) -> Option<(&str, &str)> {
+fn parse_symbol(text: &str) -> Option<(&str, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let end = quoted.find('"')?;
         return Some((quoted.get(..end)?, quoted.get(end + 1..)?));
@@ -94,19 +94,19 @@ fn symbol(text: &str) -> Option<(&str, &str)> {
 /// How far a number goes: digits and marks, and single spaces before groups of three digits.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let mut position = 0;
     loop {
-        match bytes.get(at) {
-            Some(byte) if byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'\'') => at += 1,
-            Some(b' ') if at > 0 => {
+        match bytes.get(position) {
+            Some(byte) if byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'\'') => position += 1,
+            Some(b' ') if position > 0 => {
                 let group =
-                    bytes.get(at + 1..at + 4).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
-                if !group || bytes.get(at + 4).is_some_and(u8::is_ascii_digit) {
-                    return at;
+                    bytes.get(position + 1..position + 4).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+                if !group || bytes.get(position + 4).is_some_and(u8::is_ascii_digit) {
+                    return position;
                 }
-                at += 4;
+                position += 4;
             }
-            _ => return at,
+            _ => return position,
         }
     }
 }
@@ -117,15 +117,15 @@ mod tests {
 
     use super::*;
 
-    fn show(text: &str) -> Option<String> {
-        let (quantity, rest, unclear) = read(text, &Styles::default())?;
+    fn format_parsed(text: &str) -> Option<String> {
+        let (quantity, rest, unclear) = parse_quantity(text, &Styles::default())?;
         let unclear = if unclear { "?" } else { "" };
         Some(format!("{} {}{unclear}|{rest}", quantity.amount, quantity.commodity))
     }
 
     #[test]
-    fn commodities_on_either_side() {
-        for (text, shown) in [
+    fn parses_commodity_on_either_side() {
+        for (text, expected) in [
             ("$5", "5 $|"),
             ("-$5.50", "-5.5 $|"),
             ("$-5", "-5 $|"),
@@ -138,18 +138,18 @@ mod tests {
             ("1,000", "1 ?|"),
             ("5", "5 |"),
         ] {
-            assert_eq!(show(text).as_deref(), Some(shown), "{text}");
+            assert_eq!(format_parsed(text).as_deref(), Some(expected), "{text}");
         }
         for text in ["", "EUR", "--5", "= 5", "\"open 5", "1.2.3,4,5 EUR"] {
-            assert_eq!(show(text), None, "{text}");
+            assert_eq!(format_parsed(text), None, "{text}");
         }
     }
 
     #[test]
-    fn directives_settle_the_mark() {
+    fn directives_set_decimal_mark() {
         let styles =
             Styles { mark: Some(DecimalMark::Comma), default: Some("EUR".into()), ..Styles::default() };
-        let (quantity, _, unclear) = read("1.000", &styles).unwrap();
+        let (quantity, _, unclear) = parse_quantity("1.000", &styles).unwrap();
         assert_eq!(
             (quantity.amount.to_string().as_str(), quantity.commodity.as_str(), unclear),
             ("1000", "EUR", false)
@@ -159,7 +159,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(text in "\\PC{0,24}", other in "[-+$€\"A-Z0-9., @=]{0,20}") {
-            let _ = (show(&text), show(&other), mark_shown(&text));
+            let _ = (format_parsed(&text), format_parsed(&other), last_decimal_mark(&text));
         }
     }
 }

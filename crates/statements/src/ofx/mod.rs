@@ -4,20 +4,20 @@
 mod time;
 mod tokens;
 
-pub(crate) use tokens::character;
+pub(crate) use tokens::decode_entity;
 
 use jiff::civil::Date;
 
-use crate::finding::{Findings, quoted};
+use crate::finding::{Diagnostics, quote};
 use crate::{
     AccountHint, AccountKind, Amount, Balance, Counterparty, Currency, Document, Entry, Format, Kind,
-    Options, Refusal, Statement, fingerprint, kind, limits, number, reconcile, text,
+    Options, ParseError, Statement, fingerprint, kind, limits, number, reconcile, text,
 };
 use tokens::{Token, Tokens, unescape};
 
 /// The aggregate whose values come now; values of others with the same names must not mix in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum Aggregate {
     Nothing,
     Status,
     OwnAccount,
@@ -31,7 +31,7 @@ enum Within {
 
 /// A transaction as its values come.
 #[derive(Debug, Default)]
-struct Draft {
+struct TransactionBuilder {
     line: u32,
     amount: Option<String>,
     posted: Option<String>,
@@ -39,13 +39,13 @@ struct Draft {
     kind: Option<Kind>,
     /// The currency of the amount, if it is not the account's.
     currency: Option<Currency>,
-    entry_texts: Texts,
+    texts: TextFields,
     counterparty: Counterparty,
-    corrects: Option<String>,
+    corrects_id: Option<String>,
 }
 
 #[derive(Debug, Default)]
-struct Texts {
+struct TextFields {
     id: Option<Box<str>>,
     check: Option<Box<str>>,
     reference: Option<Box<str>>,
@@ -55,7 +55,7 @@ struct Texts {
 
 /// A statement as its values come.
 #[derive(Debug, Default)]
-struct Sheet {
+struct StatementBuilder {
     line: u32,
     account: AccountHint,
     currency: Option<Currency>,
@@ -63,48 +63,48 @@ struct Sheet {
     to: Option<Date>,
     closing: Option<(Amount, Option<Date>)>,
     available: Option<(Amount, Option<Date>)>,
-    entries: Vec<(Draft, Date, Amount)>,
+    entries: Vec<(TransactionBuilder, Date, Amount)>,
     investment: bool,
-    securities: usize,
+    security_count: usize,
 }
 
 struct Reader<'o> {
     options: &'o Options,
-    findings: Findings,
+    diagnostics: Diagnostics,
     statements: Vec<Statement>,
-    sheet: Option<Sheet>,
-    draft: Option<Draft>,
-    within: Within,
+    statement: Option<StatementBuilder>,
+    transaction: Option<TransactionBuilder>,
+    aggregate: Aggregate,
     entry_count: usize,
-    full: bool,
+    limit_reached: bool,
 }
 
 /// Reads a file.
-pub(crate) fn read(text: &str, options: &Options, findings: Findings) -> Result<Document, Refusal> {
+pub(crate) fn read(text: &str, options: &Options, diagnostics: Diagnostics) -> Result<Document, ParseError> {
     let mut reader = Reader {
         options,
-        findings,
+        diagnostics,
         statements: Vec::new(),
-        sheet: None,
-        draft: None,
-        within: Within::Nothing,
+        statement: None,
+        transaction: None,
+        aggregate: Aggregate::Nothing,
         entry_count: 0,
-        full: false,
+        limit_reached: false,
     };
-    let mut last = 1;
+    let mut last_line = 1;
     let mut ended = false;
     for token in Tokens::new(text) {
-        last = token.line;
+        last_line = token.line;
         ended |= token.closing && token.name.eq_ignore_ascii_case("OFX");
-        reader.token(token)?;
+        reader.handle_token(token)?;
     }
     reader.end_entry();
     reader.end_statement()?;
     if !ended {
-        reader.findings.error_at(last, "the file breaks off before its end: entries may be missing");
+        reader.diagnostics.error_at(last_line, "the file breaks off before its end: entries may be missing");
     }
-    if reader.statements.is_empty() && !reader.findings.has_errors() {
-        return Err(Refusal::Unsupported {
+    if reader.statements.is_empty() && !reader.diagnostics.has_errors() {
+        return Err(ParseError::Unsupported {
             what: "OFX without a bank or credit card statement",
             hint: "ask the bank for the account's transactions, not for its list of accounts or messages",
         });
@@ -112,13 +112,13 @@ pub(crate) fn read(text: &str, options: &Options, findings: Findings) -> Result<
     Ok(Document {
         format: Format::Ofx,
         statements: reader.statements,
-        findings: reader.findings.into_vec(),
+        findings: reader.diagnostics.into_vec(),
         mapping: None,
     })
 }
 
 impl Reader<'_> {
-    fn token(&mut self, token: Token<'_>) -> Result<(), Refusal> {
+    fn handle_token(&mut self, token: Token<'_>) -> Result<(), ParseError> {
         let name = token.name.to_ascii_uppercase();
         if token.closing {
             match name.as_str() {
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 "BANKTRANLIST" | "INVTRANLIST" | "BANKTRANLISTP" => self.end_entry(),
                 "STATUS" | "BANKACCTFROM" | "CCACCTFROM" | "INVACCTFROM" | "BANKACCTTO" | "CCACCTTO"
                 | "PAYEE" | "LEDGERBAL" | "AVAILBAL" | "CURRENCY" | "ORIGCURRENCY" => {
-                    self.within = Within::Nothing
+                    self.aggregate = Aggregate::Nothing
                 }
                 _ => {}
             }
@@ -140,232 +140,232 @@ impl Reader<'_> {
                 let kind = (name == "CCSTMTRS").then_some(AccountKind::Card);
                 let account = AccountHint { kind, ..AccountHint::default() };
                 let investment = name == "INVSTMTRS";
-                self.sheet = Some(Sheet { line: token.line, account, investment, ..Sheet::default() });
-                self.within = Within::Nothing;
+                self.statement = Some(StatementBuilder { line: token.line, account, investment, ..StatementBuilder::default() });
+                self.aggregate = Aggregate::Nothing;
             }
             "STMTTRN" => {
                 self.end_entry();
-                self.within = Within::Nothing;
-                if self.sheet.is_some() {
-                    self.draft = Some(Draft { line: token.line, ..Draft::default() });
+                self.aggregate = Aggregate::Nothing;
+                if self.statement.is_some() {
+                    self.transaction = Some(TransactionBuilder { line: token.line, ..TransactionBuilder::default() });
                 }
             }
-            "STATUS" => self.within = Within::Status,
-            "BANKACCTFROM" | "CCACCTFROM" | "INVACCTFROM" => self.within = Within::OwnAccount,
-            "BANKACCTTO" | "CCACCTTO" => self.within = Within::OtherAccount,
-            "PAYEE" => self.within = Within::Payee,
-            "LEDGERBAL" => self.within = Within::LedgerBalance,
-            "AVAILBAL" => self.within = Within::AvailableBalance,
-            "CURRENCY" if token.value.is_empty() => self.within = Within::Converted,
-            "ORIGCURRENCY" => self.within = Within::Original,
+            "STATUS" => self.aggregate = Aggregate::Status,
+            "BANKACCTFROM" | "CCACCTFROM" | "INVACCTFROM" => self.aggregate = Aggregate::OwnAccount,
+            "BANKACCTTO" | "CCACCTTO" => self.aggregate = Aggregate::OtherAccount,
+            "PAYEE" => self.aggregate = Aggregate::Payee,
+            "LEDGERBAL" => self.aggregate = Aggregate::LedgerBalance,
+            "AVAILBAL" => self.aggregate = Aggregate::AvailableBalance,
+            "CURRENCY" if token.value.is_empty() => self.aggregate = Aggregate::Converted,
+            "ORIGCURRENCY" => self.aggregate = Aggregate::Original,
             "BUYSTOCK" | "SELLSTOCK" | "BUYMF" | "SELLMF" | "BUYDEBT" | "SELLDEBT" | "BUYOPT" | "SELLOPT"
             | "BUYOTHER" | "SELLOTHER" | "INCOME" | "REINVEST" | "INVEXPENSE" | "MARGININTEREST"
             | "RETOFCAP" | "SPLIT" | "CLOSUREOPT" | "JRNLFUND" | "JRNLSEC" | "INVTRANSFER" => {
-                if let Some(sheet) = &mut self.sheet {
-                    sheet.securities += 1;
+                if let Some(statement) = &mut self.statement {
+                    statement.security_count += 1;
                 }
             }
-            _ if !token.value.is_empty() => self.value(&name, token),
+            _ if !token.value.is_empty() => self.handle_value(&name, token),
             _ => {}
         }
         Ok(())
     }
 
-    fn value(&mut self, name: &str, token: Token<'_>) {
+    fn handle_value(&mut self, name: &str, token: Token<'_>) {
         let value = unescape(token.value);
-        let line = || text::some_line(&value);
-        if self.within == Within::Status {
+        let line = || text::non_empty_line(&value);
+        if self.aggregate == Aggregate::Status {
             if name == "MESSAGE" {
-                let message = format!("the bank says: {}", text::one_line(&value));
-                self.findings.notice_at(token.line, message);
+                let message = format!("the bank says: {}", text::collapse_whitespace(&value));
+                self.diagnostics.info_at(token.line, message);
             } else if name == "SEVERITY" && value.eq_ignore_ascii_case("ERROR") {
-                self.findings
+                self.diagnostics
                     .warning_at(token.line, "the bank reports an error instead of a complete statement");
             }
             return;
         }
-        if let Some(draft) = &mut self.draft {
-            draft.value(self.within, name, &value);
+        if let Some(transaction) = &mut self.transaction {
+            transaction.set_field(self.aggregate, name, &value);
             return;
         }
-        let Some(sheet) = &mut self.sheet else { return };
-        match (self.within, name) {
+        let Some(statement) = &mut self.statement else { return };
+        match (self.aggregate, name) {
             (_, "CURDEF") => {
-                sheet.currency = Currency::recognise(&value);
-                if sheet.currency.is_none() {
-                    self.findings.warning_at(token.line, format!("{} is not a currency", quoted(&value)));
+                statement.currency = Currency::from_code_or_symbol(&value);
+                if statement.currency.is_none() {
+                    self.diagnostics.warning_at(token.line, format!("{} is not a currency", quote(&value)));
                 }
             }
-            (Within::OwnAccount, "ACCTID") => {
-                sheet.account.iban = text::iban(&value);
-                if sheet.account.iban.is_none() {
-                    sheet.account.number = line();
+            (Aggregate::OwnAccount, "ACCTID") => {
+                statement.account.iban = text::parse_iban(&value);
+                if statement.account.iban.is_none() {
+                    statement.account.number = line();
                 }
             }
-            (Within::OwnAccount, "BANKID" | "BROKERID") => sheet.account.bank = line(),
-            (Within::OwnAccount, "ACCTTYPE") => {
-                sheet.account.kind = match value.to_ascii_uppercase().as_str() {
+            (Aggregate::OwnAccount, "BANKID" | "BROKERID") => statement.account.bank = line(),
+            (Aggregate::OwnAccount, "ACCTTYPE") => {
+                statement.account.kind = match value.to_ascii_uppercase().as_str() {
                     "CHECKING" => Some(AccountKind::Checking),
                     "SAVINGS" | "MONEYMRKT" | "CD" => Some(AccountKind::Savings),
                     "CREDITLINE" => Some(AccountKind::CreditLine),
-                    _ => sheet.account.kind,
+                    _ => statement.account.kind,
                 };
             }
-            (Within::LedgerBalance | Within::AvailableBalance, _) => {
-                let ledger = self.within == Within::LedgerBalance;
-                let balance = if ledger { &mut sheet.closing } else { &mut sheet.available };
+            (Aggregate::LedgerBalance | Aggregate::AvailableBalance, _) => {
+                let ledger = self.aggregate == Aggregate::LedgerBalance;
+                let balance = if ledger { &mut statement.closing } else { &mut statement.available };
                 match name {
-                    "BALAMT" => match number::read_alone(&value) {
+                    "BALAMT" => match number::parse_standalone(&value) {
                         Some((reading, _)) => {
                             *balance = Some((reading.amount, balance.and_then(|(_, day)| day)))
                         }
                         None => self
-                            .findings
-                            .warning_at(token.line, format!("{} is not a balance", quoted(&value))),
+                            .diagnostics
+                            .warning_at(token.line, format!("{} is not a balance", quote(&value))),
                     },
                     "DTASOF" => {
-                        if let (Some((_, as_of)), Some((day, _))) = (balance, time::read(&value)) {
+                        if let (Some((_, as_of)), Some((day, _))) = (balance, time::parse_date_time(&value)) {
                             *as_of = Some(day);
                         }
                     }
                     _ => {}
                 }
             }
-            (_, "DTSTART") => sheet.from = time::read(&value).map(|(day, _)| day),
-            (_, "DTEND") => sheet.to = time::read(&value).map(|(day, _)| day),
+            (_, "DTSTART") => statement.from = time::parse_date_time(&value).map(|(day, _)| day),
+            (_, "DTEND") => statement.to = time::parse_date_time(&value).map(|(day, _)| day),
             _ => {}
         }
     }
 
     fn end_entry(&mut self) {
-        let Some(draft) = self.draft.take() else { return };
-        let Some(sheet) = &mut self.sheet else { return };
-        if self.full {
+        let Some(transaction) = self.transaction.take() else { return };
+        let Some(statement) = &mut self.statement else { return };
+        if self.limit_reached {
             return;
         }
         if self.entry_count == limits::ENTRIES {
-            self.full = true;
+            self.limit_reached = true;
             let message = format!("more than {} entries: the rest of the file is left out", limits::ENTRIES);
-            self.findings.error_at(draft.line, message);
+            self.diagnostics.error_at(transaction.line, message);
             return;
         }
-        let posted = draft.posted.as_deref();
-        let Some((day, _)) = posted.and_then(time::read) else {
+        let posted = transaction.posted.as_deref();
+        let Some((day, _)) = posted.and_then(time::parse_date_time) else {
             let message = match posted {
-                Some(text) => format!("{} is not a date: the entry is left out", quoted(text)),
+                Some(text) => format!("{} is not a date: the entry is left out", quote(text)),
                 None => "the entry has no date: left out".into(),
             };
-            return self.findings.error_at(draft.line, message);
+            return self.diagnostics.error_at(transaction.line, message);
         };
-        let amount = draft.amount.as_deref();
-        let Some((reading, unclear)) = amount.and_then(number::read_alone) else {
+        let amount = transaction.amount.as_deref();
+        let Some((reading, unclear)) = amount.and_then(number::parse_standalone) else {
             let message = match amount {
-                Some(text) => format!("{} is not an amount: the entry is left out", quoted(text)),
+                Some(text) => format!("{} is not an amount: the entry is left out", quote(text)),
                 None => "the entry has no amount: left out".into(),
             };
-            return self.findings.error_at(draft.line, message);
+            return self.diagnostics.error_at(transaction.line, message);
         };
         let mut value = reading.amount;
-        let digits = sheet.currency.map_or(2, |currency| currency.minor_digits());
+        let digits = statement.currency.map_or(2, |currency| currency.minor_digits());
         if unclear && digits < 3 {
             // The standard knows no separators of thousands, and no such currency three decimals; the bank knows better.
             let text = amount.unwrap_or_default();
             let whole = text.replace([',', '.'], "");
-            if let Some((reading, _)) = number::read_alone(&whole) {
+            if let Some((reading, _)) = number::parse_standalone(&whole) {
                 value = reading.amount;
-                self.findings.warning_at(draft.line, format!("{} is read as {value}", quoted(text)));
+                self.diagnostics.warning_at(transaction.line, format!("{} is read as {value}", quote(text)));
             }
         }
-        if let Some(corrected) = &draft.corrects {
+        if let Some(corrected_id) = &transaction.corrects_id {
             let message = format!(
                 "the bank says that this entry corrects {}: look whether both stand",
-                quoted(corrected)
+                quote(corrected_id)
             );
-            self.findings.warning_at(draft.line, message);
+            self.diagnostics.warning_at(transaction.line, message);
         }
         self.entry_count += 1;
-        sheet.entries.push((draft, day, value));
+        statement.entries.push((transaction, day, value));
     }
 
-    fn end_statement(&mut self) -> Result<(), Refusal> {
+    fn end_statement(&mut self) -> Result<(), ParseError> {
         self.end_entry();
-        let Some(sheet) = self.sheet.take() else { return Ok(()) };
-        if sheet.investment {
-            self.findings.warning_at(
-                sheet.line,
+        let Some(builder) = self.statement.take() else { return Ok(()) };
+        if builder.investment {
+            self.diagnostics.warning_at(
+                builder.line,
                 format!(
                     "an investment statement: only its cash is read, {} movements of securities are not",
-                    sheet.securities
+                    builder.security_count
                 ),
             );
-            if sheet.entries.is_empty() {
+            if builder.entries.is_empty() {
                 return Ok(());
             }
         }
-        let currency = sheet.currency.or(self.options.overrides.currency).or(self.options.currency);
-        let currency = currency.ok_or(Refusal::CurrencyUnknown)?;
+        let currency = builder.currency.or(self.options.overrides.currency).or(self.options.currency);
+        let currency = currency.ok_or(ParseError::CurrencyUnknown)?;
         if self.statements.len() == limits::STATEMENTS {
-            return Err(Refusal::Unsupported {
+            return Err(ParseError::Unsupported {
                 what: "OFX of too many accounts",
                 hint: "download one account at a time",
             });
         }
-        let mut statement = Statement::new(sheet.account, currency);
-        statement.from = sheet.from;
-        statement.to = sheet.to;
+        let mut statement = Statement::new(builder.account, currency);
+        statement.from = builder.from;
+        statement.to = builder.to;
         let balance = |(amount, as_of)| Balance { amount, as_of };
-        statement.closing = sheet.closing.map(balance);
-        statement.available = sheet.available.map(balance);
-        statement.entries.reserve_exact(sheet.entries.len());
-        for (draft, day, amount) in sheet.entries {
-            if let Some(other) = draft.currency.filter(|other| *other != currency) {
-                let message = format!("the amount is in {other}, the account in {currency}: left out");
-                self.findings.error_at(draft.line, message);
+        statement.closing = builder.closing.map(balance);
+        statement.available = builder.available.map(balance);
+        statement.entries.reserve_exact(builder.entries.len());
+        for (transaction, day, amount) in builder.entries {
+            if let Some(entry_currency) = transaction.currency.filter(|candidate| *candidate != currency) {
+                let message = format!("the amount is in {entry_currency}, the account in {currency}: left out");
+                self.diagnostics.error_at(transaction.line, message);
                 continue;
             }
-            statement.entries.push(draft.entry(day, amount, currency));
+            statement.entries.push(transaction.into_entry(day, amount, currency));
         }
-        fingerprint::settle(&mut statement.entries, true, &mut self.findings);
-        reconcile::finish(&mut statement, &mut self.findings);
+        fingerprint::assign_occurrences(&mut statement.entries, true, &mut self.diagnostics);
+        reconcile::check_balances(&mut statement, &mut self.diagnostics);
         self.statements.push(statement);
         Ok(())
     }
 }
 
-impl Draft {
-    fn value(&mut self, within: Within, name: &str, value: &str) {
-        let line = || text::some_line(value);
-        match (within, name) {
-            (Within::OtherAccount, "ACCTID") => {
-                self.counterparty.account = text::iban(value).or_else(line);
+impl TransactionBuilder {
+    fn set_field(&mut self, aggregate: Aggregate, name: &str, value: &str) {
+        let line = || text::non_empty_line(value);
+        match (aggregate, name) {
+            (Aggregate::OtherAccount, "ACCTID") => {
+                self.counterparty.account = text::parse_iban(value).or_else(line);
             }
-            (Within::OtherAccount, "BANKID") => self.counterparty.bank = line(),
-            (Within::OtherAccount, _) => {}
-            (Within::Payee, "NAME") => self.counterparty.name = line(),
-            (Within::Payee, _) => {}
-            (Within::Converted, "CURSYM") => self.currency = Currency::recognise(value),
-            (Within::Converted | Within::Original, _) => {}
+            (Aggregate::OtherAccount, "BANKID") => self.counterparty.bank = line(),
+            (Aggregate::OtherAccount, _) => {}
+            (Aggregate::Payee, "NAME") => self.counterparty.name = line(),
+            (Aggregate::Payee, _) => {}
+            (Aggregate::Converted, "CURSYM") => self.currency = Currency::from_code_or_symbol(value),
+            (Aggregate::Converted | Aggregate::Original, _) => {}
             (_, "TRNAMT") => self.amount = Some(value.into()),
             (_, "DTPOSTED") => self.posted = Some(value.into()),
             (_, "DTAVAIL") => self.available = Some(value.into()),
-            (_, "TRNTYPE") => self.kind = kind_of(value),
-            (_, "FITID") => self.entry_texts.id = line(),
-            (_, "CHECKNUM") => self.entry_texts.check = line(),
-            (_, "REFNUM") => self.entry_texts.reference = line(),
-            (_, "NAME") => self.entry_texts.name = line(),
+            (_, "TRNTYPE") => self.kind = kind_from_code(value),
+            (_, "FITID") => self.texts.id = line(),
+            (_, "CHECKNUM") => self.texts.check = line(),
+            (_, "REFNUM") => self.texts.reference = line(),
+            (_, "NAME") => self.texts.name = line(),
             (_, "EXTDNAME") => self.counterparty.name = line(),
-            (_, "MEMO") => self.entry_texts.memo = line(),
-            (_, "CORRECTFITID") => self.corrects = Some(value.into()),
+            (_, "MEMO") => self.texts.memo = line(),
+            (_, "CORRECTFITID") => self.corrects_id = Some(value.into()),
             _ => {}
         }
     }
 
-    fn entry(self, day: Date, amount: Amount, currency: Currency) -> Entry {
+    fn into_entry(self, day: Date, amount: Amount, currency: Currency) -> Entry {
         let mut entry = Entry::new(self.line, day, amount, currency);
-        let Texts { id, check, reference, name, memo } = self.entry_texts;
-        entry.moment = self.posted.as_deref().and_then(time::read).and_then(|(_, moment)| moment);
+        let TextFields { id, check, reference, name, memo } = self.texts;
+        entry.moment = self.posted.as_deref().and_then(time::parse_date_time).and_then(|(_, moment)| moment);
         entry.value_date =
-            self.available.as_deref().and_then(time::read).map(|(day, _)| day).filter(|other| *other != day);
+            self.available.as_deref().and_then(time::parse_date_time).map(|(day, _)| day).filter(|other| *other != day);
         entry.counterparty = self.counterparty;
         if entry.counterparty.name.is_none() {
             entry.counterparty.name = name.clone();
@@ -375,12 +375,12 @@ impl Draft {
         entry.references.bank_id = id;
         entry.references.check = check;
         entry.references.payment = reference;
-        entry.kind = self.kind.or_else(|| kind::of_words(&entry.description));
+        entry.kind = self.kind.or_else(|| kind::from_text(&entry.description));
         entry
     }
 }
 
-fn kind_of(code: &str) -> Option<Kind> {
+fn kind_from_code(code: &str) -> Option<Kind> {
     Some(match code.to_ascii_uppercase().as_str() {
         "INT" => Kind::Interest,
         "DIV" => Kind::Dividend,

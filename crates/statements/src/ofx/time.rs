@@ -2,13 +2,13 @@
 
 use jiff::civil::Date;
 
-use crate::{Moment, date};
+use crate::{BankTime, date};
 
 /// The calendar day as it is written, and the exact time if a zone stands behind it.
 ///
 /// The standard reads a missing zone as Greenwich; banks mean their own. The day stays the one they wrote, and no
 /// moment is made of a time whose zone nobody gave.
-pub(crate) fn read(text: &str) -> Option<(Date, Option<Moment>)> {
+pub(crate) fn parse_date_time(text: &str) -> Option<(Date, Option<BankTime>)> {
     let (stamp, zone) = match text.split_once('[') {
         Some((stamp, zone)) => (stamp.trim(), Some(zone)),
         None => (text.trim(), None),
@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str) -> Option<(Date, Option<Moment>)> {
             return None;
         }
         let fraction = stamp.get(15..18).and_then(|digits| digits.parse::<u16>().ok()).unwrap_or(0);
-        date::at_offset(day, clock, i32::from(fraction), offset_minutes(zone)?)
+        date::bank_time_at_offset(day, clock, i32::from(fraction), offset_minutes(zone)?)
     });
     Some((day, moment))
 }
@@ -59,20 +59,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_zones() {
-        let show = |text: &str| {
-            read(text).map(|(day, moment)| (day.to_string(), moment.map(|m| (m.utc_ms, m.offset_minutes))))
+    fn parses_dates_and_zones() {
+        let formatted = |text: &str| {
+            parse_date_time(text).map(|(day, moment)| (day.to_string(), moment.map(|m| (m.utc_ms, m.offset_minutes))))
         };
-        assert_eq!(show("20240115"), Some(("2024-01-15".into(), None)));
-        assert_eq!(show("20240115235959"), Some(("2024-01-15".into(), None)));
+        assert_eq!(formatted("20240115"), Some(("2024-01-15".into(), None)));
+        assert_eq!(formatted("20240115235959"), Some(("2024-01-15".into(), None)));
         // Late in the evening in New York is the next day in Greenwich; the bank wrote the fifteenth.
         let evening = Some((1_705_377_600_000, -300));
-        assert_eq!(show("20240115230000.000[-5:EST]"), Some(("2024-01-15".into(), evening)));
-        assert_eq!(show("20240101000000[+5.30:IST]").unwrap().1.unwrap().1, 330);
-        assert_eq!(show("20240101000000[5.5]").unwrap().1.unwrap().1, 330);
+        assert_eq!(formatted("20240115230000.000[-5:EST]"), Some(("2024-01-15".into(), evening)));
+        assert_eq!(formatted("20240101000000[+5.30:IST]").unwrap().1.unwrap().1, 330);
+        assert_eq!(formatted("20240101000000[5.5]").unwrap().1.unwrap().1, 330);
         for text in ["", "2024", "20241301", "2024011a", "00000000", "2024é115"] {
-            assert_eq!(show(text), None, "{text}");
+            assert_eq!(formatted(text), None, "{text}");
         }
-        assert_eq!(show("20240101000000[99:X]"), Some(("2024-01-01".into(), None)));
+        assert_eq!(formatted("20240101000000[99:X]"), Some(("2024-01-01".into(), None)));
     }
 }

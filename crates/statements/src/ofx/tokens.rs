@@ -21,24 +21,24 @@ pub(crate) struct Token<'a> {
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
     text: &'a str,
-    at: usize,
+    position: usize,
     line: u32,
 }
 
 impl<'a> Tokens<'a> {
     pub fn new(text: &'a str) -> Tokens<'a> {
-        Tokens { text, at: 0, line: 1 }
+        Tokens { text, position: 0, line: 1 }
     }
 
     fn advance(&mut self, to: usize) {
-        let passed = self.text.as_bytes().get(self.at..to).unwrap_or_default();
-        self.line += memchr::memchr_iter(b'\n', passed).count() as u32;
-        self.at = to;
+        let skipped = self.text.as_bytes().get(self.position..to).unwrap_or_default();
+        self.line += memchr::memchr_iter(b'\n', skipped).count() as u32;
+        self.position = to;
     }
 
-    fn place_of(&self, from: usize, needle: &str) -> Option<usize> {
+    fn find_from(&self, from: usize, needle: &str) -> Option<usize> {
         let rest = self.text.as_bytes().get(from..)?;
-        memchr::memmem::find(rest, needle.as_bytes()).map(|found| from + found)
+        memchr::memmem::find(rest, needle.as_bytes()).map(|offset| from + offset)
     }
 }
 
@@ -47,11 +47,11 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<Token<'a>> {
         loop {
-            let start = self.place_of(self.at, "<")?;
+            let start = self.find_from(self.position, "<")?;
             self.advance(start);
             let rest = self.text.get(start..)?;
             if rest.starts_with("<!--") {
-                let end = self.place_of(start, "-->").map_or(self.text.len(), |found| found + 3);
+                let end = self.find_from(start, "-->").map_or(self.text.len(), |index| index + 3);
                 self.advance(end);
                 continue;
             }
@@ -60,28 +60,28 @@ impl<'a> Iterator for Tokens<'a> {
                 return None;
             };
             let line = self.line;
-            let inside = rest.get(1..length)?;
+            let tag = rest.get(1..length)?;
             let after = start + length + 1;
-            if inside.starts_with(['?', '!']) {
+            if tag.starts_with(['?', '!']) {
                 self.advance(after);
                 continue;
             }
-            let (inside, closing) = match inside.strip_prefix('/') {
+            let (tag, closing) = match tag.strip_prefix('/') {
                 Some(name) => (name, true),
-                None => (inside.strip_suffix('/').unwrap_or(inside), false),
+                None => (tag.strip_suffix('/').unwrap_or(tag), false),
             };
-            let name = inside.split_ascii_whitespace().next().unwrap_or_default();
+            let name = tag.split_ascii_whitespace().next().unwrap_or_default();
             let name = name.rsplit(':').next().unwrap_or(name);
             let text = self.text.get(after..)?;
             let (value, end) = match text.trim_start().strip_prefix("<![CDATA[") {
                 Some(data) => {
                     let from = self.text.len() - data.len();
-                    let end = self.place_of(from, "]]>").unwrap_or(self.text.len());
+                    let end = self.find_from(from, "]]>").unwrap_or(self.text.len());
                     (self.text.get(from..end)?, (end + 3).min(self.text.len()))
                 }
                 None => {
                     let end =
-                        memchr::memchr(b'<', text.as_bytes()).map_or(self.text.len(), |found| after + found);
+                        memchr::memchr(b'<', text.as_bytes()).map_or(self.text.len(), |index| after + index);
                     (self.text.get(after..end)?, end)
                 }
             };
@@ -99,16 +99,16 @@ pub(crate) fn unescape(value: &str) -> Cow<'_, str> {
     let mut plain = String::with_capacity(value.len());
     let mut rest = value;
     while let Some(at) = rest.find('&') {
-        let (before, behind) = rest.split_at(at);
+        let (before, entity_and_rest) = rest.split_at(at);
         plain.push_str(before);
-        let entity = behind.get(1..).unwrap_or_default();
+        let entity = entity_and_rest.get(1..).unwrap_or_default();
         // The longest is `#x10ffff`.
         let end = entity.bytes().take(10).position(|byte| byte == b';');
-        let known = end.and_then(|end| Some((character(entity.get(..end)?)?, end + 2)));
-        match known {
+        let decoded = end.and_then(|end| Some((decode_entity(entity.get(..end)?)?, end + 2)));
+        match decoded {
             Some((letter, length)) => {
                 plain.push(letter);
-                rest = behind.get(length..).unwrap_or_default();
+                rest = entity_and_rest.get(length..).unwrap_or_default();
             }
             None => {
                 plain.push('&');
@@ -121,7 +121,7 @@ pub(crate) fn unescape(value: &str) -> Cow<'_, str> {
 }
 
 /// What an entity stands for.
-pub(crate) fn character(entity: &str) -> Option<char> {
+pub(crate) fn decode_entity(entity: &str) -> Option<char> {
     Some(match entity {
         "amp" => '&',
         "lt" => '<',
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sgml_and_xml_read_alike() {
+    fn sgml_and_xml_give_same_tokens() {
         let tokens = |text: &'static str| -> Vec<(String, String)> {
             let show = |token: Token<'_>| {
                 (format!("{}{}", if token.closing { "/" } else { "" }, token.name), token.value.to_owned())
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_the_tags() {
+    fn token_lines_are_tag_lines() {
         let lines: Vec<u32> = Tokens::new("<A>\n\n<B>x\n<C>y").map(|token| token.line).collect();
         assert_eq!(lines, [1, 3, 4]);
     }
 
     #[test]
-    fn entities() {
+    fn unescapes_known_entities() {
         assert_eq!(
             unescape("a &amp; b &lt;c&gt; &#228;&#x20ac; &unknown; & &"),
             "a & b <c> ä€ &unknown; & &"
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn always_ends(text in "[<>/!?&;#x\\[\\]CDAT \n-]{0,80}") {
+        fn tokenizer_terminates(text in "[<>/!?&;#x\\[\\]CDAT \n-]{0,80}") {
             let lengths: Vec<usize> = Tokens::new(&text).map(|token| unescape(token.value).len()).collect();
             prop_assert!(lengths.len() <= text.len());
         }

@@ -5,42 +5,42 @@ use std::fmt::Write;
 
 use quad_statements::{AccountHint, Counterparty, Document, Entry, References, Statement, Status, parse};
 
-use crate::{folder, options, statements};
+use crate::{statements_dir, options, statements};
 
 #[test]
-fn every_statement_reads_as_expected() {
+fn corpus_matches_expected_output() {
     let bless = std::env::var_os("QUAD_BLESS").is_some();
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for (name, bytes) in statements() {
-        let shown = match parse(&bytes, &options(&name)) {
-            Ok(document) => show(&document),
-            Err(refusal) => format!("refused: {refusal}\nhint: {}\n", refusal.hint()),
+        let output = match parse(&bytes, &options(&name)) {
+            Ok(document) => format_document(&document),
+            Err(error) => format!("refused: {error}\nhint: {}\n", error.hint()),
         };
-        let path = folder().join(format!("{name}.expected"));
+        let path = statements_dir().join(format!("{name}.expected"));
         if bless {
-            std::fs::write(&path, &shown).unwrap();
-        } else if std::fs::read_to_string(&path).unwrap_or_default() != shown {
-            wrong.push(format!("--- {name}\n{shown}"));
+            std::fs::write(&path, &output).unwrap();
+        } else if std::fs::read_to_string(&path).unwrap_or_default() != output {
+            mismatches.push(format!("--- {name}\n{output}"));
         }
     }
-    assert!(wrong.is_empty(), "QUAD_BLESS=1 accepts these:\n{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "QUAD_BLESS=1 accepts these:\n{}", mismatches.join("\n"));
 }
 
-fn show(document: &Document) -> String {
+fn format_document(document: &Document) -> String {
     let mut out = format!("format: {}\n", document.format.name());
     if let Some(mapping) = &document.mapping {
         writeln!(out, "mapping: {}", mapping.to_string().replace('\n', "; ")).unwrap();
     }
     for statement in &document.statements {
-        show_statement(&mut out, statement);
+        write_statement(&mut out, statement);
     }
-    for finding in &document.findings {
-        writeln!(out, "{finding}").unwrap();
+    for diagnostic in &document.findings {
+        writeln!(out, "{diagnostic}").unwrap();
     }
     out
 }
 
-fn show_statement(out: &mut String, statement: &Statement) {
+fn write_statement(out: &mut String, statement: &Statement) {
     let AccountHint { iban, number, bank, name, kind } = &statement.account;
     write!(out, "\nstatement in {}", statement.currency).unwrap();
     for (label, value) in
@@ -67,13 +67,13 @@ fn show_statement(out: &mut String, statement: &Statement) {
     }
     let account = statement.account.key();
     for entry in &statement.entries {
-        show_entry(out, entry);
-        let basis = if entry.is_identified() { "id" } else { "text" };
-        writeln!(out, "    {} by {basis}", entry.fingerprint(&account)).unwrap();
+        write_entry(out, entry);
+        let identified_by = if entry.has_trusted_bank_id() { "id" } else { "text" };
+        writeln!(out, "    {} by {identified_by}", entry.fingerprint(&account)).unwrap();
     }
 }
 
-fn show_entry(out: &mut String, entry: &Entry) {
+fn write_entry(out: &mut String, entry: &Entry) {
     write!(out, "  line {}: {} {}", entry.line, entry.booked, entry.amount.in_currency(entry.currency))
         .unwrap();
     if let Some(day) = entry.value_date {
@@ -97,7 +97,7 @@ fn show_entry(out: &mut String, entry: &Entry) {
     if entry.reversal {
         out.push_str(", reversal");
     }
-    out.push_str(&details(
+    out.push_str(&format_details(
         &entry.counterparty,
         &entry.description,
         &entry.references,
@@ -105,20 +105,20 @@ fn show_entry(out: &mut String, entry: &Entry) {
     ));
     out.push('\n');
     for split in &entry.splits {
-        let rest =
-            details(&split.counterparty, &split.description, &split.references, split.category.as_deref());
-        writeln!(out, "    of it {} {}{rest}", split.amount.in_currency(split.currency), split.currency)
+        let details_text =
+            format_details(&split.counterparty, &split.description, &split.references, split.category.as_deref());
+        writeln!(out, "    of it {} {}{details_text}", split.amount.in_currency(split.currency), split.currency)
             .unwrap();
     }
 }
 
-fn details(who: &Counterparty, what: &str, references: &References, category: Option<&str>) -> String {
+fn format_details(counterparty: &Counterparty, description: &str, references: &References, category: Option<&str>) -> String {
     let References { bank_id, end_to_end, mandate, payment, check } = references;
     let texts = [
-        ("name", who.name.as_deref()),
-        ("account", who.account.as_deref()),
-        ("bank", who.bank.as_deref()),
-        ("for", Some(what).filter(|what| !what.is_empty())),
+        ("name", counterparty.name.as_deref()),
+        ("account", counterparty.account.as_deref()),
+        ("bank", counterparty.bank.as_deref()),
+        ("for", Some(description).filter(|text| !text.is_empty())),
         ("category", category),
         ("id", bank_id.as_deref()),
         ("end-to-end", end_to_end.as_deref()),

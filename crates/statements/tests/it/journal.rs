@@ -8,11 +8,11 @@ use jiff::civil::Date;
 use proptest::prelude::*;
 use quad_statements::{Amount, JournalPosting, JournalTransaction, Options, Status, parse, write_journal};
 
-use crate::{read, statements};
+use crate::{read_document, statements};
 
 /// A journal of all entries of all statements: each account against one for what it was spent on.
 fn export(name: &str, assertions: bool) -> (String, BTreeMap<(String, String), Amount>) {
-    let document = read(name);
+    let document = read_document(name);
     let mut sums: BTreeMap<(String, String), Amount> = BTreeMap::new();
     let mut journal = String::new();
     let mut rows = Vec::new();
@@ -72,7 +72,7 @@ fn hledger(journal: &str, arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn an_export_reads_back_as_the_same_sums() {
+fn exported_journal_reimports_with_same_sums() {
     for (name, _) in statements() {
         let (journal, sums) = export(&name, false);
         let document = parse(
@@ -81,7 +81,7 @@ fn an_export_reads_back_as_the_same_sums() {
         )
         .unwrap();
         assert!(!document.has_errors(), "{name}: {:?}\n{journal}", document.findings);
-        let read: Amount = document
+        let reimported: Amount = document
             .statements
             .iter()
             .filter(|statement| {
@@ -91,13 +91,13 @@ fn an_export_reads_back_as_the_same_sums() {
             .filter(|_| sums.len() == 1)
             .fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap());
         if sums.len() == 1 {
-            assert_eq!(Some(&read), sums.values().next(), "{name}\n{journal}");
+            assert_eq!(Some(&reimported), sums.values().next(), "{name}\n{journal}");
         }
     }
 }
 
 #[test]
-fn hledger_agrees_with_every_export() {
+fn hledger_balances_match_exports() {
     let mut checked = 0;
     for (name, _) in statements() {
         // Rows of a statement may run backwards in time; assertions hold in the order of the days.
@@ -106,7 +106,7 @@ fn hledger_agrees_with_every_export() {
         if journal.matches('\n').count() < 5 {
             continue;
         }
-        let Some(shown) = hledger(
+        let Some(output) = hledger(
             &journal,
             &["balance", "--flat", "--no-total", "-E", "--layout=bare", "-O", "csv", "^assets"],
         ) else {
@@ -114,12 +114,12 @@ fn hledger_agrees_with_every_export() {
             return;
         };
         for ((account, currency), sum) in &sums {
-            let found = shown.lines().any(|line| {
+            let is_listed = output.lines().any(|line| {
                 let fields: Vec<&str> = line.split(',').map(|field| field.trim_matches('"')).collect();
                 let amount = fields.last().and_then(|text| Amount::parse(text).ok());
                 fields.contains(&currency.as_str()) && amount == Some(*sum)
             });
-            assert!(found || sum.is_zero(), "{name}: {account} {sum} {currency}\n{shown}\n{journal}");
+            assert!(is_listed || sum.is_zero(), "{name}: {account} {sum} {currency}\n{output}\n{journal}");
         }
         checked += 1;
     }
@@ -127,24 +127,24 @@ fn hledger_agrees_with_every_export() {
 }
 
 #[test]
-fn hledger_reads_the_journals_of_the_corpus_as_we_do() {
-    let text = std::fs::read_to_string(crate::folder().join("household.journal")).unwrap();
-    let Some(shown) =
+fn hledger_balances_match_corpus_journal() {
+    let text = std::fs::read_to_string(crate::statements_dir().join("household.journal")).unwrap();
+    let Some(output) =
         hledger(&text, &["balance", "--flat", "--no-total", "-E", "--layout=bare", "-O", "csv", "type:al"])
             .or_else(|| hledger(&text, &["balance", "--flat"]))
     else {
         println!("skipped: hledger is not installed (apt-get install hledger)");
         return;
     };
-    for statement in &read("household.journal").statements {
+    for statement in &read_document("household.journal").statements {
         let sum =
             statement.entries.iter().fold(Amount::ZERO, |sum, entry| sum.checked_add(entry.amount).unwrap());
         let account = statement.account.name.as_deref().unwrap();
-        let line = shown.lines().find(|line| {
+        let line = output.lines().find(|line| {
             line.contains(&format!("\"{account}\""))
                 && Amount::parse(line.rsplit('"').nth(1).unwrap_or_default()) == Ok(sum)
         });
-        assert!(line.is_some() || sum.is_zero(), "{account} {sum}\n{shown}");
+        assert!(line.is_some() || sum.is_zero(), "{account} {sum}\n{output}");
     }
 }
 
@@ -153,7 +153,7 @@ proptest! {
 
     /// Whatever the texts hold, the journal stays one and its amounts stay exact.
     #[test]
-    fn no_text_breaks_a_journal(
+    fn arbitrary_text_keeps_journal_parseable(
         texts in prop::collection::vec("\\PC{0,30}", 4),
         units in any::<i32>(),
         nanos in 0i32..1_000_000_000,

@@ -15,31 +15,31 @@ use quad_statements::csv::Overrides;
 use quad_statements::{Document, Options, parse};
 
 /// The folder of the statements that were written for these tests.
-pub fn folder() -> PathBuf {
+pub fn statements_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements")
 }
 
 /// All statements, by name.
 pub fn statements() -> Vec<(String, Vec<u8>)> {
-    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder())
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(statements_dir())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| !path.extension().is_some_and(|end| end == "expected" || end == "options"))
         .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
         .collect();
-    found.sort();
-    assert!(found.len() >= 30, "the statements are missing");
-    found
+    files.sort();
+    assert!(files.len() >= 30, "the statements are missing");
+    files
 }
 
 /// What stands beside a statement in a file of options: overrides, one a line.
 pub fn options(name: &str) -> Options {
-    let text = std::fs::read_to_string(folder().join(format!("{name}.options"))).unwrap_or_default();
+    let text = std::fs::read_to_string(statements_dir().join(format!("{name}.options"))).unwrap_or_default();
     Options { overrides: Overrides::parse(text.lines()).unwrap(), ..Options::default() }
 }
 
 /// A statement, read.
-pub fn read(name: &str) -> Document {
-    let bytes = std::fs::read(folder().join(name)).unwrap();
-    parse(&bytes, &options(name)).unwrap_or_else(|refusal| panic!("{name}: {refusal}"))
+pub fn read_document(name: &str) -> Document {
+    let bytes = std::fs::read(statements_dir().join(name)).unwrap();
+    parse(&bytes, &options(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }

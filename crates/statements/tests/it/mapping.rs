@@ -1,52 +1,52 @@
 //! Mappings: guessed, shown, overridden and remembered.
 
 use quad_statements::csv::{Mapping, Overrides, Role};
-use quad_statements::{Currency, DateOrder, Options, Refusal, parse};
+use quad_statements::{Currency, DateOrder, Options, ParseError, parse};
 
-use crate::{folder, statements};
+use crate::{statements_dir, statements};
 
-fn with(overrides: &[&str]) -> Options {
+fn options_with(overrides: &[&str]) -> Options {
     Options { overrides: Overrides::parse(overrides.iter().copied()).unwrap(), ..Options::default() }
 }
 
 #[test]
-fn a_remembered_mapping_reads_the_same_and_needs_no_words_of_the_user() {
+fn saved_mapping_reproduces_statements() {
     for (name, bytes) in statements().into_iter().filter(|(name, _)| name.ends_with(".csv")) {
         let first = parse(&bytes, &crate::options(&name)).unwrap();
         let stored = serde_json::to_string(first.mapping.as_ref().unwrap()).unwrap();
         let mapping: Mapping = serde_json::from_str(&stored).unwrap();
-        let again = parse(&bytes, &Options { mapping: Some(mapping), ..Options::default() }).unwrap();
-        assert_eq!(again.statements, first.statements, "{name}");
-        assert_eq!(again.mapping, first.mapping, "{name}");
+        let reparsed = parse(&bytes, &Options { mapping: Some(mapping), ..Options::default() }).unwrap();
+        assert_eq!(reparsed.statements, first.statements, "{name}");
+        assert_eq!(reparsed.mapping, first.mapping, "{name}");
     }
 }
 
 #[test]
-fn what_is_shown_can_be_said() {
+fn printed_mapping_parses_as_overrides() {
     for (name, bytes) in statements().into_iter().filter(|(name, _)| name.ends_with(".csv")) {
         let first = parse(&bytes, &crate::options(&name)).unwrap();
-        let shown = first.mapping.as_ref().unwrap().to_string();
-        let lines: Vec<&str> = shown.lines().collect();
-        let again = parse(&bytes, &with(&lines)).unwrap();
-        assert_eq!(again.mapping, first.mapping, "{name}");
+        let printed = first.mapping.as_ref().unwrap().to_string();
+        let lines: Vec<&str> = printed.lines().collect();
+        let reparsed = parse(&bytes, &options_with(&lines)).unwrap();
+        assert_eq!(reparsed.mapping, first.mapping, "{name}");
     }
 }
 
 #[test]
-fn a_mapping_of_another_bank_is_not_forced_upon_a_table() {
+fn mismatched_saved_mapping_is_ignored() {
     let mapping =
-        parse(&std::fs::read(folder().join("de_giro.csv")).unwrap(), &Options::default()).unwrap().mapping;
-    let other = std::fs::read(folder().join("us_checking.csv")).unwrap();
+        parse(&std::fs::read(statements_dir().join("de_giro.csv")).unwrap(), &Options::default()).unwrap().mapping;
+    let other = std::fs::read(statements_dir().join("us_checking.csv")).unwrap();
     let document = parse(&other, &Options { mapping, ..Options::default() }).unwrap();
     assert_eq!(document.statements[0].entries.len(), 6);
     assert!(document.findings[0].message.contains("guessed anew"), "{:?}", document.findings);
 }
 
 #[test]
-fn overrides_win_over_every_guess() {
+fn overrides_take_precedence_over_inference() {
     let text = "Date,Other date,Amount,Other amount,Memo\n01/02/2024,03/02/2024,5.00,6.00,x\n";
     let document =
-        parse(text.as_bytes(), &with(&["date=Other date", "amount=#4", "order=mdy", "currency=GBP"]))
+        parse(text.as_bytes(), &options_with(&["date=Other date", "amount=#4", "order=mdy", "currency=GBP"]))
             .unwrap();
     let entry = &document.statements[0].entries[0];
     assert_eq!((entry.booked.to_string().as_str(), entry.amount.to_string().as_str()), ("2024-03-02", "6"));
@@ -58,14 +58,14 @@ fn overrides_win_over_every_guess() {
 }
 
 #[test]
-fn refusals_say_what_to_do() {
-    let refused = |text: &str, overrides: &[&str]| parse(text.as_bytes(), &with(overrides)).unwrap_err();
-    let no_currency = refused("Date,Amount\n2024-01-02,5.00\n", &[]);
-    assert_eq!(no_currency, Refusal::CurrencyUnknown);
+fn parse_errors_have_hints() {
+    let parse_error = |text: &str, overrides: &[&str]| parse(text.as_bytes(), &options_with(overrides)).unwrap_err();
+    let no_currency = parse_error("Date,Amount\n2024-01-02,5.00\n", &[]);
+    assert_eq!(no_currency, ParseError::CurrencyUnknown);
     assert_eq!(no_currency.hint(), "say it, for example currency=EUR");
-    let no_column = refused("Date,Amount\n2024-01-02,5.00\n", &["amount=Sum"]);
+    let no_column = parse_error("Date,Amount\n2024-01-02,5.00\n", &["amount=Sum"]);
     assert_eq!(no_column.to_string(), "the table has no column 'Sum'; its columns are Date, Amount");
-    let no_date = refused("Amount,Memo,Balance\n5.00,x,7.00\n", &["currency=EUR"]);
+    let no_date = parse_error("Amount,Memo,Balance\n5.00,x,7.00\n", &["currency=EUR"]);
     assert_eq!(
         no_date.to_string(),
         "no column of the table could be recognised as the date; its columns are Amount, Memo, Balance"

@@ -8,9 +8,9 @@ use quad_statements::{Document, Format, Options, Severity, Status, parse};
 use crate::{options, statements};
 
 /// A small generator with a fixed seed: the same damage in every run. (SplitMix64, by its published constants.)
-struct Chance(u64);
+struct TestRng(u64);
 
-impl Chance {
+impl TestRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -25,7 +25,7 @@ impl Chance {
 }
 
 /// Pieces that mean something in one of the formats.
-const PIECES: [&[u8]; 24] = [
+const FRAGMENTS: [&[u8]; 24] = [
     b"\"",
     b"\"\"",
     b";",
@@ -52,24 +52,24 @@ const PIECES: [&[u8]; 24] = [
     b"\n\n2024-01-01 x\n  a  1\n",
 ];
 
-fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
-    let at = chance.below(bytes.len());
-    match chance.below(6) {
-        0 => bytes[at] = chance.next() as u8,
+fn mutate(bytes: &mut Vec<u8>, rng: &mut TestRng) {
+    let at = rng.below(bytes.len());
+    match rng.below(6) {
+        0 => bytes[at] = rng.next() as u8,
         1 => drop(bytes.remove(at)),
         2 => bytes.truncate(at.max(1)),
         3 => {
-            let piece = PIECES[chance.below(PIECES.len())];
-            bytes.splice(at..at, piece.iter().copied());
+            let fragment = FRAGMENTS[rng.below(FRAGMENTS.len())];
+            bytes.splice(at..at, fragment.iter().copied());
         }
         4 => {
-            let end = (at + chance.below(200)).min(bytes.len());
+            let end = (at + rng.below(200)).min(bytes.len());
             let copy = bytes[at..end].to_vec();
-            let to = chance.below(bytes.len());
+            let to = rng.below(bytes.len());
             bytes.splice(to..to, copy);
         }
         _ => {
-            let end = (at + chance.below(100)).min(bytes.len());
+            let end = (at + rng.below(100)).min(bytes.len());
             bytes.drain(at..end);
         }
     }
@@ -79,7 +79,7 @@ fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
 }
 
 /// What holds of every document, whatever it was read from.
-fn check(document: &Document) {
+fn check_invariants(document: &Document) {
     for statement in &document.statements {
         for entry in &statement.entries {
             assert!(entry.line > 0);
@@ -89,32 +89,32 @@ fn check(document: &Document) {
             assert!(!entry.description.contains(['\n', '\r']));
         }
         let account = statement.account.key();
-        let by_text: Vec<_> = statement.entries.iter().filter(|entry| !entry.is_identified()).collect();
-        let prints: HashSet<_> = by_text.iter().map(|entry| entry.fingerprint(&account)).collect();
-        assert_eq!(prints.len(), by_text.len(), "entries without ids are all different");
+        let by_text: Vec<_> = statement.entries.iter().filter(|entry| !entry.has_trusted_bank_id()).collect();
+        let fingerprints: HashSet<_> = by_text.iter().map(|entry| entry.fingerprint(&account)).collect();
+        assert_eq!(fingerprints.len(), by_text.len(), "entries without ids are all different");
     }
-    assert!(document.findings.len() <= quad_statements::limits::FINDINGS + 1);
+    assert!(document.findings.len() <= quad_statements::limits::DIAGNOSTICS + 1);
     serde_json::to_string(document).unwrap();
 }
 
 #[test]
-fn damaged_files_are_read_or_refused() {
+fn mutated_files_never_panic() {
     // More rounds by hand: QUAD_MUTATIONS=5000.
     let rounds = std::env::var("QUAD_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     for (name, bytes) in statements() {
         let options = options(&name);
-        let mut chance = Chance(name.bytes().map(u64::from).sum());
+        let mut rng = TestRng(name.bytes().map(u64::from).sum());
         for _ in 0..rounds {
             let mut copy = bytes.clone();
-            for _ in 0..=chance.below(4) {
-                damage(&mut copy, &mut chance);
+            for _ in 0..=rng.below(4) {
+                mutate(&mut copy, &mut rng);
             }
             for format in
                 [None, Some(Format::Csv), Some(Format::Ofx), Some(Format::Camt), Some(Format::Hledger)]
             {
                 let options = Options { format, ..options.clone() };
                 if let Ok(document) = parse(&copy, &options) {
-                    check(&document);
+                    check_invariants(&document);
                 }
             }
         }
@@ -122,19 +122,19 @@ fn damaged_files_are_read_or_refused() {
 }
 
 #[test]
-fn a_broken_row_costs_itself_and_nothing_else() {
+fn bad_row_does_not_affect_others() {
     let row = |day: usize| format!("2024-01-{day:02};Payee {day};memo;-{day}.00;EUR");
-    let breaks: [fn(&str) -> String; 5] = [
+    let mutations: [fn(&str) -> String; 5] = [
         |row| row.replace("2024-", "20x4-"),
         |row| row.replace(".00", ".0.0"),
         |row| row.replacen(';', ";\"", 1),
         |row| row.split(';').next().unwrap_or_default().to_owned(),
         |row| row.replace("EUR", "a barrel of fish"),
     ];
-    for damage in breaks {
+    for mutate_row in mutations {
         for broken in 1..=20 {
             let rows: Vec<String> =
-                (1..=20).map(|day| if day == broken { damage(&row(day)) } else { row(day) }).collect();
+                (1..=20).map(|day| if day == broken { mutate_row(&row(day)) } else { row(day) }).collect();
             let text = format!("Date;Payee;Memo;Amount;Currency\n{}\n", rows.join("\n"));
             let document = parse(text.as_bytes(), &Options::default()).unwrap();
             let amounts: Vec<String> =
@@ -145,8 +145,8 @@ fn a_broken_row_costs_itself_and_nothing_else() {
             let errors: Vec<Option<u32>> = document
                 .findings
                 .iter()
-                .filter(|finding| finding.severity == Severity::Error)
-                .map(|finding| finding.line)
+                .filter(|diagnostic| diagnostic.severity == Severity::Error)
+                .map(|diagnostic| diagnostic.line)
                 .collect();
             assert_eq!(errors, [Some(broken as u32 + 1)], "{}", rows[broken - 1]);
         }
@@ -154,7 +154,7 @@ fn a_broken_row_costs_itself_and_nothing_else() {
 }
 
 #[test]
-fn a_missing_entry_shows_in_the_balances() {
+fn missing_entry_is_reported_by_balance_check() {
     let complete = "<Document><BkToCstmrStmt><Stmt><Acct><Id><Othr><Id>1</Id></Othr></Id><Ccy>EUR</Ccy></Acct>\
         <Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy=\"EUR\">10</Amt><CdtDbtInd>CRDT</CdtDbtInd></Bal>\
         <Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy=\"EUR\">7</Amt><CdtDbtInd>CRDT</CdtDbtInd></Bal>\
@@ -163,8 +163,8 @@ fn a_missing_entry_shows_in_the_balances() {
         </Stmt></BkToCstmrStmt></Document>";
     let read = |text: &str| parse(text.as_bytes(), &Options::default()).unwrap();
     assert_eq!(read(complete).findings, []);
-    let one_less = complete.replacen("<Ntry>", "<Nope>", 1).replacen("</Ntry>", "</Nope>", 1);
-    let document = read(&one_less);
+    let without_first_entry = complete.replacen("<Ntry>", "<Nope>", 1).replacen("</Ntry>", "</Nope>", 1);
+    let document = read(&without_first_entry);
     assert_eq!(
         document.findings[0].to_string(),
         "warning: the statement of 1 does not add up: 10.00 and its entries make 8.00 EUR, but it closes with 7.00, a \
@@ -178,28 +178,28 @@ fn a_missing_entry_shows_in_the_balances() {
 }
 
 #[test]
-fn an_entity_bomb_is_refused() {
+fn entity_bomb_is_rejected() {
     let bomb = "<?xml version=\"1.0\"?><!DOCTYPE d [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>\
         <Document><BkToCstmrStmt><Stmt><Id>&b;</Id></Stmt></BkToCstmrStmt></Document>";
-    let refusal = parse(bomb.as_bytes(), &Options::default()).unwrap_err();
-    assert_eq!(refusal.to_string(), "the file is XML with a document type of its own");
+    let error = parse(bomb.as_bytes(), &Options::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the file is XML with a document type of its own");
 }
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "[0-9a-zA-Z;,.\"<>/&=@: \n\t€-]{0,300}") {
+    fn arbitrary_text_never_panics(text in "[0-9a-zA-Z;,.\"<>/&=@: \n\t€-]{0,300}") {
         for format in [None, Some(Format::Csv), Some(Format::Ofx), Some(Format::Camt), Some(Format::Hledger)] {
             let options = Options { format, ..Options::default() };
             if let Ok(document) = parse(text.as_bytes(), &options) {
-                check(&document);
+                check_invariants(&document);
             }
         }
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         if let Ok(document) = parse(&bytes, &Options::default()) {
-            check(&document);
+            check_invariants(&document);
         }
     }
 }
