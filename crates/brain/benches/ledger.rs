@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quad_brain::import::{self, Request, Said, Source};
+use quad_brain::import::{self, ImportOptions, ImportEvent, ImportFile};
 use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
@@ -25,20 +25,20 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ACCOUNTS: usize = 200;
 
-struct Nobody;
+struct EmptyAgentDirectory;
 
-impl AgentDirectory for Nobody {
+impl AgentDirectory for EmptyAgentDirectory {
     fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
         Box::pin(async { Ok((Vec::new(), Basis::default())) })
     }
 }
 
-struct World {
+struct BenchEnv {
     resolver: Resolver,
     caller: Principal,
 }
 
-impl World {
+impl BenchEnv {
     async fn call(&self, tool: &str, arguments: Value) -> Value {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await;
@@ -74,11 +74,11 @@ fn statement(account: usize, rows: usize) -> String {
         // By date, as banks write them.
         let day = row * 1_080 / rows.max(1);
         let (year, month, date) = (2023 + day / 360, day % 360 / 30 + 1, day % 30 % 28 + 1);
-        let (whole, cents) = ((row * 37 + account) % 900 + 1, row % 100);
+        let (units, cents) = ((row * 37 + account) % 900 + 1, row % 100);
         let sign = if row % 7 == 0 { "" } else { "-" };
         writeln!(
             csv,
-            "{year}-{month:02}-{date:02},Shop {:02},Purchase {row} of card {account},{sign}{whole}.{cents:02},USD",
+            "{year}-{month:02}-{date:02},Shop {:02},Purchase {row} of card {account},{sign}{units}.{cents:02},USD",
             row % 50
         )
         .unwrap();
@@ -97,17 +97,17 @@ async fn measure(transactions: usize) {
     let files: Vec<String> =
         (0..ACCOUNTS).map(|account| statement(account, transactions / ACCOUNTS)).collect();
     let sources = files.into_iter().enumerate().map(|(account, file)| {
-        let request = Request { account: Some(format!("acct_{account:03}")), ..Request::default() };
-        Ok(Source { name: format!("{account}.csv"), bytes: file.into_bytes(), request })
+        let options = ImportOptions { account: Some(format!("acct_{account:03}")), ..ImportOptions::default() };
+        Ok(ImportFile { name: format!("{account}.csv"), bytes: file.into_bytes(), options })
     });
     let mut added = 0;
-    let count = |_: usize, said: Said| {
-        if let Said::Done(report) = said {
+    let on_event = |_: usize, event: ImportEvent| {
+        if let ImportEvent::FileDone(report) = event {
             added += report.statements.iter().map(|statement| statement.posted.added).sum::<usize>();
         }
     };
     let (started, before) = (Instant::now(), cpu());
-    import::import_all(&test.store, &writer, "bench", sources, count).await.unwrap();
+    import::import_all(&test.store, &writer, "bench", sources, on_event).await.unwrap();
     let taken = started.elapsed();
     println!(
         "import: {added} rows in {:.1} s, {:.0} rows/s, {:.0} µs of CPU each",
@@ -116,7 +116,7 @@ async fn measure(transactions: usize) {
         (cpu() - before).as_micros() as f64 / added as f64
     );
 
-    let scheme: Arc<dyn Scheme> = Arc::new(Brain::new(test.store.clone(), Arc::new(Nobody)));
+    let scheme: Arc<dyn Scheme> = Arc::new(Brain::new(test.store.clone(), Arc::new(EmptyAgentDirectory)));
     let store = Arc::new(test.store.clone());
     let resolver = Resolver::new(vec![scheme], store.clone(), store).unwrap();
     let caller = Principal {
@@ -127,36 +127,36 @@ async fn measure(transactions: usize) {
         proof: None,
         expires_at: None,
     };
-    let world = World { resolver, caller };
+    let env = BenchEnv { resolver, caller };
     // Single rows, each once, then one of them again and again.
-    let page = world.call("ledger.transactions.list", json!({"limit": 300})).await;
+    let page = env.call("ledger.transactions.list", json!({"limit": 300})).await;
     let ids: Vec<String> =
         page["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     let mut times = Vec::new();
     for id in &ids {
         let started = Instant::now();
-        world.read(&format!("brain://ledger/transactions/{id}")).await;
+        env.read(&format!("brain://ledger/transactions/{id}")).await;
         times.push(started.elapsed());
     }
     print("transaction, not cached", &mut times);
     let first = format!("brain://ledger/transactions/{}", ids[0]);
-    repeat("transaction, cached", 300, || world.read(&first)).await;
+    repeat("transaction, cached", 300, || env.read(&first)).await;
     for account in 0..ACCOUNTS {
         let started = Instant::now();
-        world.read(&format!("brain://ledger/accounts/acct_{account:03}")).await;
+        env.read(&format!("brain://ledger/accounts/acct_{account:03}")).await;
         times.push(started.elapsed());
     }
     print("account, not cached", &mut times);
-    repeat("account, cached", 300, || world.read("brain://ledger/accounts/acct_000")).await;
+    repeat("account, cached", 300, || env.read("brain://ledger/accounts/acct_000")).await;
     repeat("transactions.list, first page of 100", 100, || async {
-        world.call("ledger.transactions.list", json!({})).await;
+        env.call("ledger.transactions.list", json!({})).await;
     })
     .await;
     // One that every account has dealt with.
-    let counterparties = world.call("ledger.counterparties.list", json!({"limit": 1})).await;
+    let counterparties = env.call("ledger.counterparties.list", json!({"limit": 1})).await;
     let counterparty = counterparties["items"][0]["id"].clone();
     repeat("transactions.list of a counterparty, first page of 100", 100, || async {
-        world.call("ledger.transactions.list", json!({"counterparty_id": counterparty})).await;
+        env.call("ledger.transactions.list", json!({"counterparty_id": counterparty})).await;
     })
     .await;
     let mut cursor = Value::Null;
@@ -164,10 +164,10 @@ async fn measure(transactions: usize) {
     for _ in 0..999 {
         let arguments =
             if cursor.is_null() { json!({"limit": size}) } else { json!({"limit": size, "cursor": cursor}) };
-        cursor = world.call("ledger.transactions.list", arguments).await["next_cursor"].clone();
+        cursor = env.call("ledger.transactions.list", arguments).await["next_cursor"].clone();
     }
     repeat(&format!("transactions.list, 1,000th page of {size}"), 100, || async {
-        world.call("ledger.transactions.list", json!({"limit": size, "cursor": cursor})).await;
+        env.call("ledger.transactions.list", json!({"limit": size, "cursor": cursor})).await;
     })
     .await;
     for number in 0..20 {
@@ -175,12 +175,12 @@ async fn measure(transactions: usize) {
             "currency": "USD", "direction": "outflow", "transaction_date": "2025-06-15"});
         load::load(&test.store, &writer, "bench", "one", line.to_string().as_bytes(), |_| {}).await.unwrap();
         let started = Instant::now();
-        world.read("brain://wiki/monthly-summaries/2025-06").await;
+        env.read("brain://wiki/monthly-summaries/2025-06").await;
         times.push(started.elapsed());
     }
     print("monthly page after one new transaction", &mut times);
     repeat("wiki.question", 100, || async {
-        world.call("wiki.question", json!({"question": "How much did I spend in June 2025?"})).await;
+        env.call("wiki.question", json!({"question": "How much did I spend in June 2025?"})).await;
     })
     .await;
 }
@@ -197,7 +197,7 @@ async fn repeat<F: Future<Output = ()>>(name: &str, times: usize, mut work: impl
 
 fn print(name: &str, times: &mut Vec<Duration>) {
     times.sort_unstable();
-    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_micros();
+    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_micros();
     println!("{name}: p50 {} µs, p99 {} µs", at(50), at(99));
     times.clear();
 }

@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 
 use crate::balance::{self, Snapshot};
 use crate::ids::{AccountId, BalanceId};
-use crate::keyset::{Key, Range, Rows as _, Sort};
+use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
 use crate::money::Balance;
-use crate::noun::{self, Field as _, Noun, noun};
-use crate::standing::Standing;
-use crate::tags::Touched;
-use crate::words::words;
+use crate::noun::{self, Field as _, Entity, entity};
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
+use crate::words::string_enum;
 use crate::{money, refusal};
 
-words!(
+string_enum!(
     /// What sort of account.
     AccountType, "account type" {
         BankChecking = "bank_checking",
@@ -31,12 +31,12 @@ words!(
         PaymentProcessor = "payment_processor",
     }
 );
-words!(
+string_enum!(
     /// Whether it is in use.
     AccountStatus, "account status" { Active = "active", Closed = "closed", Frozen = "frozen", Pending = "pending" }
 );
 
-noun!(
+entity!(
     /// An account as stored.
     Account, "account" in "brain_account" as AccountId {
         name: String,
@@ -59,7 +59,7 @@ noun!(
 );
 
 /// Fields that nobody but this crate is shown.
-const INTERNAL: [&str; 6] = [
+const INTERNAL_FIELDS: [&str; 6] = [
     "posted",
     "balance_as_of",
     "transaction_count",
@@ -82,15 +82,15 @@ pub(crate) struct NewAccount {
 
 impl Account {
     /// As lists and reads show it: without the counters, and with what of the balance nobody has confirmed.
-    pub(crate) fn view(&self, tenant: &str) -> Map<String, Value> {
-        let mut shown = self.show(tenant);
-        for internal in INTERNAL {
-            shown.shift_remove(internal);
+    pub(crate) fn to_public_json(&self, tenant: &str) -> Map<String, Value> {
+        let mut json = self.to_json(tenant);
+        for internal in INTERNAL_FIELDS {
+            json.shift_remove(internal);
         }
         if self.unconfirmed_count > 0 {
-            shown.insert("includes_unconfirmed".into(), self.unconfirmed.show());
+            json.insert("includes_unconfirmed".into(), self.unconfirmed.to_json());
         }
-        shown
+        json
     }
 
     /// Its address.
@@ -100,17 +100,17 @@ impl Account {
 
     /// Its place in the list of accounts.
     pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Time(self.standing.created_at.0), id: self.id.as_str().to_owned() }
+        Key { sort: SortValue::Time(self.meta.created_at.0), id: self.id.as_str().to_owned() }
     }
 
     /// Reads one from a line of a file, with the balance that it claims.
-    pub(crate) fn load(
+    pub(crate) fn insert_from_line(
         tx: &mut Tx<'_>,
         line: &Map<String, Value>,
-        standing: Standing,
-        touched: &mut Touched,
+        meta: RowMeta,
+        touched: &mut TouchedTags,
     ) -> Result<bool> {
-        const KNOWN: &[&str] = &[
+        const ALLOWED_KEYS: &[&str] = &[
             "name",
             "account_type",
             "institution",
@@ -121,35 +121,35 @@ impl Account {
             "status",
             "balance_as_of",
         ];
-        noun::check_keys(line, KNOWN)?;
+        noun::check_keys(line, ALLOWED_KEYS)?;
         let id = match line.get("id").filter(|id| !id.is_null()) {
-            Some(id) => AccountId::read("id", id)?,
+            Some(id) => AccountId::from_json("id", id)?,
             None => AccountId::generate()?,
         };
         let new = NewAccount {
             id,
-            name: noun::field(line, "name")?,
-            account_type: noun::field::<Option<_>>(line, "account_type")?
+            name: noun::parse_field(line, "name")?,
+            account_type: noun::parse_field::<Option<_>>(line, "account_type")?
                 .unwrap_or(AccountType::BankChecking),
-            institution: noun::field(line, "institution")?,
-            external_account_id: noun::field(line, "external_account_id")?,
-            currency: noun::field(line, "currency")?,
-            status: noun::field::<Option<_>>(line, "status")?.unwrap_or(AccountStatus::Active),
+            institution: noun::parse_field(line, "institution")?,
+            external_account_id: noun::parse_field(line, "external_account_id")?,
+            currency: noun::parse_field(line, "currency")?,
+            status: noun::parse_field::<Option<_>>(line, "status")?.unwrap_or(AccountStatus::Active),
         };
-        let current: Option<Balance> = noun::field(line, "current_balance")?;
-        let available: Option<Balance> = noun::field(line, "available_balance")?;
-        let as_of: Option<Timestamp> = noun::field(line, "balance_as_of")?;
-        let account = create(tx, new.clone(), standing.clone(), touched)?;
+        let current: Option<Balance> = noun::parse_field(line, "current_balance")?;
+        let available: Option<Balance> = noun::parse_field(line, "available_balance")?;
+        let as_of: Option<Timestamp> = noun::parse_field(line, "balance_as_of")?;
+        let account = create(tx, new.clone(), meta.clone(), touched)?;
         if let (Some(current), Some(_)) = (current, &account) {
             let snapshot = Snapshot {
                 id: BalanceId::generate()?,
                 account_id: new.id,
-                as_of: as_of.unwrap_or(standing.updated_at),
+                as_of: as_of.unwrap_or(meta.updated_at),
                 current_balance: current,
                 available_balance: available,
                 pending_balance: None,
                 currency: new.currency,
-                standing,
+                meta,
             };
             balance::record(tx, snapshot, touched)?;
         }
@@ -161,8 +161,8 @@ impl Account {
 pub(crate) fn create(
     tx: &mut Tx<'_>,
     new: NewAccount,
-    standing: Standing,
-    touched: &mut Touched,
+    meta: RowMeta,
+    touched: &mut TouchedTags,
 ) -> Result<Option<Account>> {
     let zero = Balance(Amount::ZERO);
     let account = Account {
@@ -181,12 +181,12 @@ pub(crate) fn create(
         unreconciled_count: 0,
         unconfirmed: zero,
         unconfirmed_count: 0,
-        standing,
+        meta,
     };
     if !noun::insert(tx, &account)? {
         return Ok(None);
     }
-    crate::raw::cite(tx, &account.standing)?;
+    crate::raw::mark_cited(tx, &account.meta)?;
     touched.row(Account::KIND, account.id.as_str());
     touched.listing();
     Ok(Some(account))
@@ -225,9 +225,9 @@ pub(crate) fn page(
     after: Option<Key>,
     limit: usize,
 ) -> Result<(Vec<Account>, Option<Key>)> {
-    Range::by("created_at", true).page(sql, after, limit, Account::key, |account: &Account| {
+    IndexRange::order_by("created_at", true).page(sql, after, limit, Account::key, |account: &Account| {
         status.is_none_or(|status| account.status == status)
-            && account_type.is_none_or(|wanted| account.account_type == wanted)
+            && account_type.is_none_or(|requested| account.account_type == requested)
     })
 }
 
@@ -235,33 +235,33 @@ pub(crate) fn page(
 pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
     let Some(account) = noun::find::<Account>(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
-    let latest = balance::latest(sql, id)?.map(|balance| Value::Object(balance.show(&tenant)));
-    Ok(Some(json!({"account": account.view(&tenant), "latest_balance": latest})))
+    let latest = balance::latest(sql, id)?.map(|balance| Value::Object(balance.to_json(&tenant)));
+    Ok(Some(json!({"account": account.to_public_json(&tenant), "latest_balance": latest})))
 }
 
 /// An account found by what people call it: its id, its name or part of it, unless several fit.
-pub(crate) fn named(sql: &mut dyn Sql, words: &str) -> Result<Option<Account>> {
+pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Account>> {
     let (accounts, _) = page(sql, None, None, None, crate::limits::ITEMS_MAX)?;
     let exact = accounts.iter().find(|account| words.contains(&account.id.as_str().to_lowercase()));
     if let Some(account) = exact {
         return Ok(Some(account.clone()));
     }
-    let fits = |account: &&Account| words.contains(&account.name.to_lowercase());
-    let mut fitting: Vec<&Account> = accounts.iter().filter(fits).collect();
-    fitting.sort_by_key(|account| std::cmp::Reverse(account.name.len()));
-    Ok(fitting.first().map(|account| (*account).clone()))
+    let matches = |account: &&Account| words.contains(&account.name.to_lowercase());
+    let mut matching: Vec<&Account> = accounts.iter().filter(matches).collect();
+    matching.sort_by_key(|account| std::cmp::Reverse(account.name.len()));
+    Ok(matching.first().map(|account| (*account).clone()))
 }
 
 /// Adds to what an account holds.
-pub(crate) fn move_by(
+pub(crate) fn add_to_balance(
     account: &mut Account,
-    posted: Amount,
-    after_balance: Amount,
+    posted_delta: Amount,
+    balance_delta: Amount,
     now: Timestamp,
 ) -> Result<()> {
-    account.posted = Balance(money::add(account.posted.0, posted)?);
-    account.current_balance = Balance(money::add(account.current_balance.0, after_balance)?);
-    account.standing.updated_at = now.max(account.standing.updated_at);
+    account.posted = Balance(money::add(account.posted.0, posted_delta)?);
+    account.current_balance = Balance(money::add(account.current_balance.0, balance_delta)?);
+    account.meta.updated_at = now.max(account.meta.updated_at);
     Ok(())
 }
 

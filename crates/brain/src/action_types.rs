@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::payment_intent::ActionType;
 
 /// What every proposal needs.
-const COMMON: [&str; 5] =
+const COMMON_FIELDS: [&str; 5] =
     ["action_type", "source_account_id", "destination_counterparty_id", "amount", "currency"];
 
 /// The catalogue, in the order of the vocabulary. What is only ever stored is not in it.
@@ -20,7 +20,7 @@ pub(crate) fn catalogue() -> Value {
 }
 
 fn entry(action: ActionType) -> Value {
-    let (currency, more, note): (&str, &[&str], Option<&str>) = match action {
+    let (currency, extra_fields, note): (&str, &[&str], Option<&str>) = match action {
         ActionType::OnchainTransfer => ("USDC", &[], Some("Always needs a person's approval")),
         ActionType::X402Settle => {
             ("USDC", &["pay_to"], Some("pay_to is an address of 0x and 40 hexadecimal digits"))
@@ -33,7 +33,7 @@ fn entry(action: ActionType) -> Value {
         ActionType::Wire => ("ISO 4217", &[], Some("Always needs a person's approval")),
         _ => ("ISO 4217", &[], None),
     };
-    let fields: Vec<&str> = COMMON.iter().chain(more).copied().collect();
+    let fields: Vec<&str> = COMMON_FIELDS.iter().chain(extra_fields).copied().collect();
     let mut entry = json!({"action_type": action.as_str(), "currency": currency, "required_fields": fields});
     if let (Some(note), Some(entry)) = (note, entry.as_object_mut()) {
         entry.insert("note".into(), note.into());

@@ -7,11 +7,11 @@ use quad_store::{Sql, Tx, params};
 use crate::account::{self, Account};
 use crate::ids::AccountId;
 use crate::money::{self, Balance};
-use crate::noun::{self, Noun, noun};
+use crate::noun::{self, Entity, entity};
 use crate::standing::Provenance;
-use crate::tags::Touched;
+use crate::tags::TouchedTags;
 
-noun!(
+entity!(
     /// What an account held at a moment, according to its bank.
     Snapshot, "balance" in "brain_balance" as BalanceId {
         account_id: AccountId,
@@ -34,25 +34,25 @@ pub(crate) fn latest(sql: &mut dyn Sql, account: &str) -> Result<Option<Snapshot
 }
 
 /// Records a balance. The newest one decides what the account holds: it, and what was posted after it.
-pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut Touched) -> Result<bool> {
-    let mut account: Account = noun::expect(tx, snapshot.account_id.as_str())?;
+pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut TouchedTags) -> Result<bool> {
+    let mut account: Account = noun::get(tx, snapshot.account_id.as_str())?;
     account::check_currency(&account, snapshot.currency)?;
     if !noun::insert(tx, &snapshot)? {
         return Ok(false);
     }
-    crate::raw::cite(tx, &snapshot.standing)?;
-    if account.balance_as_of.is_none_or(|known| known < snapshot.as_of) {
-        let later = posted_after(tx, snapshot.account_id.as_str(), snapshot.as_of)?;
+    crate::raw::mark_cited(tx, &snapshot.meta)?;
+    if account.balance_as_of.is_none_or(|as_of| as_of < snapshot.as_of) {
+        let sums = sums_after(tx, snapshot.account_id.as_str(), snapshot.as_of)?;
         account.balance_as_of = Some(snapshot.as_of);
-        account.current_balance = Balance(money::add(snapshot.current_balance.0, later.sum)?);
+        account.current_balance = Balance(money::add(snapshot.current_balance.0, sums.sum)?);
         account.available_balance = snapshot.available_balance.or(account.available_balance);
-        account.unconfirmed = Balance(later.unconfirmed);
-        account.unconfirmed_count = later.unconfirmed_count;
-        if snapshot.standing.provenance.is_assertion() {
-            account.unconfirmed = Balance(money::add(snapshot.current_balance.0, later.unconfirmed)?);
+        account.unconfirmed = Balance(sums.unconfirmed);
+        account.unconfirmed_count = sums.unconfirmed_count;
+        if snapshot.meta.provenance.is_assertion() {
+            account.unconfirmed = Balance(money::add(snapshot.current_balance.0, sums.unconfirmed)?);
             account.unconfirmed_count += 1;
         }
-        account.standing.updated_at = tx.now().max(account.standing.updated_at);
+        account.meta.updated_at = tx.now().max(account.meta.updated_at);
         noun::update(tx, &account)?;
     }
     touched.row(Account::KIND, account.id.as_str());
@@ -61,7 +61,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut Touched)
 
 /// What was posted to an account after a moment, signed.
 #[derive(Default)]
-struct Later {
+struct SumsAfter {
     sum: Amount,
     /// The part of it that rests on nothing but somebody's word, and in how many rows.
     unconfirmed: Amount,
@@ -69,26 +69,26 @@ struct Later {
 }
 
 /// As a rule that is little: a statement ends where its balance was taken.
-fn posted_after(sql: &mut dyn Sql, account: &str, moment: Timestamp) -> Result<Later> {
+fn sums_after(sql: &mut dyn Sql, account: &str, since: Timestamp) -> Result<SumsAfter> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT effect, provenance, CAST(SUM(amount_units) AS BIGINT), CAST(SUM(amount_nanos) AS BIGINT), COUNT(*) \
          FROM brain_transaction WHERE tenant_id = $1 AND account_id = $2 AND transaction_date > $3 \
          AND status IN ('posted', 'cleared') GROUP BY effect, provenance",
-        params![tenant, account, moment],
+        params![tenant, account, since],
     )?;
-    let mut later = Later::default();
+    let mut sums = SumsAfter::default();
     for row in &rows {
         let amount = money::from_columns(row.int(2)?, row.int(3)?)?;
         let signed = match row.text(0)? {
             "credit" => amount,
             _ => money::subtract(Amount::ZERO, amount)?,
         };
-        later.sum = money::add(later.sum, signed)?;
+        sums.sum = money::add(sums.sum, signed)?;
         if Provenance::parse(row.text(1)?).is_some_and(Provenance::is_assertion) {
-            later.unconfirmed = money::add(later.unconfirmed, signed)?;
-            later.unconfirmed_count += row.int(4)?;
+            sums.unconfirmed = money::add(sums.unconfirmed, signed)?;
+            sums.unconfirmed_count += row.int(4)?;
         }
     }
-    Ok(later)
+    Ok(sums)
 }

@@ -12,14 +12,14 @@ use crate::balance::{self, Snapshot};
 use crate::category::Category;
 use crate::counterparty::{self, Counterparty};
 use crate::invoice::{self, Invoice};
-use crate::noun::{self, Field as _, Noun};
+use crate::noun::{self, Field as _, Entity};
 use crate::obligation::{self, Obligation};
 use crate::payment_intent::{self, PaymentIntent};
 use crate::policy::{self, Policy};
-use crate::posting::{self, Posted};
+use crate::posting::{self, PostingCounts};
 use crate::reconciliation::{self, Match};
-use crate::standing::Standing;
-use crate::tags::Touched;
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
 use crate::transaction::Transaction;
 use crate::transfer::{self, Transfer};
 use crate::{raw, refusal};
@@ -42,7 +42,7 @@ pub(crate) const KINDS: &[&str] = &[
 
 /// What lines have become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Booked {
+pub struct LoadCounts {
     /// Rows that were not there.
     pub created: usize,
     /// Rows that have changed.
@@ -51,8 +51,8 @@ pub struct Booked {
     pub skipped: usize,
 }
 
-impl std::ops::AddAssign for Booked {
-    fn add_assign(&mut self, other: Booked) {
+impl std::ops::AddAssign for LoadCounts {
+    fn add_assign(&mut self, other: LoadCounts) {
         self.created += other.created;
         self.updated += other.updated;
         self.skipped += other.skipped;
@@ -60,53 +60,53 @@ impl std::ops::AddAssign for Booked {
 }
 
 /// A line with its number in the file.
-pub(crate) type Numbered = (usize, Map<String, Value>);
+pub(crate) type NumberedLine = (usize, Map<String, Value>);
 
 /// Books lines in their order, in one transaction. Transactions that follow one another are posted together.
-pub(crate) fn book(tx: &mut Tx<'_>, lines: &[Numbered], otherwise: &Standing) -> Result<Booked> {
+pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &RowMeta) -> Result<LoadCounts> {
     tx.lock("brain")?;
-    let mut touched = Touched::default();
-    let mut booked = Booked::default();
-    let mut waiting: Vec<Transaction> = Vec::new();
-    let mut first_waiting = 0;
+    let mut touched = TouchedTags::default();
+    let mut counts = LoadCounts::default();
+    let mut pending: Vec<Transaction> = Vec::new();
+    let mut first_pending = 0;
     for (number, line) in lines {
         let kind =
-            line.get("kind").and_then(Value::as_str).ok_or_else(|| at(*number, refusal::missing("kind")))?;
+            line.get("kind").and_then(Value::as_str).ok_or_else(|| with_line(*number, refusal::missing("kind")))?;
         if kind == Transaction::KIND && !is_upsert(line) {
             let row =
-                Standing::from_line(line, otherwise).and_then(|standing| Transaction::load(line, standing));
-            if waiting.is_empty() {
-                first_waiting = *number;
+                RowMeta::from_line(line, defaults).and_then(|meta| Transaction::parse_line(line, meta));
+            if pending.is_empty() {
+                first_pending = *number;
             }
-            waiting.push(row.map_err(|error| at(*number, error))?);
+            pending.push(row.map_err(|error| with_line(*number, error))?);
             continue;
         }
-        booked += post(tx, &mut waiting, first_waiting, &mut touched)?;
-        booked += one(tx, kind, line, otherwise, &mut touched).map_err(|error| at(*number, error))?;
+        counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
+        counts += apply_line(tx, kind, line, defaults, &mut touched).map_err(|error| with_line(*number, error))?;
     }
-    booked += post(tx, &mut waiting, first_waiting, &mut touched)?;
+    counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
     touched.touch(tx);
-    Ok(booked)
+    Ok(counts)
 }
 
-fn post(
+fn post_pending(
     tx: &mut Tx<'_>,
-    waiting: &mut Vec<Transaction>,
+    pending: &mut Vec<Transaction>,
     number: usize,
-    touched: &mut Touched,
-) -> Result<Booked> {
-    if waiting.is_empty() {
-        return Ok(Booked::default());
+    touched: &mut TouchedTags,
+) -> Result<LoadCounts> {
+    if pending.is_empty() {
+        return Ok(LoadCounts::default());
     }
-    for row in waiting.iter() {
+    for row in pending.iter() {
         if let Some(counterparty) = &row.counterparty_id {
-            noun::expect::<Counterparty>(tx, counterparty.as_str()).map_err(|error| at(number, error))?;
+            noun::get::<Counterparty>(tx, counterparty.as_str()).map_err(|error| with_line(number, error))?;
         }
     }
-    let Posted { added, updated, known } =
-        posting::post(tx, waiting, touched).map_err(|error| at(number, error))?;
-    waiting.clear();
-    Ok(Booked { created: added, updated, skipped: known })
+    let PostingCounts { added, updated, unchanged } =
+        posting::post(tx, pending, touched).map_err(|error| with_line(number, error))?;
+    pending.clear();
+    Ok(LoadCounts { created: added, updated, skipped: unchanged })
 }
 
 fn is_upsert(line: &Map<String, Value>) -> bool {
@@ -114,56 +114,56 @@ fn is_upsert(line: &Map<String, Value>) -> bool {
 }
 
 /// Names the line that a refusal is about.
-fn at(number: usize, error: Error) -> Error {
+fn with_line(number: usize, error: Error) -> Error {
     if error.kind() == Kind::Internal || number == 0 {
         return error;
     }
     let (kind, code) = (error.kind(), error.code().to_owned());
     // A missing row is the line's fault, not the caller's address.
     let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
-    let named = Error::new(kind, code, format!("line {number}: {}", error.message())).fact("line", number);
+    let wrapped = Error::new(kind, code, format!("line {number}: {}", error.message())).fact("line", number);
     match error.next_step() {
-        Some(hint) => named.hint(hint),
-        None => named,
+        Some(hint) => wrapped.hint(hint),
+        None => wrapped,
     }
 }
 
-fn one(
+fn apply_line(
     tx: &mut Tx<'_>,
     kind: &str,
     line: &Map<String, Value>,
-    otherwise: &Standing,
-    touched: &mut Touched,
-) -> Result<Booked> {
-    let standing = Standing::from_line(line, otherwise)?;
-    if is_upsert(line) && upsert(tx, kind, line, standing.clone(), touched)? {
-        return Ok(Booked { updated: 1, ..Booked::default() });
+    defaults: &RowMeta,
+    touched: &mut TouchedTags,
+) -> Result<LoadCounts> {
+    let meta = RowMeta::from_line(line, defaults)?;
+    if is_upsert(line) && upsert(tx, kind, line, meta.clone(), touched)? {
+        return Ok(LoadCounts { updated: 1, ..LoadCounts::default() });
     }
     let created = match kind {
-        "account" => Account::load(tx, line, standing, touched)?,
-        "balance" => balance::record(tx, Snapshot::from_line(line, standing)?, touched)?,
-        "transaction" => posting::post(tx, &[Transaction::load(line, standing)?], touched)?.added > 0,
-        "counterparty" => counterparty::create(tx, &Counterparty::load(line, standing)?, touched)?,
-        "obligation" => obligation::create(tx, &Obligation::load(line, standing)?, touched)?,
-        "invoice" => invoice::create(tx, &Invoice::load(line, standing)?, touched)?,
-        "category" => plain(tx, &Category::from_line(line, standing)?, touched)?,
-        "transfer" => transfer::create(tx, &Transfer::from_line(line, standing)?, touched)?,
-        "match" => reconciliation::create(tx, &Match::from_line(line, standing)?, touched)?,
-        "payment_intent" => payment_intent::create(tx, &PaymentIntent::load(line, standing)?, touched)?,
-        "policy" => policy::create(tx, &Policy::load(line, standing)?, touched)?,
+        "account" => Account::insert_from_line(tx, line, meta, touched)?,
+        "balance" => balance::record(tx, Snapshot::from_line(line, meta)?, touched)?,
+        "transaction" => posting::post(tx, &[Transaction::parse_line(line, meta)?], touched)?.added > 0,
+        "counterparty" => counterparty::create(tx, &Counterparty::parse_line(line, meta)?, touched)?,
+        "obligation" => obligation::create(tx, &Obligation::parse_line(line, meta)?, touched)?,
+        "invoice" => invoice::create(tx, &Invoice::parse_line(line, meta)?, touched)?,
+        "category" => insert_simple(tx, &Category::from_line(line, meta)?, touched)?,
+        "transfer" => transfer::create(tx, &Transfer::from_line(line, meta)?, touched)?,
+        "match" => reconciliation::create(tx, &Match::from_line(line, meta)?, touched)?,
+        "payment_intent" => payment_intent::create(tx, &PaymentIntent::parse_line(line, meta)?, touched)?,
+        "policy" => policy::create(tx, &Policy::parse_line(line, meta)?, touched)?,
         other => return Err(refusal::unknown("kind of line", "kind", other, KINDS)),
     };
     Ok(if created {
-        Booked { created: 1, ..Booked::default() }
+        LoadCounts { created: 1, ..LoadCounts::default() }
     } else {
-        Booked { skipped: 1, ..Booked::default() }
+        LoadCounts { skipped: 1, ..LoadCounts::default() }
     })
 }
 
-fn plain<N: Noun>(tx: &mut Tx<'_>, row: &N, touched: &mut Touched) -> Result<bool> {
+fn insert_simple<N: Entity>(tx: &mut Tx<'_>, row: &N, touched: &mut TouchedTags) -> Result<bool> {
     let added = noun::insert(tx, row)?;
     if added {
-        raw::cite(tx, row.standing())?;
+        raw::mark_cited(tx, row.meta())?;
         touched.row(N::KIND, row.id_text());
     }
     Ok(added)
@@ -174,28 +174,28 @@ fn upsert(
     tx: &mut Tx<'_>,
     kind: &str,
     line: &Map<String, Value>,
-    mut standing: Standing,
-    touched: &mut Touched,
+    mut meta: RowMeta,
+    touched: &mut TouchedTags,
 ) -> Result<bool> {
-    standing.updated_at = tx.now();
+    meta.updated_at = tx.now();
     match kind {
         "transaction" => {
-            let row = Transaction::load(line, standing)?;
+            let row = Transaction::parse_line(line, meta)?;
             let Some(old) = noun::find::<Transaction>(tx, row.id.as_str())? else { return Ok(false) };
             let mut row = row;
-            row.standing.created_at = old.standing.created_at;
-            posting::amend(tx, &row, touched)?;
+            row.meta.created_at = old.meta.created_at;
+            posting::replace(tx, &row, touched)?;
         }
         "obligation" => {
-            let mut row = Obligation::load(line, standing)?;
+            let mut row = Obligation::parse_line(line, meta)?;
             let Some(old) = noun::find::<Obligation>(tx, row.id.as_str())? else { return Ok(false) };
-            row.standing.created_at = old.standing.created_at;
-            obligation::amend(tx, &row, touched)?;
+            row.meta.created_at = old.meta.created_at;
+            obligation::replace(tx, &row, touched)?;
         }
-        "invoice" => return replace(tx, Invoice::load(line, standing)?, touched),
-        "counterparty" => return replace(tx, Counterparty::load(line, standing)?, touched),
-        "payment_intent" => return replace(tx, PaymentIntent::load(line, standing)?, touched),
-        "policy" => return replace(tx, Policy::load(line, standing)?, touched),
+        "invoice" => return replace_entity(tx, Invoice::parse_line(line, meta)?, touched),
+        "counterparty" => return replace_entity(tx, Counterparty::parse_line(line, meta)?, touched),
+        "payment_intent" => return replace_entity(tx, PaymentIntent::parse_line(line, meta)?, touched),
+        "policy" => return replace_entity(tx, Policy::parse_line(line, meta)?, touched),
         other => {
             return Err(refusal::invalid("operation", format!("upsert is not possible for {other}")));
         }
@@ -203,11 +203,11 @@ fn upsert(
     Ok(true)
 }
 
-fn replace<N: Noun>(tx: &mut Tx<'_>, mut row: N, touched: &mut Touched) -> Result<bool> {
+fn replace_entity<N: Entity>(tx: &mut Tx<'_>, mut row: N, touched: &mut TouchedTags) -> Result<bool> {
     let Some(old) = noun::find::<N>(tx, row.id_text())? else { return Ok(false) };
-    row.standing_mut().created_at = old.standing().created_at;
+    row.meta_mut().created_at = old.meta().created_at;
     noun::update(tx, &row)?;
-    raw::cite(tx, row.standing())?;
+    raw::mark_cited(tx, row.meta())?;
     touched.row(N::KIND, row.id_text());
     touched.listing();
     Ok(true)
@@ -219,17 +219,17 @@ pub(crate) fn id_of(line: &Map<String, Value>) -> Option<String> {
 }
 
 /// Gives a line an id of its kind if it has none, so that its maker knows what it made.
-pub(crate) fn with_id(line: &mut Map<String, Value>) -> Result<String> {
+pub(crate) fn ensure_id(line: &mut Map<String, Value>) -> Result<String> {
     if let Some(id) = id_of(line) {
         return Ok(id);
     }
     use crate::ids as i;
     let id = match line.get("kind").and_then(Value::as_str).unwrap_or_default() {
-        "account" => i::AccountId::generate()?.show(),
-        "transaction" => i::TransactionId::generate()?.show(),
-        "counterparty" => i::CounterpartyId::generate()?.show(),
-        "obligation" => i::ObligationId::generate()?.show(),
-        "invoice" => i::InvoiceId::generate()?.show(),
+        "account" => i::AccountId::generate()?.to_json(),
+        "transaction" => i::TransactionId::generate()?.to_json(),
+        "counterparty" => i::CounterpartyId::generate()?.to_json(),
+        "obligation" => i::ObligationId::generate()?.to_json(),
+        "invoice" => i::InvoiceId::generate()?.to_json(),
         other => return Err(refusal::unknown("kind that can be added", "kind", other, KINDS)),
     };
     line.insert("id".into(), id.clone());

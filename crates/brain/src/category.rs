@@ -4,15 +4,15 @@ use quad_core::Result;
 use quad_store::{Sql, params};
 
 use crate::ids::CategoryId;
-use crate::noun::{Noun, noun};
-use crate::words::words;
+use crate::noun::{Entity, entity};
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// What sort of category.
     CategoryKind, "category kind" { Expense = "expense", Income = "income", Transfer = "transfer", Other = "other" }
 );
 
-noun!(
+entity!(
     /// A category as stored. Its own `kind` is spelt `category_kind` in files, where `kind` names the noun.
     Category, "category" in "brain_category" as CategoryId {
         name: String,

@@ -7,14 +7,14 @@ pub(crate) const DAY_MS: i64 = 86_400_000;
 
 /// A day of the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Civil {
+pub(crate) struct CivilDate {
     pub year: i64,
     pub month: i64,
     pub day: i64,
 }
 
 /// The UTC day of a moment.
-pub(crate) fn civil(time: Timestamp) -> Civil {
+pub(crate) fn civil_date(time: Timestamp) -> CivilDate {
     // Days are counted from 1 March of year 0, so that the leap day is the last of its year.
     let days = time.0.div_euclid(DAY_MS) + 719_468;
     let era = days.div_euclid(146_097);
@@ -25,7 +25,7 @@ pub(crate) fn civil(time: Timestamp) -> Civil {
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    Civil { year, month, day }
+    CivilDate { year, month, day }
 }
 
 /// Midnight UTC at the beginning of a day.
@@ -40,8 +40,8 @@ pub(crate) fn midnight(year: i64, month: i64, day: i64) -> Timestamp {
 }
 
 /// `2025-09-14`.
-pub(crate) fn date(time: Timestamp) -> String {
-    let Civil { year, month, day } = civil(time);
+pub(crate) fn format_date(time: Timestamp) -> String {
+    let CivilDate { year, month, day } = civil_date(time);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
@@ -58,8 +58,8 @@ pub(crate) struct Month {
 }
 
 impl Month {
-    pub(crate) fn of(time: Timestamp) -> Month {
-        let Civil { year, month, .. } = civil(time);
+    pub(crate) fn from_timestamp(time: Timestamp) -> Month {
+        let CivilDate { year, month, .. } = civil_date(time);
         Month { year, month }
     }
 
@@ -78,9 +78,9 @@ impl Month {
     }
 
     /// The month that is so many later, or earlier.
-    pub(crate) fn plus(self, months: i64) -> Month {
-        let count = self.year * 12 + self.month - 1 + months;
-        Month { year: count.div_euclid(12), month: count.rem_euclid(12) + 1 }
+    pub(crate) fn add_months(self, months: i64) -> Month {
+        let total_months = self.year * 12 + self.month - 1 + months;
+        Month { year: total_months.div_euclid(12), month: total_months.rem_euclid(12) + 1 }
     }
 
     pub(crate) fn quarter(self) -> Quarter {
@@ -114,7 +114,7 @@ impl Quarter {
 
     pub(crate) fn months(self) -> [Month; 3] {
         let first = Month { year: self.year, month: self.quarter * 3 - 2 };
-        [first, first.plus(1), first.plus(2)]
+        [first, first.add_months(1), first.add_months(2)]
     }
 }
 
@@ -129,22 +129,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_come_back_and_agree_with_the_clock_of_the_core() {
+    fn civil_date_round_trips_and_matches_timestamp() {
         let mut day = midnight(1899, 12, 30);
         while day < midnight(2105, 3, 2) {
-            let Civil { year, month, day: of_month } = civil(day);
-            assert_eq!(midnight(year, month, of_month), day);
-            assert_eq!(day.to_string()[..10], date(day));
+            let CivilDate { year, month, day: day_of_month } = civil_date(day);
+            assert_eq!(midnight(year, month, day_of_month), day);
+            assert_eq!(day.to_string()[..10], format_date(day));
             day = day.plus_ms(DAY_MS);
         }
-        assert_eq!(date(Timestamp(-1)), "1969-12-31");
+        assert_eq!(format_date(Timestamp(-1)), "1969-12-31");
     }
 
     #[test]
-    fn months_and_quarters() {
+    fn month_and_quarter_parse_and_add() {
         let month = Month::parse("2025-09").unwrap();
-        assert_eq!(month.plus(4).to_string(), "2026-01");
-        assert_eq!(month.plus(-9).to_string(), "2024-12");
+        assert_eq!(month.add_months(4).to_string(), "2026-01");
+        assert_eq!(month.add_months(-9).to_string(), "2024-12");
         assert_eq!(month.quarter().to_string(), "2025-Q3");
         let months = Quarter::parse("2025-Q4").unwrap().months().map(|month| month.to_string());
         assert_eq!(months, ["2025-10", "2025-11", "2025-12"]);

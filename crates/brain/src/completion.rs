@@ -19,7 +19,7 @@ const FOLDERS: [&str; 8] = [
 ];
 
 /// Values that begin with `prefix`.
-pub(crate) fn values(sql: &mut dyn Sql, variable: &str, prefix: &str, subject: &str) -> Result<Completion> {
+pub(crate) fn complete_variable(sql: &mut dyn Sql, variable: &str, prefix: &str, subject: &str) -> Result<Completion> {
     let (kind, table) = match variable {
         "account_id" => ("account", "brain_account"),
         "transaction_id" => ("transaction", "brain_transaction"),
@@ -27,24 +27,24 @@ pub(crate) fn values(sql: &mut dyn Sql, variable: &str, prefix: &str, subject: &
         "obligation_id" => ("obligation", "brain_obligation"),
         "counterparty_id" => ("counterparty", "brain_counterparty"),
         "invoice_id" => ("invoice", "brain_invoice"),
-        "slug" => return slugs(sql, prefix),
+        "slug" => return complete_slug(sql, prefix),
         "raw_artifact_id" => {
-            let own = contribution::own(sql, subject, "", limits::COMPLETION_VALUES)?;
-            let values: Vec<String> = own.iter().map(|artifact| artifact.id.as_str().to_owned()).collect();
-            return Ok(complete(sql, values, prefix, tags::listing()));
+            let artifacts = contribution::by_agent(sql, subject, "", limits::COMPLETION_VALUES)?;
+            let values: Vec<String> = artifacts.iter().map(|artifact| artifact.id.as_str().to_owned()).collect();
+            return Ok(filter_by_prefix(sql, values, prefix, tags::listing()));
         }
         _ => return Ok(Completion::default()),
     };
-    let values = ids(sql, table, prefix)?;
-    Ok(complete(sql, values, prefix, tags::all(kind)))
+    let values = ids_with_prefix(sql, table, prefix)?;
+    Ok(filter_by_prefix(sql, values, prefix, tags::rows_of_kind(kind)))
 }
 
-fn complete(sql: &dyn Sql, values: Vec<String>, prefix: &str, tag: quad_core::Tag) -> Completion {
+fn filter_by_prefix(sql: &dyn Sql, values: Vec<String>, prefix: &str, tag: quad_core::Tag) -> Completion {
     let values: Vec<String> = values.into_iter().filter(|value| value.starts_with(prefix)).collect();
-    Completion { total: values.len(), values, basis: tags::basis(sql.version()).on(tag) }
+    Completion { total: values.len(), values, basis: tags::read_set(sql.version()).on(tag) }
 }
 
-fn ids(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {
+fn ids_with_prefix(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {
     // What follows the prefix sorts before it and the greatest character.
     let query =
         format!("SELECT id FROM {table} WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4");
@@ -57,7 +57,7 @@ fn ids(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {
     sql.query(&query, &cells)?.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
-fn slugs(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
+fn complete_slug(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
     let bare = prefix.trim_start_matches('/');
     let mut values: Vec<String> = Vec::new();
     match bare.split_once('/') {
@@ -73,7 +73,7 @@ fn slugs(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
             };
             match (folder, table) {
                 (_, Some(table)) => {
-                    values.extend(ids(sql, table, name)?.iter().map(|id| format!("{folder}/{id}")));
+                    values.extend(ids_with_prefix(sql, table, name)?.iter().map(|id| format!("{folder}/{id}")));
                 }
                 ("monthly-summaries" | "cash-flow", _) => {
                     let months = total::months(sql, None, limits::COMPLETION_VALUES)?;
@@ -83,5 +83,5 @@ fn slugs(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
             }
         }
     }
-    Ok(complete(sql, values, bare, tags::listing()))
+    Ok(filter_by_prefix(sql, values, bare, tags::listing()))
 }

@@ -19,13 +19,13 @@ pub(crate) struct Contributor {
 
 impl Contributor {
     /// Whether what it brings is held back.
-    pub(crate) fn is_held(self) -> bool {
-        self.hold_cleared_at.is_none() && self.count <= limits::HELD_CONTRIBUTIONS
+    pub(crate) fn is_on_hold(self) -> bool {
+        self.hold_cleared_at.is_none() && self.count <= limits::CONTRIBUTIONS_ON_HOLD
     }
 }
 
 /// How an agent stands; nobody yet, if it has brought nothing.
-pub(crate) fn contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contributor> {
+pub(crate) fn load_contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contributor> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT contribution_count, hold_cleared_at FROM brain_contributor WHERE tenant_id = $1 AND agent_id = $2",
@@ -42,14 +42,14 @@ pub(crate) fn record(
     tx: &mut Tx<'_>,
     artifact: &Artifact,
     agent: &str,
-    said: &Map<String, Value>,
+    source_ref: &Map<String, Value>,
 ) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-    let known = tx.query_opt(
+    let existing = tx.query_opt(
         "SELECT held FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
         params![tenant.as_str(), agent, artifact.id.as_str()],
     )?;
-    if known.is_some() {
+    if existing.is_some() {
         return Ok(());
     }
     tx.execute(
@@ -61,7 +61,7 @@ pub(crate) fn record(
     tx.execute(
         "INSERT INTO brain_contribution (tenant_id, agent_id, raw_id, source_ref, held, contributed_at) \
          VALUES ($1, $2, $3, $4, 1, $5)",
-        params![tenant.as_str(), agent, artifact.id.as_str(), Value::Object(said.clone()).to_string(), now],
+        params![tenant.as_str(), agent, artifact.id.as_str(), Value::Object(source_ref.clone()).to_string(), now],
     )?;
     tx.touch(tags::row(raw::KIND, artifact.id.as_str()));
     tx.touch(tags::row("agent", agent));
@@ -70,21 +70,21 @@ pub(crate) fn record(
 }
 
 /// Artifacts that an agent has brought and that nobody has looked at; none while the agent is held back.
-pub(crate) fn waiting(sql: &mut dyn Sql, agent: &str) -> Result<Vec<String>> {
-    if contributor(sql, agent)?.is_held() {
+pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<String>> {
+    if load_contributor(sql, agent)?.is_on_hold() {
         return Ok(Vec::new());
     }
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT raw_id FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND held = 1 \
          ORDER BY raw_id LIMIT $3",
-        params![tenant, agent, limits::RELEASED as i64],
+        params![tenant, agent, limits::MAX_EXTRACTED_PER_RELEASE as i64],
     )?;
     rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
 /// What the agent said when it brought an artifact.
-pub(crate) fn said(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result<Map<String, Value>> {
+pub(crate) fn source_ref(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result<Map<String, Value>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT source_ref FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
@@ -95,7 +95,7 @@ pub(crate) fn said(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result<Map<S
 }
 
 /// An artifact was looked at.
-pub(crate) fn let_go(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Result<()> {
+pub(crate) fn mark_processed(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
         "UPDATE brain_contribution SET held = 0 WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
@@ -105,18 +105,18 @@ pub(crate) fn let_go(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Result<()> {
 }
 
 /// Artifacts that an agent has brought, by id, from after `after` on.
-pub(crate) fn own(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<Artifact>> {
+pub(crate) fn by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<Artifact>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT raw_id FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id > $3 \
          ORDER BY raw_id LIMIT $4",
         params![tenant, agent, after, limit as i64],
     )?;
-    let mut found = Vec::with_capacity(rows.len());
+    let mut artifacts = Vec::with_capacity(rows.len());
     for row in &rows {
-        found.extend(raw::find(sql, row.text(0)?)?);
+        artifacts.extend(raw::find(sql, row.text(0)?)?);
     }
-    Ok(found)
+    Ok(artifacts)
 }
 
 /// Ends the hold on an agent. Once more does no harm. What was held back is extracted by
@@ -127,7 +127,7 @@ pub async fn release(store: &Store, writer: &Writer, actor: &str, agent: &str) -
         .succeeded();
     let agent = agent.to_owned();
     let work = move |tx: &mut Tx<'_>| {
-        if let Some(at) = contributor(tx, &agent)?.hold_cleared_at {
+        if let Some(at) = load_contributor(tx, &agent)?.hold_cleared_at {
             return Ok(at);
         }
         let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());

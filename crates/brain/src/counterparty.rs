@@ -5,15 +5,15 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::keyset::{Key, Range, Rows as _, Sort};
+use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
 use crate::money;
-use crate::noun::{self, Field as _, Noun, noun};
-use crate::standing::Standing;
-use crate::tags::Touched;
+use crate::noun::{self, Field as _, Entity, entity};
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
 use crate::total::{self, Subject};
-use crate::words::words;
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// What sort of counterparty.
     CounterpartyType, "counterparty type" {
         Merchant = "merchant", Vendor = "vendor", Customer = "customer", Employer = "employer", Employee = "employee",
@@ -21,25 +21,25 @@ words!(
         Other = "other",
     }
 );
-words!(
+string_enum!(
     /// How dangerous it is to pay them.
     RiskLevel, "risk level" { Low = "low", Medium = "medium", High = "high", Sanctioned = "sanctioned" }
 );
-words!(
+string_enum!(
     /// How well it is known who they are.
     VerifiedStatus, "verified status" {
         Unverified = "unverified", SelfAttested = "self_attested", DocumentVerified = "document_verified",
         SanctionsCleared = "sanctions_cleared",
     }
 );
-words!(
+string_enum!(
     /// What a person decided about them.
     TrustStatus, "trust status" {
         Unreviewed = "unreviewed", Trusted = "trusted", Paused = "paused", Acknowledged = "acknowledged",
     }
 );
 
-noun!(
+entity!(
     /// A counterparty as stored.
     Counterparty, "counterparty" in "brain_counterparty" as CounterpartyId {
         name: String,
@@ -84,55 +84,55 @@ impl Counterparty {
     }
 
     /// As lists and reads show it, with what was paid to it.
-    pub(crate) fn view(&self, sql: &mut dyn Sql) -> Result<Map<String, Value>> {
+    pub(crate) fn to_public_json(&self, sql: &mut dyn Sql) -> Result<Map<String, Value>> {
         let tenant = sql.tenant().as_str().to_owned();
-        let mut shown = self.show(&tenant);
+        let mut json = self.to_json(&tenant);
         if self.display_name.is_none() {
-            shown.insert("display_name".into(), self.name.as_str().into());
+            json.insert("display_name".into(), self.name.as_str().into());
         }
-        let paid = paid(sql, self.id.as_str())?;
-        let count: i64 = paid.iter().map(|(count, ..)| count).sum();
-        shown.insert("payment_count".into(), count.into());
+        let outflows = paid_totals(sql, self.id.as_str())?;
+        let count: i64 = outflows.iter().map(|(count, ..)| count).sum();
+        json.insert("payment_count".into(), count.into());
         // Two currencies are never added; with several there is one total each.
-        let total = match paid.as_slice() {
+        let total = match outflows.as_slice() {
             [] => Value::from("0.00"),
-            [(_, amount, _)] => money::wire(*amount).into(),
+            [(_, amount, _)] => money::to_wire(*amount).into(),
             several => {
                 let totals = several.iter().map(|(_, amount, currency)| {
-                    (currency.as_str().to_owned(), Value::from(money::wire(*amount)))
+                    (currency.as_str().to_owned(), Value::from(money::to_wire(*amount)))
                 });
                 Value::Object(totals.collect())
             }
         };
-        shown.insert("payment_total".into(), total);
-        Ok(shown)
+        json.insert("payment_total".into(), total);
+        Ok(json)
     }
 
     /// Its place in the list by name.
     pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
+        Key { sort: SortValue::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
     }
 
     /// Reads one from a line of a file.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Counterparty> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Counterparty> {
         let mut line = line.clone();
-        let name: String = noun::field(&line, "name")?;
+        let name: String = noun::parse_field(&line, "name")?;
         line.insert("normalized_name".into(), normalize(&name).into());
-        line.entry("type").or_insert_with(|| CounterpartyType::Other.show());
-        line.entry("trust_status").or_insert_with(|| TrustStatus::Unreviewed.show());
-        Counterparty::from_line(&line, standing)
+        line.entry("type").or_insert_with(|| CounterpartyType::Other.to_json());
+        line.entry("trust_status").or_insert_with(|| TrustStatus::Unreviewed.to_json());
+        Counterparty::from_line(&line, meta)
     }
 }
 
 /// What was paid to a counterparty: posted and cleared outflows, by currency.
-pub(crate) fn paid(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amount, Currency)>> {
-    let totals = total::of(sql, Subject::Counterparty, id, total::EVER)?;
+pub(crate) fn paid_totals(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amount, Currency)>> {
+    let totals = total::for_subject(sql, Subject::Counterparty, id, total::ALL_TIME)?;
     let outflows = totals.into_iter().filter(|total| total.direction == "outflow");
     Ok(outflows.map(|total| (total.count, total.amount, total.currency)).collect())
 }
 
 /// Adds a counterparty; false if its id, or its name and type, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut Touched) -> Result<bool> {
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut TouchedTags) -> Result<bool> {
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
@@ -143,7 +143,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut Touched)
             params![tenant.as_str(), normalize(alias), new.id.as_str()],
         )?;
     }
-    crate::raw::cite(tx, &new.standing)?;
+    crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Counterparty::KIND, new.id.as_str());
     touched.listing();
     Ok(true)
@@ -177,29 +177,29 @@ pub(crate) fn page(
     after: Option<Key>,
     limit: usize,
 ) -> Result<(Vec<Counterparty>, Option<Key>)> {
-    let wanted = q.map(normalize).filter(|wanted| !wanted.is_empty());
-    Range::by("normalized_name", false).page(sql, after, limit, Counterparty::key, |row: &Counterparty| {
+    let name_query = q.map(normalize).filter(|name_query| !name_query.is_empty());
+    IndexRange::order_by("normalized_name", false).page(sql, after, limit, Counterparty::key, |row: &Counterparty| {
         kind.is_none_or(|kind| row.kind == kind)
-            && wanted.as_deref().is_none_or(|wanted| {
-                row.normalized_name.contains(wanted)
-                    || row.aliases.iter().any(|alias| normalize(alias) == wanted)
+            && name_query.as_deref().is_none_or(|name_query| {
+                row.normalized_name.contains(name_query)
+                    || row.aliases.iter().any(|alias| normalize(alias) == name_query)
             })
     })
 }
 
 /// The counterparty that a question names: the longest name that stands in it.
-pub(crate) fn named(sql: &mut dyn Sql, words: &str) -> Result<Option<Counterparty>> {
+pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Counterparty>> {
     let words = normalize(words);
     let parts: Vec<&str> = words.split(' ').collect();
     // Every run of words, the longest first: a name has few, so this is a handful of lookups by name.
     for length in (1..=parts.len().min(6)).rev() {
-        for run in parts.windows(length) {
-            let run = run.join(" ");
-            if run.len() < 2 {
+        for window in parts.windows(length) {
+            let phrase = window.join(" ");
+            if phrase.len() < 2 {
                 continue;
             }
-            if let Some(found) = by_name(sql, &run)? {
-                return Ok(Some(found));
+            if let Some(counterparty) = by_name(sql, &phrase)? {
+                return Ok(Some(counterparty));
             }
         }
     }
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lose_what_writers_disagree_about() {
+    fn normalize_drops_case_and_punctuation() {
         assert_eq!(normalize("  Amazon Web-Services, Inc. "), "amazon web services inc");
         assert_eq!(normalize("AT&T"), "at&t");
         assert_eq!(normalize("Bäcker Müller"), "bäcker müller");

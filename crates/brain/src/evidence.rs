@@ -11,14 +11,14 @@ use crate::{limits, refusal};
 
 /// A file on its way into the store.
 #[derive(Debug)]
-pub(crate) struct Evidence {
-    new: NewArtifact,
+pub(crate) struct Upload {
+    artifact: NewArtifact,
     bytes: Vec<u8>,
 }
 
-impl Evidence {
+impl Upload {
     /// What `actor` brings under a name.
-    pub(crate) fn of(actor: &str, name: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Evidence> {
+    pub(crate) fn new(actor: &str, name: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Upload> {
         if bytes.len() > limits::IMPORT_BYTES {
             return Err(refusal::limit(
                 "raw_artifact_too_large",
@@ -26,7 +26,7 @@ impl Evidence {
             )
             .hint(format!("Split it into files of at most {} bytes", limits::IMPORT_BYTES)));
         }
-        let new = NewArtifact {
+        let artifact = NewArtifact {
             source_type: source_type(mime_type),
             source_ref: json!({"file": name}).as_object().cloned().unwrap_or_default(),
             mime_type: Some(mime_type.to_owned()),
@@ -34,7 +34,7 @@ impl Evidence {
             sha256: canonical::sha256_hex(&bytes),
             bytes: bytes.len() as i64,
         };
-        Ok(Evidence { new, bytes })
+        Ok(Upload { artifact, bytes })
     }
 
     /// What it says.
@@ -43,42 +43,42 @@ impl Evidence {
     }
 
     /// Whether it fits into one commit, with the row that speaks of it.
-    pub(crate) fn is_small(&self) -> bool {
+    pub(crate) fn fits_one_commit(&self) -> bool {
         self.bytes.len() <= limits::BYTES_PER_WRITE
     }
 
     /// Stores the bytes of one that is not small, before anybody speaks of it.
     pub(crate) async fn store_bytes(&self, store: &Store, writer: &Writer) -> Result<()> {
-        if self.is_small() {
+        if self.fits_one_commit() {
             return Ok(());
         }
-        raw::store_bytes(store, writer, &self.new.sha256, &self.bytes).await
+        raw::store_bytes(store, writer, &self.artifact.sha256, &self.bytes).await
     }
 
     /// Makes it an artifact, unless it is one already, and gives its id. Tells the event.
     pub(crate) fn register(&self, tx: &mut Tx<'_>) -> Result<String> {
-        if self.is_small() {
-            raw::write_chunks(tx, &self.new.sha256, 0, &self.bytes)?;
+        if self.fits_one_commit() {
+            raw::write_chunks(tx, &self.artifact.sha256, 0, &self.bytes)?;
         }
-        let (artifact, is_new) = raw::register(tx, &self.new)?;
+        let (artifact, is_new) = raw::register(tx, &self.artifact)?;
         if artifact.tombstoned_at.is_some() {
-            return Err(raw::withdrawn(artifact.id.as_str()));
+            return Err(raw::artifact_tombstoned(artifact.id.as_str()));
         }
         tx.output("raw_id", artifact.id.as_str());
         tx.output("deduplicated", !is_new);
         tx.tell(
-            EventDraft::system("raw", "raw.ingest", &self.new.ingested_by)
-                .input("sha256", self.new.sha256.as_str())
+            EventDraft::system("raw", "raw.ingest", &self.artifact.ingested_by)
+                .input("sha256", self.artifact.sha256.as_str())
                 .input("bytes", self.bytes.len()),
         );
         Ok(artifact.id.as_str().to_owned())
     }
 
     /// Stores it by itself and gives its id.
-    pub(crate) async fn keep(self, store: &Store, writer: &Writer) -> Result<String> {
+    pub(crate) async fn store(self, store: &Store, writer: &Writer) -> Result<String> {
         self.store_bytes(store, writer).await?;
-        let evidence = Arc::new(self);
-        store.write_told(writer, move |tx| evidence.register(tx)).await
+        let upload = Arc::new(self);
+        store.write_told(writer, move |tx| upload.register(tx)).await
     }
 }
 

@@ -9,15 +9,15 @@ use quad_store::{Sql, Store};
 
 use crate::account::Account;
 use crate::category::Category;
-use crate::civil::{self, Civil};
+use crate::civil::{self, CivilDate};
 use crate::counterparty::Counterparty;
-use crate::keyset::{Key, Range, Rows as _};
+use crate::keyset::{Key, IndexRange, RowSource as _};
 use crate::noun;
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{limits, listing, money};
 
 /// Writes the journal of a tenant; `write` gets it piece by piece.
-pub async fn journal(
+pub async fn export_journal(
     store: &Store,
     tenant: &TenantId,
     mut write: impl FnMut(&str) -> Result<()>,
@@ -27,17 +27,17 @@ pub async fn journal(
     loop {
         let from = after.clone();
         let accounts =
-            store.read(tenant, move |sql| listing::by_id::<Account>(sql, &from, limits::ITEMS_MAX)).await?;
+            store.read(tenant, move |sql| listing::page_by_id::<Account>(sql, &from, limits::ITEMS_MAX)).await?;
         let Some(last) = accounts.last() else { return Ok(written) };
         after = last.id.as_str().to_owned();
         for account in &accounts {
-            written += one(store, tenant, account, &mut write).await?;
+            written += write_account(store, tenant, account, &mut write).await?;
         }
     }
 }
 
 /// The account's name in the journal. Two accounts may share a name, so the id is part of it.
-fn name(account: &Account) -> String {
+fn account_name(account: &Account) -> String {
     use crate::account::AccountType as T;
     let top = match account.account_type {
         T::Card | T::Loan | T::LineOfCredit => "liabilities",
@@ -46,38 +46,38 @@ fn name(account: &Account) -> String {
     format!("{top}:{}:{}", account.name.replace(':', "-"), account.id)
 }
 
-fn day(time: Timestamp) -> Result<jiff::civil::Date> {
-    let Civil { year, month, day } = civil::civil(time);
-    let out = || Error::internal("a day outside the calendar");
+fn to_date(time: Timestamp) -> Result<jiff::civil::Date> {
+    let CivilDate { year, month, day } = civil::civil_date(time);
+    let out_of_range = || Error::internal("a day outside the calendar");
     let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
-    let (year, month, day) = (year.map_err(|_| out())?, month.map_err(|_| out())?, day.map_err(|_| out())?);
-    jiff::civil::Date::new(year, month, day).map_err(|_| out())
+    let (year, month, day) = (year.map_err(|_| out_of_range())?, month.map_err(|_| out_of_range())?, day.map_err(|_| out_of_range())?);
+    jiff::civil::Date::new(year, month, day).map_err(|_| out_of_range())
 }
 
-async fn one(
+async fn write_account(
     store: &Store,
     tenant: &TenantId,
     account: &Account,
     write: &mut impl FnMut(&str) -> Result<()>,
 ) -> Result<usize> {
-    let (own, currency) = (name(account), account.currency.as_str().to_owned());
+    let (journal_account, currency) = (account_name(account), account.currency.as_str().to_owned());
     let mut text = String::new();
     let opening = money::subtract(account.current_balance.0, account.posted.0)?;
     let mut after: Option<Key> = None;
     let (mut first, mut written) = (true, 0);
     loop {
         let (id, from) = (account.id.as_str().to_owned(), after.clone());
-        let rows = store.read(tenant, move |sql| page(sql, &id, from.as_ref())).await?;
+        let rows = store.read(tenant, move |sql| load_page(sql, &id, from.as_ref())).await?;
         if first {
             first = false;
-            let at = rows.first().map_or(account.standing.created_at, |row| row.0.transaction_date);
-            open(&mut text, day(at)?, &own, opening, &currency)?;
+            let date = rows.first().map_or(account.meta.created_at, |row| row.0.transaction_date);
+            write_opening(&mut text, to_date(date)?, &journal_account, opening, &currency)?;
         }
         let Some((last, ..)) = rows.last() else { break };
         after = Some(last.key());
         for (row, party, category) in &rows {
-            if row.status.counts() {
-                entry(&mut text, row, party, category, &own, &currency)?;
+            if row.status.affects_totals() {
+                write_entry(&mut text, row, party, category, &journal_account, &currency)?;
                 written += 1;
             }
         }
@@ -89,10 +89,10 @@ async fn one(
 }
 
 /// Transactions of an account from the oldest on, with the names of their counterparties and categories.
-fn page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Vec<(Transaction, String, String)>> {
-    let range = Range::by("transaction_date", false).equal("account_id", account);
+fn load_page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Vec<(Transaction, String, String)>> {
+    let range = IndexRange::order_by("transaction_date", false).equal("account_id", account);
     let rows: Vec<Transaction> = range.rows(sql, after, limits::TRANSACTIONS_MAX)?;
-    let mut named = Vec::with_capacity(rows.len());
+    let mut rows_with_names = Vec::with_capacity(rows.len());
     for row in rows {
         let party = match &row.counterparty_id {
             Some(id) => noun::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
@@ -102,21 +102,21 @@ fn page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Vec<(Tr
             Some(id) => noun::find::<Category>(sql, id.as_str())?.map(|category| category.name),
             None => None,
         };
-        named.push((row, party.unwrap_or_default(), category.unwrap_or_default()));
+        rows_with_names.push((row, party.unwrap_or_default(), category.unwrap_or_default()));
     }
-    Ok(named)
+    Ok(rows_with_names)
 }
 
-fn open(
+fn write_opening(
     text: &mut String,
     date: jiff::civil::Date,
-    own: &str,
+    journal_account: &str,
     opening: Amount,
     currency: &str,
 ) -> Result<()> {
     // Also an account that began with nothing is declared.
     let postings = [
-        JournalPosting { account: own, amount: Some((opening, currency)), assertion: None },
+        JournalPosting { account: journal_account, amount: Some((opening, currency)), assertion: None },
         JournalPosting { account: "equity:opening balances", amount: None, assertion: None },
     ];
     let transaction = JournalTransaction {
@@ -130,15 +130,15 @@ fn open(
         postings: &postings,
     };
     let transactions = if opening.is_zero() { Vec::new() } else { vec![transaction] };
-    write_journal(text, transactions, &[own], &[currency]).map_err(Error::internal)
+    write_journal(text, transactions, &[journal_account], &[currency]).map_err(Error::internal)
 }
 
-fn entry(
+fn write_entry(
     text: &mut String,
     row: &Transaction,
     party: &str,
     category: &str,
-    own: &str,
+    journal_account: &str,
     currency: &str,
 ) -> Result<()> {
     let amount = match row.effect {
@@ -146,18 +146,18 @@ fn entry(
         Effect::Debit => money::subtract(Amount::ZERO, row.amount)?,
     };
     let category = if category.is_empty() { "unknown" } else { category };
-    let other = match row.direction {
+    let contra_account = match row.direction {
         Direction::Inflow => format!("income:{category}"),
         Direction::Outflow => format!("expenses:{category}"),
         Direction::Transfer => "equity:transfers".to_owned(),
         Direction::Adjustment => "equity:adjustments".to_owned(),
     };
     let postings = [
-        JournalPosting { account: own, amount: Some((amount, currency)), assertion: None },
-        JournalPosting { account: &other, amount: None, assertion: None },
+        JournalPosting { account: journal_account, amount: Some((amount, currency)), assertion: None },
+        JournalPosting { account: &contra_account, amount: None, assertion: None },
     ];
     let transaction = JournalTransaction {
-        date: day(row.transaction_date)?,
+        date: to_date(row.transaction_date)?,
         second_date: None,
         status: Status::Booked,
         code: row.id.as_str(),
@@ -166,9 +166,9 @@ fn entry(
         tags: &[],
         postings: &postings,
     };
-    let mut one = String::new();
-    write_journal(&mut one, [transaction], &[], &[]).map_err(Error::internal)?;
+    let mut formatted = String::new();
+    write_journal(&mut formatted, [transaction], &[], &[]).map_err(Error::internal)?;
     // The declaration of the decimal mark stands once, before the first account.
-    text.push_str(one.strip_prefix("decimal-mark .\n").unwrap_or(&one));
+    text.push_str(formatted.strip_prefix("decimal-mark .\n").unwrap_or(&formatted));
     Ok(())
 }

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
-use crate::keyset::{Range, Rows as _};
+use crate::keyset::{IndexRange, RowSource as _};
 use crate::money;
-use crate::noun::{self, Field as _, Noun, noun};
-use crate::standing::Standing;
-use crate::tags::Touched;
-use crate::words::words;
+use crate::noun::{self, Field as _, Entity, entity};
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// How it stands.
     InvoiceStatus, "invoice status" {
         Draft = "draft", Sent = "sent", Partial = "partial", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
@@ -22,7 +22,7 @@ words!(
     }
 );
 
-noun!(
+entity!(
     /// An invoice as stored.
     Invoice, "invoice" in "brain_invoice" as InvoiceId {
         invoice_number: String,
@@ -52,21 +52,21 @@ impl Invoice {
     }
 
     /// Reads one from a line of a file.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Invoice> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Invoice> {
         let mut line = line.clone();
         line.entry("amount_paid").or_insert_with(|| "0".into());
-        line.entry("status").or_insert_with(|| InvoiceStatus::Sent.show());
-        Invoice::from_line(&line, standing)
+        line.entry("status").or_insert_with(|| InvoiceStatus::Sent.to_json());
+        Invoice::from_line(&line, meta)
     }
 }
 
 /// Adds an invoice; false if its id, or its counterparty and number, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut Touched) -> Result<bool> {
-    noun::expect::<Counterparty>(tx, new.counterparty_id.as_str())?;
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut TouchedTags) -> Result<bool> {
+    noun::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
-    crate::raw::cite(tx, &new.standing)?;
+    crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Invoice::KIND, new.id.as_str());
     touched.row(Counterparty::KIND, new.counterparty_id.as_str());
     touched.listing();
@@ -85,7 +85,7 @@ pub(crate) fn by_number(sql: &mut dyn Sql, number: &str) -> Result<Vec<Invoice>>
 
 /// Invoices, the newest first.
 pub(crate) fn newest(sql: &mut dyn Sql, counterparty: Option<&str>, limit: usize) -> Result<Vec<Invoice>> {
-    let mut range = Range::by("issue_date", true);
+    let mut range = IndexRange::order_by("issue_date", true);
     if let Some(counterparty) = counterparty {
         range = range.equal("counterparty_id", counterparty);
     }

@@ -7,52 +7,52 @@ use quad_core::{Result, cursor};
 use quad_store::{Row, Sql, Value as Cell};
 
 use crate::limits;
-use crate::noun::Noun;
+use crate::noun::Entity;
 use crate::refusal::invalid;
 
 /// Where the next page begins: the sort key and the id of the last row that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    pub sort: Sort,
+    pub sort: SortValue,
     pub id: String,
 }
 
 /// What a list is sorted by before the id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sort {
+pub(crate) enum SortValue {
     Time(i64),
     Text(String),
 }
 
-impl Sort {
-    fn cell(&self) -> Cell {
+impl SortValue {
+    fn to_cell(&self) -> Cell {
         match self {
-            Sort::Time(time) => (*time).into(),
-            Sort::Text(text) => text.as_str().into(),
+            SortValue::Time(time) => (*time).into(),
+            SortValue::Text(text) => text.as_str().into(),
         }
     }
 }
 
 impl Key {
     /// The cursor of a list that goes on after this key.
-    pub(crate) fn cursor(&self, list: &str) -> String {
+    pub(crate) fn encode(&self, scope: &str) -> String {
         let sort = match &self.sort {
-            Sort::Time(time) => format!("t{time}"),
-            Sort::Text(text) => format!("x{text}"),
+            SortValue::Time(time) => format!("t{time}"),
+            SortValue::Text(text) => format!("x{text}"),
         };
-        cursor::encode(list, &format!("{}\n{sort}", self.id))
+        cursor::encode(scope, &format!("{}\n{sort}", self.id))
     }
 
     /// The key in a cursor of that list.
-    pub(crate) fn decode(list: &str, cursor: Option<&str>) -> Result<Option<Key>> {
+    pub(crate) fn decode(scope: &str, cursor: Option<&str>) -> Result<Option<Key>> {
         let Some(cursor) = cursor else { return Ok(None) };
-        let text = cursor::decode(list, cursor)?;
-        let wrong = || invalid("cursor", "is not one that this list gave out");
-        let (id, sort) = text.split_once('\n').ok_or_else(wrong)?;
+        let text = cursor::decode(scope, cursor)?;
+        let invalid_cursor = || invalid("cursor", "is not one that this list gave out");
+        let (id, sort) = text.split_once('\n').ok_or_else(invalid_cursor)?;
         let sort = match sort.split_at_checked(1) {
-            Some(("t", time)) => Sort::Time(time.parse().map_err(|_| wrong())?),
-            Some(("x", text)) => Sort::Text(text.to_owned()),
-            _ => return Err(wrong()),
+            Some(("t", time)) => SortValue::Time(time.parse().map_err(|_| invalid_cursor())?),
+            Some(("x", text)) => SortValue::Text(text.to_owned()),
+            _ => return Err(invalid_cursor()),
         };
         Ok(Some(Key { sort, id: id.to_owned() }))
     }
@@ -60,51 +60,51 @@ impl Key {
 
 /// Which range of which index.
 #[derive(Clone, Debug)]
-pub(crate) struct Range {
+pub(crate) struct IndexRange {
     /// Columns that are fixed, in the index's order, and their values.
     pub equal: Vec<(&'static str, Cell)>,
     /// The column that the range is sorted by, then by id.
-    pub by: &'static str,
+    pub sort_column: &'static str,
     /// The greatest first.
-    pub falling: bool,
+    pub desc: bool,
     /// Bounds of that column, inclusive.
-    pub least: Option<Cell>,
+    pub min: Option<Cell>,
     /// The other bound.
-    pub most: Option<Cell>,
+    pub max: Option<Cell>,
 }
 
-impl Range {
-    pub(crate) fn by(column: &'static str, falling: bool) -> Range {
-        Range { equal: Vec::new(), by: column, falling, least: None, most: None }
+impl IndexRange {
+    pub(crate) fn order_by(column: &'static str, desc: bool) -> IndexRange {
+        IndexRange { equal: Vec::new(), sort_column: column, desc, min: None, max: None }
     }
 
-    pub(crate) fn equal(mut self, column: &'static str, value: impl Into<Cell>) -> Range {
+    pub(crate) fn equal(mut self, column: &'static str, value: impl Into<Cell>) -> IndexRange {
         self.equal.push((column, value.into()));
         self
     }
 
-    pub(crate) fn least(mut self, value: Option<impl Into<Cell>>) -> Range {
-        self.least = value.map(Into::into);
+    pub(crate) fn at_least(mut self, value: Option<impl Into<Cell>>) -> IndexRange {
+        self.min = value.map(Into::into);
         self
     }
 
-    pub(crate) fn most(mut self, value: Option<impl Into<Cell>>) -> Range {
-        self.most = value.map(Into::into);
+    pub(crate) fn at_most(mut self, value: Option<impl Into<Cell>>) -> IndexRange {
+        self.max = value.map(Into::into);
         self
     }
 
     /// Keys of the range after a key.
-    pub(crate) fn keys<N: Noun>(
+    pub(crate) fn keys<N: Entity>(
         &self,
         sql: &mut dyn Sql,
         after: Option<&Key>,
         limit: usize,
     ) -> Result<Vec<Key>> {
-        let (query, cells) = self.question::<N>(sql, &format!("{}, id", self.by), after, limit);
+        let (query, cells) = self.build_query::<N>(sql, &format!("{}, id", self.sort_column), after, limit);
         let key = |row: &Row| {
             let sort = match row.value(0) {
-                Cell::Text(text) => Sort::Text(text.to_string()),
-                _ => Sort::Time(row.int(0)?),
+                Cell::Text(text) => SortValue::Text(text.to_string()),
+                _ => SortValue::Time(row.int(0)?),
             };
             Ok(Key { sort, id: row.text(1)?.to_owned() })
         };
@@ -112,7 +112,7 @@ impl Range {
     }
 
     /// The question for some columns of the range after a key.
-    fn question<N: Noun>(
+    fn build_query<N: Entity>(
         &self,
         sql: &dyn Sql,
         columns: &str,
@@ -126,79 +126,79 @@ impl Range {
             query.push_str(&format!(" AND {column} = ${}", cells.len()));
         }
         // The key bounds one side already, and a second bound there could hide it from the planner.
-        let (least, most) = match (after.is_some(), self.falling) {
-            (true, true) => (self.least.as_ref(), None),
-            (true, false) => (None, self.most.as_ref()),
-            (false, _) => (self.least.as_ref(), self.most.as_ref()),
+        let (min, max) = match (after.is_some(), self.desc) {
+            (true, true) => (self.min.as_ref(), None),
+            (true, false) => (None, self.max.as_ref()),
+            (false, _) => (self.min.as_ref(), self.max.as_ref()),
         };
-        for (bound, operator) in [(least, ">="), (most, "<=")] {
+        for (bound, operator) in [(min, ">="), (max, "<=")] {
             if let Some(bound) = bound {
                 cells.push(bound.clone());
-                query.push_str(&format!(" AND {} {operator} ${}", self.by, cells.len()));
+                query.push_str(&format!(" AND {} {operator} ${}", self.sort_column, cells.len()));
             }
         }
         if let Some(after) = after {
-            cells.push(after.sort.cell());
+            cells.push(after.sort.to_cell());
             cells.push(after.id.as_str().into());
-            let operator = if self.falling { "<" } else { ">" };
+            let operator = if self.desc { "<" } else { ">" };
             let (sort, id) = (cells.len() - 1, cells.len());
-            query.push_str(&format!(" AND ({}, id) {operator} (${sort}, ${id})", self.by));
+            query.push_str(&format!(" AND ({}, id) {operator} (${sort}, ${id})", self.sort_column));
         }
-        let order = if self.falling { "DESC" } else { "ASC" };
+        let order = if self.desc { "DESC" } else { "ASC" };
         cells.push((limit as i64).into());
-        query.push_str(&format!(" ORDER BY {} {order}, id {order} LIMIT ${}", self.by, cells.len()));
+        query.push_str(&format!(" ORDER BY {} {order}, id {order} LIMIT ${}", self.sort_column, cells.len()));
         (query, cells)
     }
 }
 
-impl Rows for Range {
-    fn rows<N: Noun>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>> {
-        let (query, cells) = self.question::<N>(sql, N::columns(), after, limit);
+impl RowSource for IndexRange {
+    fn rows<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>> {
+        let (query, cells) = self.build_query::<N>(sql, N::columns(), after, limit);
         sql.query(&query, &cells)?.iter().map(N::from_row).collect()
     }
 }
 
 /// Rows in an order.
-pub(crate) trait Rows {
+pub(crate) trait RowSource {
     /// Those after a key.
-    fn rows<N: Noun>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>>;
+    fn rows<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>>;
 
     /// A page of those rows that `keep` wants, and where the next one begins.
-    fn page<N: Noun>(
+    fn page<N: Entity>(
         &self,
         sql: &mut dyn Sql,
         after: Option<Key>,
         limit: usize,
         key: impl Fn(&N) -> Key,
-        keep: impl Fn(&N) -> bool,
+        matches: impl Fn(&N) -> bool,
     ) -> Result<(Vec<N>, Option<Key>)> {
-        let mut kept = Vec::with_capacity(limit.min(limits::VISITED_STEP));
+        let mut items = Vec::with_capacity(limit.min(limits::SCAN_BATCH_ROWS));
         let mut after = after;
-        let mut visited = 0;
+        let mut scanned = 0;
         loop {
             // One more than there is room for tells whether there are more. Once rows were passed over, more of them follow.
-            let step =
-                if visited == 0 { (limit + 1).min(limits::VISITED_STEP) } else { limits::VISITED_STEP };
-            let rows: Vec<N> = self.rows(sql, after.as_ref(), step)?;
-            let was_last = rows.len() < step;
+            let batch_size =
+                if scanned == 0 { (limit + 1).min(limits::SCAN_BATCH_ROWS) } else { limits::SCAN_BATCH_ROWS };
+            let rows: Vec<N> = self.rows(sql, after.as_ref(), batch_size)?;
+            let is_last_batch = rows.len() < batch_size;
             for row in rows {
-                visited += 1;
-                if keep(&row) {
-                    if kept.len() == limit {
-                        let next = kept.last().map(&key);
-                        return Ok((kept, next));
+                scanned += 1;
+                if matches(&row) {
+                    if items.len() == limit {
+                        let next = items.last().map(&key);
+                        return Ok((items, next));
                     }
                     after = Some(key(&row));
-                    kept.push(row);
+                    items.push(row);
                 } else {
                     after = Some(key(&row));
                 }
             }
-            if was_last {
-                return Ok((kept, None));
+            if is_last_batch {
+                return Ok((items, None));
             }
-            if visited >= limits::VISITED {
-                return Ok((kept, after));
+            if scanned >= limits::MAX_ROWS_SCANNED {
+                return Ok((items, after));
             }
         }
     }

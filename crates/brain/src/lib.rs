@@ -82,9 +82,9 @@ use quad_core::{
 use quad_store::{Store, Writer};
 use serde_json::{Map, Value};
 
-pub use book::Booked;
+pub use book::LoadCounts;
 pub use migrations::COMPONENT;
-pub use posting::Posted;
+pub use posting::PostingCounts;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &[
@@ -137,21 +137,21 @@ impl Brain {
 
     /// Makes what can be made of an agent's evidence that waits; nothing while the agent is held back. Says how many
     /// artifacts have become rows.
-    pub async fn extract_waiting(&self, writer: &Writer, agent: &str) -> Result<usize> {
+    pub async fn extract_pending(&self, writer: &Writer, agent: &str) -> Result<usize> {
         let name = agent.to_owned();
-        let waiting = self.store.read(&writer.tenant, move |sql| {
-            let ids = contribution::waiting(sql, &name)?;
+        let pending = self.store.read(&writer.tenant, move |sql| {
+            let ids = contribution::pending(sql, &name)?;
             ids.into_iter()
-                .map(|id| Ok((contribution::said(sql, &name, &id)?, id)))
+                .map(|id| Ok((contribution::source_ref(sql, &name, &id)?, id)))
                 .collect::<Result<Vec<(Map<String, Value>, String)>>>()
         });
         let mut extracted = 0;
-        for (said, raw_id) in waiting.await? {
-            let account = said.get("account_id").and_then(Value::as_str).map(str::to_owned);
-            let made = import::extract(&self.store, writer, agent, &raw_id, account).await?;
-            extracted += usize::from(made.is_some());
+        for (source_ref, raw_id) in pending.await? {
+            let account = source_ref.get("account_id").and_then(Value::as_str).map(str::to_owned);
+            let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
+            extracted += usize::from(report.is_some());
             let (name, id) = (agent.to_owned(), raw_id);
-            self.store.jot(&writer.tenant, move |tx| contribution::let_go(tx, &name, &id)).await?;
+            self.store.jot(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id)).await?;
         }
         Ok(extracted)
     }
@@ -183,8 +183,8 @@ impl Scheme for Brain {
         }
     }
 
-    fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
-        refusal::spelt(caller, asked, tools::NAMES, error)
+    fn refused(&self, caller: &Principal, requested: Asked<'_>, error: Error) -> Error {
+        refusal::to_wire_error(caller, requested, tools::NAMES, error)
     }
 
     fn read<'a>(
@@ -193,7 +193,7 @@ impl Scheme for Brain {
         route: usize,
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>> {
-        Box::pin(async move { reading::read(self, caller, routes::noun(route)?, address).await })
+        Box::pin(async move { reading::read(self, caller, routes::resource_at(route)?, address).await })
     }
 
     fn list<'a>(
@@ -215,7 +215,7 @@ impl Scheme for Brain {
             let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
             let subject = caller.subject.clone();
             self.store
-                .read(&caller.tenant, move |sql| completion::values(sql, &variable, &prefix, &subject))
+                .read(&caller.tenant, move |sql| completion::complete_variable(sql, &variable, &prefix, &subject))
                 .await
         })
     }

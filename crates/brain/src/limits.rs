@@ -41,7 +41,7 @@ pub const PROJECTION_ENTRIES: usize = 100;
 pub const PROJECTION_FINDINGS: usize = 100;
 
 /// Projections that a read of an artifact shows, the newest first.
-pub const PROJECTIONS_SHOWN: usize = 20;
+pub const MAX_PROJECTIONS_RETURNED: usize = 20;
 
 /// Rows in a page of transactions at most, and unless the caller says otherwise.
 pub const TRANSACTIONS_MAX: usize = 1_000;
@@ -58,59 +58,59 @@ pub const INTENTS_MAX: usize = 100;
 
 /// Rows that one page of a filtered list looks at, whether they match or not. A filter that matches rarely is paid for in
 /// pages.
-pub const VISITED: usize = 10_000;
+pub const MAX_ROWS_SCANNED: usize = 10_000;
 
 /// Rows that a filtered list fetches at a time.
-pub const VISITED_STEP: usize = 512;
+pub const SCAN_BATCH_ROWS: usize = 512;
 
 /// Single rows whose tags a change names; one that touches more names them all at once.
-pub const TAGS: usize = 48;
+pub const MAX_ROW_TAGS: usize = 48;
 
 /// Characters of a question.
 pub const QUESTION_CHARS: usize = 2_000;
 
 /// References that one call resolves.
-pub const REFERENCES: usize = 50;
+pub const MAX_REFERENCES: usize = 50;
 
 /// The largest movements of a month, currency and direction that are kept at hand.
-pub const PEAKS: usize = 5;
+pub const LARGEST_KEPT: usize = 5;
 
 /// Obligations that a question adds up one by one, where the clock decides which count.
-pub const OBLIGATIONS_SUMMED: usize = 1_000;
+pub const MAX_OBLIGATIONS_SUMMED: usize = 1_000;
 
 /// Rows that an answer cites.
-pub const CITATIONS: usize = 10;
+pub const MAX_CITATIONS: usize = 10;
 
 /// Revisions that are tried when the ledger changes while a page is rendered.
-pub const RENDERINGS: usize = 4;
+pub const MAX_RENDER_ATTEMPTS: usize = 4;
 
 /// Contributions of a new agent that are stored but not believed until somebody releases it or it has made more.
-pub const HELD_CONTRIBUTIONS: i64 = 5;
+pub const CONTRIBUTIONS_ON_HOLD: i64 = 5;
 
 /// Held artifacts that one release extracts.
-pub const RELEASED: usize = 100;
+pub const MAX_EXTRACTED_PER_RELEASE: usize = 100;
 
 /// Days that lie between the two sides of a transfer at most: a weekend, a holiday and a slow bank.
 pub const TRANSFER_DAYS: i64 = 5;
 
 /// Transactions of one amount around one day that are looked at for the other side of a transfer. Among more than these
 /// nobody could tell.
-pub const TRANSFER_CANDIDATES: usize = 50;
+pub const MAX_TRANSFER_CANDIDATES: usize = 50;
 
 /// Files that an import of many reads ahead: enough of small ones to fill a commit.
-pub const FILES_AHEAD: usize = 64;
+pub const PREFETCHED_FILES: usize = 64;
 
 /// Size of the files that are read ahead in KiB: 64 MiB, so that large ones do not pile up in memory.
-pub const KIB_AHEAD: u32 = 64 * 1_024;
+pub const PREFETCHED_KIB: u32 = 64 * 1_024;
 
 /// Transactions that wait for their other side and are looked at in one read.
-pub const TRANSFERS_LOOKED_AT: usize = 500;
+pub const TRANSFERS_PER_READ: usize = 500;
 
 /// Transfers that one commit records: each changes two rows, two accounts and their totals.
 pub const TRANSFERS_PER_WRITE: usize = 50;
 
 /// Transfers whose other side is in doubt that an import names one by one; of the others it says the number.
-pub const TRANSFERS_NAMED: usize = 20;
+pub const MAX_TRANSFERS_REPORTED: usize = 20;
 
 /// Own accounts that an import knows by their numbers.
-pub const OWN_ACCOUNTS: usize = 10_000;
+pub const MAX_OWN_ACCOUNTS: usize = 10_000;

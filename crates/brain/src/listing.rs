@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::civil::{Month, Quarter};
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
-use crate::noun::Noun;
+use crate::noun::Entity;
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::policy::Policy;
@@ -19,7 +19,7 @@ use crate::{AgentSummary, Brain, contribution, routes, tags, total};
 
 /// The parts of the list, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Section {
     ActionTypes,
     Accounts,
     AccountPages,
@@ -29,43 +29,43 @@ enum Part {
     AgentPages,
     PolicyPages,
     MonthPages,
-    FlowPages,
-    QuarterPages,
+    MonthlyCashFlowPages,
+    QuarterlyCashFlowPages,
     FixedPages,
-    OwnEvidence,
-    OwnIntents,
+    CallerArtifacts,
+    CallerIntents,
 }
 
-const PARTS: [Part; 14] = [
-    Part::ActionTypes,
-    Part::Accounts,
-    Part::AccountPages,
-    Part::CounterpartyPages,
-    Part::ObligationPages,
-    Part::InvoicePages,
-    Part::AgentPages,
-    Part::PolicyPages,
-    Part::MonthPages,
-    Part::FlowPages,
-    Part::QuarterPages,
-    Part::FixedPages,
-    Part::OwnEvidence,
-    Part::OwnIntents,
+const SECTIONS: [Section; 14] = [
+    Section::ActionTypes,
+    Section::Accounts,
+    Section::AccountPages,
+    Section::CounterpartyPages,
+    Section::ObligationPages,
+    Section::InvoicePages,
+    Section::AgentPages,
+    Section::PolicyPages,
+    Section::MonthPages,
+    Section::MonthlyCashFlowPages,
+    Section::QuarterlyCashFlowPages,
+    Section::FixedPages,
+    Section::CallerArtifacts,
+    Section::CallerIntents,
 ];
 
-impl Part {
+impl Section {
     fn need(self) -> quad_core::Need {
         match self {
-            Part::ActionTypes => routes::PROPOSE,
-            Part::Accounts | Part::OwnIntents => routes::LEDGER_READ,
-            Part::OwnEvidence => routes::EVIDENCE_READ,
+            Section::ActionTypes => routes::PROPOSE,
+            Section::Accounts | Section::CallerIntents => routes::LEDGER_READ,
+            Section::CallerArtifacts => routes::EVIDENCE_READ,
             _ => routes::WIKI_READ,
         }
     }
 }
 
 /// An entry, and its key within its part.
-type Keyed = (String, Listed);
+type KeyedEntry = (String, Listed);
 
 /// One part of the list.
 pub(crate) async fn list(
@@ -75,56 +75,56 @@ pub(crate) async fn list(
     limit: usize,
 ) -> Result<Listing> {
     let (first, key) = match after.and_then(|after| after.split_once(':')) {
-        Some((part, key)) => (part.parse::<usize>().unwrap_or(0), key.to_owned()),
+        Some((section, key)) => (section.parse::<usize>().unwrap_or(0), key.to_owned()),
         None => (0, String::new()),
     };
-    let (agents, registry) = if routes::WIKI_READ.is_met_by(&caller.scopes) {
+    let (agents, registry_read_set) = if routes::WIKI_READ.is_met_by(&caller.scopes) {
         brain.agents.list(&caller.tenant).await?
     } else {
         (Vec::new(), Basis::default())
     };
     let (scopes, subject) = (caller.scopes.clone(), caller.subject.clone());
-    let gather = move |sql: &mut dyn Sql| {
+    let list_page = move |sql: &mut dyn Sql| {
         let mut entries: Vec<(usize, String, Listed)> = Vec::new();
         let mut key = key.as_str();
-        for (index, part) in PARTS.iter().enumerate().skip(first) {
-            if part.need().is_met_by(&scopes) {
+        for (index, section) in SECTIONS.iter().enumerate().skip(first) {
+            if section.need().is_met_by(&scopes) {
                 // One more than there is room for tells whether there are more.
-                let room = limit + 1 - entries.len();
-                let found = entries_of(sql, *part, key, room, &subject, &agents)?;
-                entries.extend(found.into_iter().map(|(key, listed)| (index, key, listed)));
+                let remaining = limit + 1 - entries.len();
+                let page = section_entries(sql, *section, key, remaining, &subject, &agents)?;
+                entries.extend(page.into_iter().map(|(key, entry)| (index, key, entry)));
             }
             key = "";
             if entries.len() > limit {
                 break;
             }
         }
-        let more = entries.len() > limit;
+        let has_more = entries.len() > limit;
         entries.truncate(limit);
-        let next = entries.last().filter(|_| more).map(|(part, key, _)| format!("{part}:{key}"));
-        let entries = entries.into_iter().map(|(_, _, listed)| listed).collect();
-        Ok(Listing { entries, next, basis: tags::basis(sql.version()).on(tags::listing()) })
+        let next = entries.last().filter(|_| has_more).map(|(section, key, _)| format!("{section}:{key}"));
+        let entries = entries.into_iter().map(|(_, _, entry)| entry).collect();
+        Ok(Listing { entries, next, basis: tags::read_set(sql.version()).on(tags::listing()) })
     };
-    let mut listing = brain.store.read(&caller.tenant, move |sql| gather(sql)).await?;
-    if registry.version.is_some() {
-        listing.basis.version = listing.basis.version.min(registry.version);
-        listing.basis.tags.extend(registry.tags);
+    let mut listing = brain.store.read(&caller.tenant, move |sql| list_page(sql)).await?;
+    if registry_read_set.version.is_some() {
+        listing.basis.version = listing.basis.version.min(registry_read_set.version);
+        listing.basis.tags.extend(registry_read_set.tags);
     }
     Ok(listing)
 }
 
-fn entries_of(
+fn section_entries(
     sql: &mut dyn Sql,
-    part: Part,
+    section: Section,
     after: &str,
     limit: usize,
     subject: &str,
     agents: &[AgentSummary],
-) -> Result<Vec<Keyed>> {
-    let keyed = |id: &str, listed: Listed| (id.to_owned(), listed);
-    Ok(match part {
-        Part::ActionTypes => {
-            let entry = listed(
+) -> Result<Vec<KeyedEntry>> {
+    let keyed = |id: &str, entry: Listed| (id.to_owned(), entry);
+    Ok(match section {
+        Section::ActionTypes => {
+            let entry = new_entry(
                 routes::ACTION_TYPES.to_owned(),
                 "Payment action types".to_owned(),
                 "application/json",
@@ -132,68 +132,68 @@ fn entries_of(
             );
             if after.is_empty() { vec![keyed("only", entry)] } else { Vec::new() }
         }
-        Part::Accounts => by_id::<Account>(sql, after, limit)?
+        Section::Accounts => page_by_id::<Account>(sql, after, limit)?
             .iter()
             .map(|row| {
                 let about = format!("{} in {}, {}", row.account_type, row.currency, row.status);
                 keyed(
                     row.id.as_str(),
-                    listed(Account::uri(row.id.as_str()), row.name.clone(), "application/json", &about),
+                    new_entry(Account::uri(row.id.as_str()), row.name.clone(), "application/json", &about),
                 )
             })
             .collect(),
-        Part::AccountPages => pages(by_id::<Account>(sql, after, limit)?, |row| {
+        Section::AccountPages => page_entries(page_by_id::<Account>(sql, after, limit)?, |row| {
             (PageName::Account(row.id.as_str().to_owned()), row.name.clone())
         }),
-        Part::CounterpartyPages => pages(by_id::<Counterparty>(sql, after, limit)?, |row| {
+        Section::CounterpartyPages => page_entries(page_by_id::<Counterparty>(sql, after, limit)?, |row| {
             (PageName::Counterparty(row.id.as_str().to_owned()), row.title().to_owned())
         }),
-        Part::ObligationPages => pages(by_id::<Obligation>(sql, after, limit)?, |row| {
+        Section::ObligationPages => page_entries(page_by_id::<Obligation>(sql, after, limit)?, |row| {
             (PageName::Obligation(row.id.as_str().to_owned()), format!("{} {}", row.kind, row.id))
         }),
-        Part::InvoicePages => pages(by_id::<Invoice>(sql, after, limit)?, |row| {
+        Section::InvoicePages => page_entries(page_by_id::<Invoice>(sql, after, limit)?, |row| {
             (PageName::Invoice(row.id.as_str().to_owned()), format!("Invoice {}", row.invoice_number))
         }),
-        Part::AgentPages => {
+        Section::AgentPages => {
             let mut subjects: Vec<&str> = agents.iter().map(|agent| agent.subject.as_str()).collect();
             subjects.sort_unstable();
-            let later = subjects.into_iter().filter(|subject| *subject > after).take(limit);
-            later
+            let remaining = subjects.into_iter().filter(|subject| *subject > after).take(limit);
+            remaining
                 .map(|subject| keyed(subject, page_entry(&PageName::Agent(subject.to_owned()), subject)))
                 .collect()
         }
-        Part::PolicyPages => pages(by_id::<Policy>(sql, after, limit)?, |row| {
+        Section::PolicyPages => page_entries(page_by_id::<Policy>(sql, after, limit)?, |row| {
             (PageName::Policy(row.id.as_str().to_owned()), format!("Policy {}", row.id))
         }),
-        Part::MonthPages | Part::FlowPages => {
+        Section::MonthPages | Section::MonthlyCashFlowPages => {
             let months = total::months(sql, Month::parse(after), limit)?;
             let entry = |month: &Month| {
-                let (name, title) = if part == Part::MonthPages {
-                    (PageName::Month(*month), format!("Summary of {month}"))
+                let (name, title) = if section == Section::MonthPages {
+                    (PageName::MonthlySummary(*month), format!("Summary of {month}"))
                 } else {
-                    (PageName::FlowOfMonth(*month), format!("Cash flow of {month}"))
+                    (PageName::MonthlyCashFlow(*month), format!("Cash flow of {month}"))
                 };
                 keyed(&month.to_string(), page_entry(&name, &title))
             };
             months.iter().map(entry).collect()
         }
-        Part::QuarterPages => {
+        Section::QuarterlyCashFlowPages => {
             let after = Quarter::parse(after).map(|quarter| quarter.months()[2]);
             let mut quarters: Vec<Quarter> =
                 total::months(sql, after, limit * 3)?.into_iter().map(Month::quarter).collect();
             quarters.dedup();
             let entry = |quarter: Quarter| {
                 let title = format!("Cash flow of {quarter}");
-                keyed(&quarter.to_string(), page_entry(&PageName::FlowOfQuarter(quarter), &title))
+                keyed(&quarter.to_string(), page_entry(&PageName::QuarterlyCashFlow(quarter), &title))
             };
             quarters.into_iter().take(limit).map(entry).collect()
         }
-        Part::FixedPages => {
+        Section::FixedPages => {
             let fixed = [(PageName::AllInvoices, "Invoices"), (PageName::ActivePolicy, "Active policy")];
-            let later = fixed.iter().filter(|(name, _)| name.slug().as_str() > after);
-            later.map(|(name, title)| keyed(&name.slug(), page_entry(name, title))).collect()
+            let remaining = fixed.iter().filter(|(name, _)| name.slug().as_str() > after);
+            remaining.map(|(name, title)| keyed(&name.slug(), page_entry(name, title))).collect()
         }
-        Part::OwnEvidence => contribution::own(sql, subject, after, limit)?
+        Section::CallerArtifacts => contribution::by_agent(sql, subject, after, limit)?
             .iter()
             .map(|artifact| {
                 let id = artifact.id.as_str();
@@ -202,27 +202,27 @@ fn entries_of(
                     artifact.bytes,
                     artifact.mime_type.as_deref().unwrap_or("unknown type")
                 );
-                keyed(id, listed(Artifact::uri(id), id.to_owned(), "application/json", &about))
+                keyed(id, new_entry(Artifact::uri(id), id.to_owned(), "application/json", &about))
             })
             .collect(),
-        Part::OwnIntents => own_intents(sql, subject, after, limit)?
+        Section::CallerIntents => intents_by_agent(sql, subject, after, limit)?
             .iter()
             .map(|row| {
                 let about = format!(
                     "{} of {} {}, {}",
                     row.action_type,
-                    crate::money::wire(row.amount),
+                    crate::money::to_wire(row.amount),
                     row.currency,
                     row.status
                 );
                 let uri = PaymentIntent::uri(row.id.as_str());
-                keyed(row.id.as_str(), listed(uri, row.id.as_str().to_owned(), "application/json", &about))
+                keyed(row.id.as_str(), new_entry(uri, row.id.as_str().to_owned(), "application/json", &about))
             })
             .collect(),
     })
 }
 
-fn listed(uri: String, name: String, mime_type: &'static str, about: &str) -> Listed {
+fn new_entry(uri: String, name: String, mime_type: &'static str, about: &str) -> Listed {
     Listed {
         uri,
         title: Some(name.clone()),
@@ -235,10 +235,10 @@ fn listed(uri: String, name: String, mime_type: &'static str, about: &str) -> Li
 
 fn page_entry(name: &PageName, title: &str) -> Listed {
     let about = format!("Wiki page, {}", name.page_type());
-    listed(name.uri(), title.to_owned(), "text/markdown", &about)
+    new_entry(name.uri(), title.to_owned(), "text/markdown", &about)
 }
 
-fn pages<N: Noun>(rows: Vec<N>, name: impl Fn(&N) -> (PageName, String)) -> Vec<Keyed> {
+fn page_entries<N: Entity>(rows: Vec<N>, name: impl Fn(&N) -> (PageName, String)) -> Vec<KeyedEntry> {
     let entry = |row: &N| {
         let (page, title) = name(row);
         (row.id_text().to_owned(), page_entry(&page, &title))
@@ -247,7 +247,7 @@ fn pages<N: Noun>(rows: Vec<N>, name: impl Fn(&N) -> (PageName, String)) -> Vec<
 }
 
 /// Rows by id.
-pub(crate) fn by_id<N: Noun>(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<N>> {
+pub(crate) fn page_by_id<N: Entity>(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<N>> {
     let query = format!(
         "SELECT {} FROM {} WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
         N::columns(),
@@ -257,7 +257,7 @@ pub(crate) fn by_id<N: Noun>(sql: &mut dyn Sql, after: &str, limit: usize) -> Re
     sql.query(&query, &cells)?.iter().map(N::from_row).collect()
 }
 
-fn own_intents(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
+fn intents_by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
     let query = format!(
         "SELECT {} FROM brain_payment_intent WHERE tenant_id = $1 AND created_by_agent_id = $2 AND id > $3 \
          ORDER BY id LIMIT $4",

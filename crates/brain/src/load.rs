@@ -14,10 +14,10 @@ use quad_core::{EventDraft, Result, canonical};
 use quad_store::{Store, Tx, Writer};
 use serde_json::{Map, Value};
 
-use crate::book::{self, Booked, Numbered};
-use crate::evidence::Evidence;
+use crate::book::{self, LoadCounts, NumberedLine};
+use crate::evidence::Upload;
 use crate::raw::{self, NewArtifact, SourceType};
-use crate::standing::{Provenance, Standing};
+use crate::standing::{Provenance, RowMeta};
 use crate::{limits, refusal};
 
 /// Loads a file. `done` hears how many of its bytes are behind.
@@ -27,85 +27,85 @@ pub async fn load(
     actor: &str,
     name: &str,
     bytes: &[u8],
-    mut done: impl FnMut(usize),
-) -> Result<Booked> {
+    mut on_progress: impl FnMut(usize),
+) -> Result<LoadCounts> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         refusal::invalid("file", format!("is not UTF-8 from byte {} on", error.valid_up_to()))
     })?;
-    let source =
-        Evidence::of(actor, name, "application/x-ndjson", bytes.to_vec())?.keep(store, writer).await?;
-    let mut booked = Booked::default();
-    let mut waiting: Vec<Numbered> = Vec::new();
-    let mut behind = 0;
+    let raw_id =
+        Upload::new(actor, name, "application/x-ndjson", bytes.to_vec())?.store(store, writer).await?;
+    let mut counts = LoadCounts::default();
+    let mut pending: Vec<NumberedLine> = Vec::new();
+    let mut processed = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        behind += line.len();
+        processed += line.len();
         if line.trim().is_empty() {
             continue;
         }
-        waiting.push((index + 1, parse(index + 1, line)?));
-        if waiting.len() == limits::LINES_PER_WRITE {
-            booked += commit(store, writer, actor, &source, std::mem::take(&mut waiting)).await?;
-            done(behind);
+        pending.push((index + 1, parse_line(index + 1, line)?));
+        if pending.len() == limits::LINES_PER_WRITE {
+            counts += commit_lines(store, writer, actor, &raw_id, std::mem::take(&mut pending)).await?;
+            on_progress(processed);
         }
     }
-    if !waiting.is_empty() {
-        booked += commit(store, writer, actor, &source, waiting).await?;
+    if !pending.is_empty() {
+        counts += commit_lines(store, writer, actor, &raw_id, pending).await?;
     }
-    done(behind);
-    Ok(booked)
+    on_progress(processed);
+    Ok(counts)
 }
 
-fn parse(number: usize, line: &str) -> Result<Map<String, Value>> {
-    let wrong = |what: String| refusal::invalid("line", format!("line {number} {what}")).fact("line", number);
+fn parse_line(number: usize, line: &str) -> Result<Map<String, Value>> {
+    let line_error = |problem: String| refusal::invalid("line", format!("line {number} {problem}")).fact("line", number);
     if line.len() > limits::LINE_BYTES {
-        return Err(wrong(format!("has more than {} bytes", limits::LINE_BYTES)));
+        return Err(line_error(format!("has more than {} bytes", limits::LINE_BYTES)));
     }
     match serde_json::from_str(line) {
         Ok(Value::Object(line)) => Ok(line),
-        Ok(_) => Err(wrong("is not an object".to_owned())),
-        Err(error) => Err(wrong(format!("is not JSON: {error}"))),
+        Ok(_) => Err(line_error("is not an object".to_owned())),
+        Err(error) => Err(line_error(format!("is not JSON: {error}"))),
     }
 }
 
-async fn commit(
+async fn commit_lines(
     store: &Store,
     writer: &Writer,
     actor: &str,
-    source: &str,
-    lines: Vec<Numbered>,
-) -> Result<Booked> {
-    let event = EventDraft::system("ledger", "ledger.loaded", actor).input("raw_id", source).succeeded();
-    let source = source.to_owned();
+    raw_id: &str,
+    lines: Vec<NumberedLine>,
+) -> Result<LoadCounts> {
+    let event = EventDraft::system("ledger", "ledger.loaded", actor).input("raw_id", raw_id).succeeded();
+    let raw_id = raw_id.to_owned();
     let work = move |tx: &mut Tx<'_>| {
-        let otherwise = Standing::on(&source, None, Provenance::Extracted, 1.0, tx.now());
-        let mut plain = Vec::with_capacity(lines.len());
-        let mut booked = Booked::default();
+        let defaults = RowMeta::from_artifact(&raw_id, None, Provenance::Extracted, 1.0, tx.now());
+        let mut rows = Vec::with_capacity(lines.len());
+        let mut counts = LoadCounts::default();
         for line in &lines {
             if line.1.get("kind").and_then(Value::as_str) == Some(raw::KIND) {
-                booked += book::book(tx, &plain, &otherwise)?;
-                plain.clear();
-                let created = raw_line(tx, &line.1)?;
-                booked +=
-                    Booked { created: usize::from(created), updated: 0, skipped: usize::from(!created) };
+                counts += book::apply_lines(tx, &rows, &defaults)?;
+                rows.clear();
+                let created = insert_artifact_line(tx, &line.1)?;
+                counts +=
+                    LoadCounts { created: usize::from(created), updated: 0, skipped: usize::from(!created) };
             } else {
-                plain.push(line.clone());
+                rows.push(line.clone());
             }
         }
-        booked += book::book(tx, &plain, &otherwise)?;
-        tx.output("created", booked.created);
-        tx.output("updated", booked.updated);
-        Ok(booked)
+        counts += book::apply_lines(tx, &rows, &defaults)?;
+        tx.output("created", counts.created);
+        tx.output("updated", counts.updated);
+        Ok(counts)
     };
     Ok(store.write(writer, event, work).await?.0)
 }
 
 /// A line that brings evidence with its bytes: small documents that travel with a ledger.
-fn raw_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
+fn insert_artifact_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
     let text = |name: &str| line.get(name).and_then(Value::as_str);
     let id = text("id").and_then(crate::ids::RawId::parse).ok_or_else(|| refusal::missing("id"))?;
     let payload = text("payload").ok_or_else(|| refusal::missing("payload"))?;
     let source_type = match text("source_type") {
-        Some(word) => SourceType::expect("source_type", word)?,
+        Some(word) => SourceType::parse_arg("source_type", word)?,
         None => SourceType::Other,
     };
     if raw::find(tx, id.as_str())?.is_some() {
@@ -120,7 +120,7 @@ fn raw_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
         bytes: payload.len() as i64,
     };
     raw::write_chunks(tx, &new.sha256, 0, payload.as_bytes())?;
-    Ok(raw::register_as(tx, &new, Some(id))?.1)
+    Ok(raw::register_with_id(tx, &new, Some(id))?.1)
 }
 
 /// Adds one row that a person typed. What was typed is its evidence, and the person vouches for it.
@@ -134,15 +134,15 @@ pub async fn add(
     let mut line = fields;
     line.insert("kind".into(), kind.into());
     line.retain(|_, value| !value.is_null());
-    let id = book::with_id(&mut line)?;
-    let typed = Value::Object(line.clone()).to_string();
-    let source =
-        Evidence::of(actor, "typed", "application/json", typed.into_bytes())?.keep(store, writer).await?;
+    let id = book::ensure_id(&mut line)?;
+    let json = Value::Object(line.clone()).to_string();
+    let raw_id =
+        Upload::new(actor, "typed", "application/json", json.into_bytes())?.store(store, writer).await?;
     let event = EventDraft::system("ledger", "ledger.added", actor).input("id", id.as_str()).succeeded();
     let work = move |tx: &mut Tx<'_>| {
-        let standing = Standing::on(&source, None, Provenance::HumanConfirmed, 1.0, tx.now());
-        let booked = book::book(tx, &[(0, line.clone())], &standing)?;
-        if booked.created == 0 {
+        let meta = RowMeta::from_artifact(&raw_id, None, Provenance::HumanConfirmed, 1.0, tx.now());
+        let counts = book::apply_lines(tx, &[(0, line.clone())], &meta)?;
+        if counts.created == 0 {
             return Err(refusal::conflict("ledger_row_exists", "Such a row is there already")
                 .hint("Choose another id, name or number"));
         }

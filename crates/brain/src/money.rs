@@ -8,11 +8,11 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Row, Value as Cell};
 use serde_json::Value;
 
-use crate::noun::{Field, step};
+use crate::noun::{Field, next_column};
 use crate::refusal::invalid;
 
 /// An amount as clients read it: `61404.12`, `5.00`, `0.125`.
-pub(crate) fn wire(amount: Amount) -> String {
+pub(crate) fn to_wire(amount: Amount) -> String {
     let text = amount.to_string();
     match text.split_once('.') {
         None => format!("{text}.00"),
@@ -22,13 +22,13 @@ pub(crate) fn wire(amount: Amount) -> String {
 }
 
 /// An amount for people: thousands apart, with its currency.
-pub(crate) fn spoken(amount: Amount, currency: Currency) -> String {
-    let text = wire(amount);
+pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String {
+    let text = to_wire(amount);
     let (sign, magnitude) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (whole, fraction) = magnitude.split_once('.').unwrap_or((magnitude, "00"));
-    let mut grouped = String::with_capacity(whole.len() + whole.len() / 3);
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+    let (integer, fraction) = magnitude.split_once('.').unwrap_or((magnitude, "00"));
+    let mut grouped = String::with_capacity(integer.len() + integer.len() / 3);
+    for (index, digit) in integer.chars().enumerate() {
+        if index > 0 && (integer.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -43,21 +43,21 @@ pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
 }
 
 /// The sum, or the refusal of what cannot be stored.
-pub(crate) fn add(one: Amount, other: Amount) -> Result<Amount> {
-    one.checked_add(other).ok_or_else(|| {
+pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
+    a.checked_add(b).ok_or_else(|| {
         crate::refusal::limit("amount_out_of_range", "The sum is larger than can be stored")
             .hint("Amounts reach up to nine quintillion units")
     })
 }
 
 /// The difference, or the refusal of what cannot be stored.
-pub(crate) fn subtract(one: Amount, other: Amount) -> Result<Amount> {
-    let negated = other.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
-    add(one, negated)
+pub(crate) fn subtract(a: Amount, b: Amount) -> Result<Amount> {
+    let negated = b.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
+    add(a, negated)
 }
 
 /// Reads a magnitude: digits and at most one decimal point.
-pub(crate) fn magnitude(field: &str, text: &str) -> Result<Amount> {
+pub(crate) fn parse_unsigned(field: &str, text: &str) -> Result<Amount> {
     if text.starts_with('-') {
         return Err(invalid(field, "must not be negative; the direction carries the sign"));
     }
@@ -72,25 +72,25 @@ impl Field for Amount {
         columns.push(format!("{name}_nanos"));
     }
 
-    fn cells(&self, cells: &mut Vec<Cell>) {
+    fn bind(&self, cells: &mut Vec<Cell>) {
         cells.push(self.units().into());
         cells.push(i64::from(self.nanos()).into());
     }
 
-    fn take(row: &Row, at: &mut usize) -> Result<Amount> {
-        let (units, nanos) = (row.int(step(at))?, row.int(step(at))?);
+    fn from_row(row: &Row, at: &mut usize) -> Result<Amount> {
+        let (units, nanos) = (row.int(next_column(at))?, row.int(next_column(at))?);
         from_columns(units, nanos)
     }
 
-    fn show(&self) -> Value {
-        wire(*self).into()
+    fn to_json(&self) -> Value {
+        to_wire(*self).into()
     }
 
-    fn read(field: &str, value: &Value) -> Result<Amount> {
+    fn from_json(field: &str, value: &Value) -> Result<Amount> {
         let text = value
             .as_str()
             .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
-        magnitude(field, text)
+        parse_unsigned(field, text)
     }
 }
 
@@ -105,19 +105,19 @@ impl Field for Balance {
         Amount::columns(name, columns);
     }
 
-    fn cells(&self, cells: &mut Vec<Cell>) {
-        self.0.cells(cells);
+    fn bind(&self, cells: &mut Vec<Cell>) {
+        self.0.bind(cells);
     }
 
-    fn take(row: &Row, at: &mut usize) -> Result<Balance> {
-        Amount::take(row, at).map(Balance)
+    fn from_row(row: &Row, at: &mut usize) -> Result<Balance> {
+        Amount::from_row(row, at).map(Balance)
     }
 
-    fn show(&self) -> Value {
-        self.0.show()
+    fn to_json(&self) -> Value {
+        self.0.to_json()
     }
 
-    fn read(field: &str, value: &Value) -> Result<Balance> {
+    fn from_json(field: &str, value: &Value) -> Result<Balance> {
         let text = value
             .as_str()
             .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
@@ -126,26 +126,26 @@ impl Field for Balance {
 }
 
 impl Field for Currency {
-    fn cells(&self, cells: &mut Vec<Cell>) {
+    fn bind(&self, cells: &mut Vec<Cell>) {
         cells.push(self.as_str().into());
     }
 
-    fn take(row: &Row, at: &mut usize) -> Result<Currency> {
-        stored(row.text(step(at))?)
+    fn from_row(row: &Row, at: &mut usize) -> Result<Currency> {
+        currency_from_db(row.text(next_column(at))?)
     }
 
-    fn show(&self) -> Value {
+    fn to_json(&self) -> Value {
         self.as_str().into()
     }
 
-    fn read(field: &str, value: &Value) -> Result<Currency> {
+    fn from_json(field: &str, value: &Value) -> Result<Currency> {
         let text = value.as_str().ok_or_else(|| invalid(field, "must be text"))?;
         Currency::parse(text).map_err(|error| invalid(field, error))
     }
 }
 
 /// A currency as the database has it.
-pub(crate) fn stored(text: &str) -> Result<Currency> {
+pub(crate) fn currency_from_db(text: &str) -> Result<Currency> {
     Currency::parse(text).map_err(|error| Error::internal(format!("the stored currency {text}: {error}")))
 }
 
@@ -154,11 +154,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wire_has_at_least_two_decimals() {
-        let check = |text: &str, expect: &str, spoken_as: &str| {
+    fn to_wire_keeps_at_least_two_decimals() {
+        let check = |text: &str, expect: &str, formatted: &str| {
             let amount = Amount::parse(text).unwrap();
-            assert_eq!(wire(amount), expect);
-            assert_eq!(spoken(amount, Currency::USD), spoken_as);
+            assert_eq!(to_wire(amount), expect);
+            assert_eq!(format_with_currency(amount, Currency::USD), formatted);
         };
         check("61404.12", "61404.12", "61,404.12 USD");
         check("5", "5.00", "5.00 USD");
@@ -168,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn a_magnitude_has_no_sign_and_no_exponent() {
+    fn parse_unsigned_rejects_sign_and_exponent() {
         for bad in ["-5", "1e3", "", ".5", "5.", "0x1", "1,5", "12345678901234567890"] {
-            assert_eq!(magnitude("amount", bad).unwrap_err().code(), crate::refusal::PARAMS_INVALID, "{bad}");
+            assert_eq!(parse_unsigned("amount", bad).unwrap_err().code(), crate::refusal::PARAMS_INVALID, "{bad}");
         }
-        assert_eq!(wire(magnitude("amount", "0.00").unwrap()), "0.00");
+        assert_eq!(to_wire(parse_unsigned("amount", "0.00").unwrap()), "0.00");
     }
 }

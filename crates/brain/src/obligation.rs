@@ -7,29 +7,29 @@ use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
-use crate::keyset::{Key, Range, Rows as _, Sort};
-use crate::noun::{self, Field as _, Noun, noun};
-use crate::standing::Standing;
-use crate::tags::Touched;
+use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::noun::{self, Field as _, Entity, entity};
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
-use crate::words::words;
+use crate::words::string_enum;
 use crate::{civil, refusal};
 
-words!(
+string_enum!(
     /// What sort of obligation.
     ObligationType, "obligation type" {
         Bill = "bill", Invoice = "invoice", Subscription = "subscription", Loan = "loan", Rent = "rent",
         Payroll = "payroll", Tax = "tax", CardStatement = "card_statement", Dispute = "dispute", Other = "other",
     }
 );
-words!(
+string_enum!(
     /// How it stands.
     ObligationStatus, "obligation status" {
         Upcoming = "upcoming", Due = "due", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
         Disputed = "disputed",
     }
 );
-words!(
+string_enum!(
     /// Who owes.
     ObligationDirection, "obligation direction" { Payable = "payable", Receivable = "receivable" }
 );
@@ -45,7 +45,7 @@ impl ObligationStatus {
 pub(crate) const OPEN: [ObligationStatus; 3] =
     [ObligationStatus::Upcoming, ObligationStatus::Due, ObligationStatus::Overdue];
 
-noun!(
+entity!(
     /// An obligation as stored.
     Obligation, "obligation" in "brain_obligation" as ObligationId {
         kind ["type"]: ObligationType,
@@ -70,7 +70,7 @@ impl Obligation {
 
     /// Its place in lists by due date.
     pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Time(self.due_date.0), id: self.id.as_str().to_owned() }
+        Key { sort: SortValue::Time(self.due_date.0), id: self.id.as_str().to_owned() }
     }
 
     /// Whether it is open and its day has passed.
@@ -80,24 +80,24 @@ impl Obligation {
     }
 
     /// Who owes, as far as it was said: what nobody has said is ours to pay.
-    pub(crate) fn owed(&self) -> ObligationDirection {
+    pub(crate) fn direction_or_payable(&self) -> ObligationDirection {
         self.direction.unwrap_or(ObligationDirection::Payable)
     }
 
     /// Reads one from a line of a file.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Obligation> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Obligation> {
         let mut line = line.clone();
-        line.entry("type").or_insert_with(|| ObligationType::Bill.show());
-        line.entry("status").or_insert_with(|| ObligationStatus::Upcoming.show());
-        Obligation::from_line(&line, standing)
+        line.entry("type").or_insert_with(|| ObligationType::Bill.to_json());
+        line.entry("status").or_insert_with(|| ObligationStatus::Upcoming.to_json());
+        Obligation::from_line(&line, meta)
     }
 
-    fn count(&self, sign: i64, deltas: &mut Deltas) {
+    fn add_to_totals(&self, sign: i64, deltas: &mut Deltas) {
         if !self.status.is_open() {
             return;
         }
         let change = (sign, self.amount_due.total_nanos() * i128::from(sign));
-        let direction = self.owed().as_str();
+        let direction = self.direction_or_payable().as_str();
         deltas.add((Subject::Everything, ""), total::OPEN, self.currency, direction, change);
         let counterparty = (Subject::Counterparty, self.counterparty_id.as_str());
         deltas.add(counterparty, total::OPEN, self.currency, direction, change);
@@ -105,37 +105,37 @@ impl Obligation {
 }
 
 /// Adds an obligation; false if its id is there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut Touched) -> Result<bool> {
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut TouchedTags) -> Result<bool> {
     if noun::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
-        return Err(refusal::no_row(Counterparty::KIND, new.counterparty_id.as_str()));
+        return Err(refusal::row_not_found(Counterparty::KIND, new.counterparty_id.as_str()));
     }
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
     let mut deltas = Deltas::default();
-    new.count(1, &mut deltas);
+    new.add_to_totals(1, &mut deltas);
     deltas.write(tx)?;
-    crate::raw::cite(tx, &new.standing)?;
+    crate::raw::mark_cited(tx, &new.meta)?;
     touch(new, touched);
     touched.listing();
     Ok(true)
 }
 
 /// Puts another version of an obligation in its place.
-pub(crate) fn amend(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut Touched) -> Result<()> {
-    let old: Obligation = noun::expect(tx, changed.id.as_str())?;
+pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut TouchedTags) -> Result<()> {
+    let old: Obligation = noun::get(tx, changed.id.as_str())?;
     let mut deltas = Deltas::default();
-    old.count(-1, &mut deltas);
-    changed.count(1, &mut deltas);
+    old.add_to_totals(-1, &mut deltas);
+    changed.add_to_totals(1, &mut deltas);
     deltas.write(tx)?;
     noun::update(tx, changed)?;
-    crate::raw::cite(tx, &changed.standing)?;
+    crate::raw::mark_cited(tx, &changed.meta)?;
     touch(&old, touched);
     touch(changed, touched);
     Ok(())
 }
 
-fn touch(row: &Obligation, touched: &mut Touched) {
+fn touch(row: &Obligation, touched: &mut TouchedTags) {
     touched.row(Obligation::KIND, row.id.as_str());
     touched.row(Counterparty::KIND, row.counterparty_id.as_str());
 }
@@ -158,7 +158,7 @@ impl Filter {
         after: Option<Key>,
         limit: usize,
     ) -> Result<(Vec<Obligation>, Option<Key>)> {
-        let mut range = Range::by("due_date", false).least(self.due_after).most(self.due_before);
+        let mut range = IndexRange::order_by("due_date", false).at_least(self.due_after).at_most(self.due_before);
         if let Some(counterparty) = &self.counterparty_id {
             range = range.equal("counterparty_id", counterparty.as_str());
         } else if let Some(status) = self.status {
@@ -174,28 +174,28 @@ impl Filter {
 }
 
 /// Open obligations by due date: of everybody or of one counterparty, due within bounds.
-pub(crate) fn open(
+pub(crate) fn list_open(
     sql: &mut dyn Sql,
     counterparty: Option<&str>,
     due_after: Option<Timestamp>,
     due_before: Option<Timestamp>,
     limit: usize,
 ) -> Result<Vec<Obligation>> {
-    let mut found: Vec<Obligation> = Vec::new();
+    let mut rows: Vec<Obligation> = Vec::new();
     if let Some(counterparty) = counterparty {
-        let range = Range::by("due_date", false)
+        let range = IndexRange::order_by("due_date", false)
             .equal("counterparty_id", counterparty)
-            .least(due_after)
-            .most(due_before);
-        let open = |row: &Obligation| row.status.is_open();
-        return Ok(range.page(sql, None, limit, Obligation::key, open)?.0);
+            .at_least(due_after)
+            .at_most(due_before);
+        let is_open = |row: &Obligation| row.status.is_open();
+        return Ok(range.page(sql, None, limit, Obligation::key, is_open)?.0);
     }
     for status in OPEN {
         let range =
-            Range::by("due_date", false).equal("status", status.as_str()).least(due_after).most(due_before);
-        found.extend(range.rows::<Obligation>(sql, None, limit)?);
+            IndexRange::order_by("due_date", false).equal("status", status.as_str()).at_least(due_after).at_most(due_before);
+        rows.extend(range.rows::<Obligation>(sql, None, limit)?);
     }
-    found.sort_by(|one, other| (one.due_date, &one.id).cmp(&(other.due_date, &other.id)));
-    found.truncate(limit);
-    Ok(found)
+    rows.sort_by(|a, b| (a.due_date, &a.id).cmp(&(b.due_date, &b.id)));
+    rows.truncate(limit);
+    Ok(rows)
 }

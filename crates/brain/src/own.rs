@@ -16,9 +16,9 @@ use crate::{limits, listing};
 #[derive(Debug, Default)]
 pub(crate) struct OwnAccounts {
     /// By the whole number that the ledger knows.
-    whole: HashMap<String, Vec<(String, Currency)>>,
+    by_full_number: HashMap<String, Vec<(String, Currency)>>,
     /// By the part of it that a statement may write alone: a number without its bank, a name without its currency.
-    part: HashMap<String, Vec<(String, Currency)>>,
+    by_partial_number: HashMap<String, Vec<(String, Currency)>>,
     /// Accounts whose number nobody has said.
     unnumbered: HashSet<String>,
     /// All of them.
@@ -28,16 +28,16 @@ pub(crate) struct OwnAccounts {
 impl OwnAccounts {
     /// All of them, up to a limit that is far beyond what anybody owns.
     pub(crate) fn load(sql: &mut dyn Sql) -> Result<OwnAccounts> {
-        let mut own = OwnAccounts::default();
-        let (mut after, mut left) = (String::new(), limits::OWN_ACCOUNTS);
-        while left > 0 {
-            let page: Vec<Account> = listing::by_id(sql, &after, limits::ITEMS_MAX.min(left))?;
+        let mut accounts = OwnAccounts::default();
+        let (mut after, mut remaining) = (String::new(), limits::MAX_OWN_ACCOUNTS);
+        while remaining > 0 {
+            let page: Vec<Account> = listing::page_by_id(sql, &after, limits::ITEMS_MAX.min(remaining))?;
             let Some(last) = page.last() else { break };
             last.id.as_str().clone_into(&mut after);
-            left -= page.len();
-            page.iter().for_each(|account| own.add(account));
+            remaining -= page.len();
+            page.iter().for_each(|account| accounts.add(account));
         }
-        Ok(own)
+        Ok(accounts)
     }
 
     fn add(&mut self, account: &Account) {
@@ -47,46 +47,46 @@ impl OwnAccounts {
             self.unnumbered.insert(account.id.as_str().to_owned());
             return;
         };
-        self.whole.entry(number.clone()).or_default().push(entry());
-        let part = match number.rsplit_once('/') {
+        self.by_full_number.entry(number.clone()).or_default().push(entry());
+        let partial = match number.rsplit_once('/') {
             Some((name, currency)) if currency == account.currency.as_str() => name,
             _ => match number.split_once('/') {
                 Some((_, number)) => number,
                 None => return,
             },
         };
-        self.part.entry(part.to_owned()).or_default().push(entry());
+        self.by_partial_number.entry(partial.to_owned()).or_default().push(entry());
     }
 
     /// The account of that number, if there is exactly one. One of the same currency goes before others.
-    pub(crate) fn named(&self, number: &str, currency: Currency) -> Option<&str> {
-        let after_bank = number.split_once('/').map(|(_, number)| number);
-        let found = self
-            .whole
+    pub(crate) fn find_by_number(&self, number: &str, currency: Currency) -> Option<&str> {
+        let number_without_bank = number.split_once('/').map(|(_, number)| number);
+        let matches = self
+            .by_full_number
             .get(number)
-            .or_else(|| after_bank.and_then(|number| self.whole.get(number)))
-            .or_else(|| self.part.get(number))?;
-        let same: Vec<&(String, Currency)> = found.iter().filter(|(_, of)| *of == currency).collect();
-        match (same.as_slice(), found.as_slice()) {
+            .or_else(|| number_without_bank.and_then(|number| self.by_full_number.get(number)))
+            .or_else(|| self.by_partial_number.get(number))?;
+        let same_currency: Vec<&(String, Currency)> = matches.iter().filter(|(_, account_currency)| *account_currency == currency).collect();
+        match (same_currency.as_slice(), matches.as_slice()) {
             ([(id, _)], _) | ([], [(id, _)]) => Some(id),
             _ => None,
         }
     }
 
     /// Those of a currency but one.
-    pub(crate) fn beside(&self, account: &str, currency: Currency) -> Vec<String> {
-        let others = self.all.iter().filter(|(id, of)| *of == currency && id != account);
+    pub(crate) fn others_in_currency(&self, account: &str, currency: Currency) -> Vec<String> {
+        let others = self.all.iter().filter(|(id, account_currency)| *account_currency == currency && id != account);
         others.map(|(id, _)| id.clone()).collect()
     }
 
     /// Whether an account may be the one of a number, although the ledger does not say so.
-    pub(crate) fn may_be(&self, account: &str) -> bool {
+    pub(crate) fn has_no_number(&self, account: &str) -> bool {
         self.unnumbered.contains(account)
     }
 }
 
 /// The number of the other side as a statement writes it, with its bank if it names one.
-pub(crate) fn number(counterparty: &Counterparty) -> Option<String> {
+pub(crate) fn format_account_number(counterparty: &Counterparty) -> Option<String> {
     let account = counterparty.account.as_deref()?;
     Some(match counterparty.bank.as_deref() {
         Some(bank) => format!("{bank}/{account}"),
@@ -98,26 +98,26 @@ pub(crate) fn number(counterparty: &Counterparty) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn own(accounts: &[(&str, &str, Currency)]) -> OwnAccounts {
-        let mut own = OwnAccounts::default();
+    fn own_accounts(accounts: &[(&str, &str, Currency)]) -> OwnAccounts {
+        let mut result = OwnAccounts::default();
         for (id, number, currency) in accounts {
-            own.whole.entry((*number).to_owned()).or_default().push(((*id).to_owned(), *currency));
-            let part = number.rsplit_once('/').map(
+            result.by_full_number.entry((*number).to_owned()).or_default().push(((*id).to_owned(), *currency));
+            let partial = number.rsplit_once('/').map(
                 |(bank, part)| {
                     if part == currency.as_str() { bank } else { part }
                 },
             );
-            if let Some(part) = part {
-                own.part.entry(part.to_owned()).or_default().push(((*id).to_owned(), *currency));
+            if let Some(partial) = partial {
+                result.by_partial_number.entry(partial.to_owned()).or_default().push(((*id).to_owned(), *currency));
             }
         }
-        own
+        result
     }
 
     #[test]
-    fn a_number_is_found_however_it_is_written() {
+    fn find_by_number_accepts_all_written_forms() {
         let eur = Currency::parse("EUR").unwrap();
-        let own = own(&[
+        let accounts = own_accounts(&[
             ("a", "DE72500999990123456789", eur),
             ("b", "999000111/0099009900", Currency::USD),
             ("c", "assets:giro/EUR", eur),
@@ -125,15 +125,15 @@ mod tests {
             ("e", "1/42", eur),
             ("f", "2/42", eur),
         ]);
-        assert_eq!(own.named("DE72500999990123456789", eur), Some("a"));
-        assert_eq!(own.named("QUADDEFF/DE72500999990123456789", eur), Some("a"));
-        assert_eq!(own.named("999000111/0099009900", Currency::USD), Some("b"));
-        assert_eq!(own.named("0099009900", Currency::USD), Some("b"));
+        assert_eq!(accounts.find_by_number("DE72500999990123456789", eur), Some("a"));
+        assert_eq!(accounts.find_by_number("QUADDEFF/DE72500999990123456789", eur), Some("a"));
+        assert_eq!(accounts.find_by_number("999000111/0099009900", Currency::USD), Some("b"));
+        assert_eq!(accounts.find_by_number("0099009900", Currency::USD), Some("b"));
         // The same number at another bank is another account.
-        assert_eq!(own.named("888/0099009900", Currency::USD), None);
-        assert_eq!(own.named("assets:giro", eur), Some("c"));
-        assert_eq!(own.named("assets:giro", Currency::USD), Some("d"));
-        assert_eq!(own.named("42", eur), None);
-        assert_eq!(own.named("2/42", eur), Some("f"));
+        assert_eq!(accounts.find_by_number("888/0099009900", Currency::USD), None);
+        assert_eq!(accounts.find_by_number("assets:giro", eur), Some("c"));
+        assert_eq!(accounts.find_by_number("assets:giro", Currency::USD), Some("d"));
+        assert_eq!(accounts.find_by_number("42", eur), None);
+        assert_eq!(accounts.find_by_number("2/42", eur), Some("f"));
     }
 }

@@ -10,43 +10,43 @@ use quad_statements::Currency;
 use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use crate::ids::{MatchId, TransferId};
-use crate::money::spoken;
-use crate::noun::{self, Noun as _, Share};
+use crate::money::format_with_currency;
+use crate::noun::{self, Entity as _, UnitInterval};
 use crate::own::OwnAccounts;
-use crate::reconciliation::{self, Match, MatchStatus, Side};
-use crate::standing::{Provenance, Standing};
-use crate::tags::Touched;
+use crate::reconciliation::{self, Match, MatchStatus, MatchedKind};
+use crate::standing::{Provenance, RowMeta};
+use crate::tags::TouchedTags;
 use crate::transaction::{Effect, Transaction};
 use crate::transfer::{self, Transfer};
 use crate::{civil, limits};
 
 /// How sure a pair is whose sides name each other's account, and one that rests on amount and day.
-const NAMED_CONFIDENCE: f64 = 0.9;
-const LIKELY_CONFIDENCE: f64 = 0.8;
+const NAMED_MATCH_CONFIDENCE: f64 = 0.9;
+const INFERRED_MATCH_CONFIDENCE: f64 = 0.8;
 
 /// That a transaction says it is one side of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sign {
+pub(crate) struct TransferHint {
     pub transaction_id: String,
     pub transaction_date: Timestamp,
     /// The number of the other account, if it names one.
-    pub named: Option<String>,
+    pub counterpart_number: Option<String>,
 }
 
 /// Remembers transactions that wait for their other side.
-pub(crate) fn wait(tx: &mut Tx<'_>, signs: &[Sign]) -> Result<()> {
+pub(crate) fn enqueue(tx: &mut Tx<'_>, hints: &[TransferHint]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
-    for piece in batch::pieces(signs) {
+    for chunk in batch::pieces(hints) {
         let statement = format!(
             "INSERT INTO brain_transfer_waiting (tenant_id, transaction_id, transaction_date, named) VALUES {} \
              ON CONFLICT DO NOTHING",
-            batch::rows(piece.len(), 2, 3, "$1")
+            batch::rows(chunk.len(), 2, 3, "$1")
         );
         let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
-        for sign in piece {
-            cells.push(sign.transaction_id.as_str().into());
-            cells.push(sign.transaction_date.into());
-            cells.push(sign.named.as_deref().map_or(Cell::Null, Cell::from));
+        for hint in chunk {
+            cells.push(hint.transaction_id.as_str().into());
+            cells.push(hint.transaction_date.into());
+            cells.push(hint.counterpart_number.as_deref().map_or(Cell::Null, Cell::from));
         }
         tx.execute(&statement, &cells)?;
     }
@@ -54,7 +54,7 @@ pub(crate) fn wait(tx: &mut Tx<'_>, signs: &[Sign]) -> Result<()> {
 }
 
 /// A transaction that has found its other side waits no longer.
-pub(crate) fn settle(tx: &mut Tx<'_>, transaction: &str) -> Result<()> {
+pub(crate) fn dequeue(tx: &mut Tx<'_>, transaction: &str) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
         "DELETE FROM brain_transfer_waiting WHERE tenant_id = $1 AND transaction_id = $2",
@@ -65,15 +65,15 @@ pub(crate) fn settle(tx: &mut Tx<'_>, transaction: &str) -> Result<()> {
 
 /// Two transactions that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
-    waiting: String,
-    other: String,
+pub(crate) struct TransferPair {
+    transaction_id: String,
+    counterpart_id: String,
 }
 
 /// What a look at waiting transactions has found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
-    pub pairs: Vec<Pair>,
+pub(crate) struct TransferMatches {
+    pub pairs: Vec<TransferPair>,
     /// Those that could belong to several, a sentence each.
     pub ambiguous: Vec<String>,
     /// Where the next look begins.
@@ -81,84 +81,84 @@ pub(crate) struct Found {
 }
 
 /// Looks for the other sides of transactions that wait, within some days and after `after`.
-pub(crate) fn look(
+pub(crate) fn find_matches(
     sql: &mut dyn Sql,
-    own: &OwnAccounts,
+    own_accounts: &OwnAccounts,
     (first, last): (Timestamp, Timestamp),
     after: Option<&(Timestamp, String)>,
-) -> Result<Found> {
-    let reach = limits::TRANSFER_DAYS * civil::DAY_MS;
-    let start = (first.plus_ms(-reach), String::new());
+) -> Result<TransferMatches> {
+    let window_ms = limits::TRANSFER_DAYS * civil::DAY_MS;
+    let start = (first.plus_ms(-window_ms), String::new());
     let (from, id) = after.unwrap_or(&start);
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT transaction_id, transaction_date FROM brain_transfer_waiting WHERE tenant_id = $1 \
          AND (transaction_date, transaction_id) > ($2, $3) AND transaction_date <= $4 \
          ORDER BY transaction_date, transaction_id LIMIT $5",
-        params![tenant, *from, id.as_str(), last.plus_ms(reach), limits::TRANSFERS_LOOKED_AT as i64],
+        params![tenant, *from, id.as_str(), last.plus_ms(window_ms), limits::TRANSFERS_PER_READ as i64],
     )?;
-    let mut found = Found::default();
-    let mut taken: Vec<String> = Vec::new();
+    let mut matches = TransferMatches::default();
+    let mut matched_ids: Vec<String> = Vec::new();
     for row in &rows {
         let id = row.text(0)?;
         let Some(row) = noun::find::<Transaction>(sql, id)? else { continue };
-        match verdict(sql, own, &row)? {
-            Verdict::Alone => {}
-            Verdict::Several(others) => found.ambiguous.push(sentence(&row, &others)),
+        match match_transaction(sql, own_accounts, &row)? {
+            MatchResult::None => {}
+            MatchResult::Ambiguous(candidates) => matches.ambiguous.push(ambiguity_message(&row, &candidates)),
             // Both sides may say so; once is enough.
-            Verdict::With(..) if taken.iter().any(|taken| taken == row.id.as_str()) => {}
-            Verdict::With(other, _) => {
-                taken.push(other.id.as_str().to_owned());
-                found.pairs.push(Pair { waiting: id.to_owned(), other: other.id.as_str().to_owned() });
+            MatchResult::Unique(..) if matched_ids.iter().any(|matched_id| matched_id == row.id.as_str()) => {}
+            MatchResult::Unique(counterpart, _) => {
+                matched_ids.push(counterpart.id.as_str().to_owned());
+                matches.pairs.push(TransferPair { transaction_id: id.to_owned(), counterpart_id: counterpart.id.as_str().to_owned() });
             }
         }
     }
-    if rows.len() == limits::TRANSFERS_LOOKED_AT
+    if rows.len() == limits::TRANSFERS_PER_READ
         && let Some(last) = rows.last()
     {
-        found.next = Some((Timestamp(last.int(1)?), last.text(0)?.to_owned()));
+        matches.next = Some((Timestamp(last.int(1)?), last.text(0)?.to_owned()));
     }
-    Ok(found)
+    Ok(matches)
 }
 
-fn sentence(row: &Transaction, others: &[String]) -> String {
-    let (day, amount) = (civil::date(row.transaction_date), spoken(row.amount, row.currency));
+fn ambiguity_message(row: &Transaction, candidates: &[String]) -> String {
+    let (day, amount) = (civil::format_date(row.transaction_date), format_with_currency(row.amount, row.currency));
     format!(
         "the transfer of {amount} on {day} ({}) stays unpaired: it could be that of {}",
         row.id,
-        others.join(" or ")
+        candidates.join(" or ")
     )
 }
 
 /// Records pairs that a look has found. What has changed since is left alone; says how many were recorded.
-pub(crate) fn pair(tx: &mut Tx<'_>, own: &OwnAccounts, pairs: &[Pair]) -> Result<usize> {
+pub(crate) fn record_matches(tx: &mut Tx<'_>, own_accounts: &OwnAccounts, pairs: &[TransferPair]) -> Result<usize> {
     tx.lock("brain")?;
-    let mut touched = Touched::default();
-    let mut paired = 0;
+    let mut touched = TouchedTags::default();
+    let mut recorded = 0;
     for pair in pairs {
-        let Some(row) = noun::find::<Transaction>(tx, &pair.waiting)? else { continue };
-        let Verdict::With(other, named) = verdict(tx, own, &row)? else { continue };
-        if other.id.as_str() != pair.other {
+        let Some(row) = noun::find::<Transaction>(tx, &pair.transaction_id)? else { continue };
+        let MatchResult::Unique(counterpart, is_named) = match_transaction(tx, own_accounts, &row)? else { continue };
+        if counterpart.id.as_str() != pair.counterpart_id {
             continue;
         }
-        let (from, to) = if row.effect == Effect::Debit { (row, *other) } else { (*other, row) };
-        record(tx, &from, &to, if named { NAMED_CONFIDENCE } else { LIKELY_CONFIDENCE }, &mut touched)?;
-        paired += 1;
+        let (from, to) = if row.effect == Effect::Debit { (row, *counterpart) } else { (*counterpart, row) };
+        record_match(tx, &from, &to, if is_named { NAMED_MATCH_CONFIDENCE } else { INFERRED_MATCH_CONFIDENCE }, &mut touched)?;
+        recorded += 1;
     }
-    tx.output("paired", paired);
+    tx.output("paired", recorded);
     touched.touch(tx);
-    Ok(paired)
+    Ok(recorded)
 }
 
 /// One movement: a transfer, and a match by which each side vouches for the other.
-fn record(
+fn record_match(
     tx: &mut Tx<'_>,
     from: &Transaction,
     to: &Transaction,
     score: f64,
-    touched: &mut Touched,
+    touched: &mut TouchedTags,
 ) -> Result<()> {
-    let standing = together(&from.standing, &to.standing, score, tx.now());
+    let meta = merge_meta(&from.meta, &to.meta, score, tx.now());
     let transfer = Transfer {
         id: TransferId::generate()?,
         from_account_id: from.account_id.clone(),
@@ -168,150 +168,150 @@ fn record(
         amount: from.amount,
         currency: from.currency,
         transfer_date: from.transaction_date.min(to.transaction_date),
-        standing: standing.clone(),
+        meta: meta.clone(),
     };
     transfer::create(tx, &transfer, touched)?;
     let matched = Match {
         id: MatchId::generate()?,
         match_type: Transfer::KIND.to_owned(),
-        left_kind: Side::Transaction,
+        left_kind: MatchedKind::Transaction,
         left_id: from.id.as_str().to_owned(),
-        right_kind: Side::Transaction,
+        right_kind: MatchedKind::Transaction,
         right_id: to.id.as_str().to_owned(),
-        confidence_score: Share(score),
+        confidence_score: UnitInterval(score),
         status: MatchStatus::Matched,
         explanation: Some(format!("two sides of the transfer {}", transfer.id)),
-        standing,
+        meta,
     };
     reconciliation::create(tx, &matched, touched)?;
     Ok(())
 }
 
 /// The standing of what was inferred from two rows: it cites what both cite, and is no surer than either.
-fn together(one: &Standing, other: &Standing, score: f64, now: Timestamp) -> Standing {
-    let both = |one: &[String], other: &[String]| {
-        let mut ids = one.to_vec();
-        ids.extend(other.iter().filter(|id| !one.contains(id)).cloned());
+fn merge_meta(a: &RowMeta, b: &RowMeta, score: f64, now: Timestamp) -> RowMeta {
+    let union = |a: &[String], b: &[String]| {
+        let mut ids = a.to_vec();
+        ids.extend(b.iter().filter(|id| !a.contains(id)).cloned());
         ids
     };
-    Standing {
-        source_ids: both(&one.source_ids, &other.source_ids),
-        evidence_ids: both(&one.evidence_ids, &other.evidence_ids),
+    RowMeta {
+        source_ids: union(&a.source_ids, &b.source_ids),
+        evidence_ids: union(&a.evidence_ids, &b.evidence_ids),
         provenance: Provenance::Inferred,
-        confidence: score.min(one.confidence).min(other.confidence),
+        confidence: score.min(a.confidence).min(b.confidence),
         created_at: now,
         updated_at: now,
     }
 }
 
 /// What can be said of the other side of a transaction.
-enum Verdict {
+enum MatchResult {
     /// It is not there, or it is found already.
-    Alone,
+    None,
     /// It is this one; and whether one of them names the account of the other.
-    With(Box<Transaction>, bool),
+    Unique(Box<Transaction>, bool),
     /// It could be one of several, or it could be that of several.
-    Several(Vec<String>),
+    Ambiguous(Vec<String>),
 }
 
-fn verdict(sql: &mut dyn Sql, own: &OwnAccounts, row: &Transaction) -> Result<Verdict> {
-    if !row.status.counts() || row.amount.is_zero() || is_paired(sql, row)? {
-        return Ok(Verdict::Alone);
+fn match_transaction(sql: &mut dyn Sql, own_accounts: &OwnAccounts, row: &Transaction) -> Result<MatchResult> {
+    if !row.status.affects_totals() || row.amount.is_zero() || is_paired(sql, row)? {
+        return Ok(MatchResult::None);
     }
-    let others = match others(sql, own, row)? {
-        None => return Ok(Verdict::Several(vec!["more than can be looked at".to_owned()])),
-        Some(others) => others,
+    let candidates = match find_candidates(sql, own_accounts, row)? {
+        None => return Ok(MatchResult::Ambiguous(vec!["more than can be looked at".to_owned()])),
+        Some(candidates) => candidates,
     };
-    let ids = |others: &[(Transaction, bool)]| {
-        others.iter().map(|(other, _)| other.id.as_str().to_owned()).collect()
+    let ids = |candidates: &[(Transaction, bool)]| {
+        candidates.iter().map(|(candidate, _)| candidate.id.as_str().to_owned()).collect()
     };
-    let [(other, named)] = others.as_slice() else {
-        return Ok(if others.is_empty() { Verdict::Alone } else { Verdict::Several(ids(&others)) });
+    let [(candidate, is_named)] = candidates.as_slice() else {
+        return Ok(if candidates.is_empty() { MatchResult::None } else { MatchResult::Ambiguous(ids(&candidates)) });
     };
-    match self::others(sql, own, other)?.as_deref() {
-        Some([(back, _)]) if back.id == row.id => Ok(Verdict::With(Box::new(other.clone()), *named)),
-        _ => Ok(Verdict::Several(vec![format!("{}, which others could be of too", other.id)])),
+    match self::find_candidates(sql, own_accounts, candidate)?.as_deref() {
+        Some([(reverse_candidate, _)]) if reverse_candidate.id == row.id => Ok(MatchResult::Unique(Box::new(candidate.clone()), *is_named)),
+        _ => Ok(MatchResult::Ambiguous(vec![format!("{}, which others could be of too", candidate.id)])),
     }
 }
 
 /// The transactions that could be the other side of one, only those that are named if there are any; `None` if they are too
 /// many to tell.
-pub(crate) fn others(
+pub(crate) fn find_candidates(
     sql: &mut dyn Sql,
-    own: &OwnAccounts,
+    own_accounts: &OwnAccounts,
     row: &Transaction,
 ) -> Result<Option<Vec<(Transaction, bool)>>> {
-    let sign = sign_of(sql, row.id.as_str())?;
-    let named = sign.as_ref().and_then(|sign| own.named(sign.named.as_deref()?, row.currency));
-    let accounts = match named {
+    let hint = load_hint(sql, row.id.as_str())?;
+    let named_account = hint.as_ref().and_then(|hint| own_accounts.find_by_number(hint.counterpart_number.as_deref()?, row.currency));
+    let accounts = match named_account {
         Some(account) if account != row.account_id.as_str() => vec![account.to_owned()],
-        _ => own.beside(row.account_id.as_str(), row.currency),
+        _ => own_accounts.others_in_currency(row.account_id.as_str(), row.currency),
     };
-    let candidates = alike(sql, row, &accounts)?;
-    if candidates.len() > limits::TRANSFER_CANDIDATES {
+    let candidate_ids = find_same_amount(sql, row, &accounts)?;
+    if candidate_ids.len() > limits::MAX_TRANSFER_CANDIDATES {
         return Ok(None);
     }
-    let mut others = Vec::new();
-    for candidate in noun::find_many::<Transaction>(sql, &candidates)? {
-        if !candidate.status.counts() || is_paired(sql, &candidate)? {
+    let mut accepted = Vec::new();
+    for candidate in noun::find_many::<Transaction>(sql, &candidate_ids)? {
+        if !candidate.status.affects_totals() || is_paired(sql, &candidate)? {
             continue;
         }
-        let its_sign = sign_of(sql, candidate.id.as_str())?;
-        let says = sign.is_some() || its_sign.is_some();
-        let (there, back) = (
-            means(own, sign.as_ref(), candidate.account_id.as_str(), row.currency),
-            means(own, its_sign.as_ref(), row.account_id.as_str(), row.currency),
+        let candidate_hint = load_hint(sql, candidate.id.as_str())?;
+        let has_hint = hint.is_some() || candidate_hint.is_some();
+        let (names_candidate, names_row) = (
+            hint_matches(own_accounts, hint.as_ref(), candidate.account_id.as_str(), row.currency),
+            hint_matches(own_accounts, candidate_hint.as_ref(), row.account_id.as_str(), row.currency),
         );
-        if let (true, Some(there), Some(back)) = (says, there, back) {
-            others.push((candidate, there || back));
+        if let (true, Some(names_candidate), Some(names_row)) = (has_hint, names_candidate, names_row) {
+            accepted.push((candidate, names_candidate || names_row));
         }
     }
-    if others.iter().any(|(_, named)| *named) {
-        others.retain(|(_, named)| *named);
+    if accepted.iter().any(|(_, is_named)| *is_named) {
+        accepted.retain(|(_, is_named)| *is_named);
     }
-    Ok(Some(others))
+    Ok(Some(accepted))
 }
 
 /// Whether a sign names that account; `None` if it names another one.
-fn means(own: &OwnAccounts, sign: Option<&Sign>, account: &str, currency: Currency) -> Option<bool> {
-    let Some(number) = sign.and_then(|sign| sign.named.as_deref()) else { return Some(false) };
-    match own.named(number, currency) {
-        Some(named) => (named == account).then_some(true),
-        None => own.may_be(account).then_some(false),
+fn hint_matches(own_accounts: &OwnAccounts, hint: Option<&TransferHint>, account: &str, currency: Currency) -> Option<bool> {
+    let Some(number) = hint.and_then(|hint| hint.counterpart_number.as_deref()) else { return Some(false) };
+    match own_accounts.find_by_number(number, currency) {
+        Some(named_account) => (named_account == account).then_some(true),
+        None => own_accounts.has_no_number(account).then_some(false),
     }
 }
 
 /// Transactions on these accounts of the same amount that went the other way, some days before and after; by id.
-fn alike(sql: &mut dyn Sql, row: &Transaction, accounts: &[String]) -> Result<Vec<String>> {
-    let reach = limits::TRANSFER_DAYS * civil::DAY_MS;
+fn find_same_amount(sql: &mut dyn Sql, row: &Transaction, accounts: &[String]) -> Result<Vec<String>> {
+    let window_ms = limits::TRANSFER_DAYS * civil::DAY_MS;
     let tenant = sql.tenant().as_str().to_owned();
-    let other_way = if row.effect == Effect::Debit { Effect::Credit } else { Effect::Debit };
-    let mut found = Vec::new();
-    for piece in batch::pieces(accounts) {
+    let opposite_effect = if row.effect == Effect::Debit { Effect::Credit } else { Effect::Debit };
+    let mut ids = Vec::new();
+    for chunk in batch::pieces(accounts) {
         let query = format!(
             "SELECT id FROM brain_transaction WHERE tenant_id = $1 AND transaction_date >= $2 AND transaction_date <= $3 \
              AND amount_units = $4 AND amount_nanos = $5 AND effect = $6 AND account_id IN ({}) LIMIT $7",
-            batch::list(piece.len(), 8)
+            batch::list(chunk.len(), 8)
         );
         let mut cells: Vec<Cell> = vec![
             tenant.as_str().into(),
-            row.transaction_date.plus_ms(-reach).into(),
-            row.transaction_date.plus_ms(reach).into(),
+            row.transaction_date.plus_ms(-window_ms).into(),
+            row.transaction_date.plus_ms(window_ms).into(),
             row.amount.units().into(),
             i64::from(row.amount.nanos()).into(),
-            other_way.as_str().into(),
-            (limits::TRANSFER_CANDIDATES as i64 + 1).into(),
+            opposite_effect.as_str().into(),
+            (limits::MAX_TRANSFER_CANDIDATES as i64 + 1).into(),
         ];
-        cells.extend(piece.iter().map(|account| account.as_str().into()));
+        cells.extend(chunk.iter().map(|account| account.as_str().into()));
         for row in &sql.query(&query, &cells)? {
-            found.push(row.text(0)?.to_owned());
+            ids.push(row.text(0)?.to_owned());
         }
     }
-    found.sort_unstable();
-    Ok(found)
+    ids.sort_unstable();
+    Ok(ids)
 }
 
-fn sign_of(sql: &mut dyn Sql, transaction: &str) -> Result<Option<Sign>> {
+fn load_hint(sql: &mut dyn Sql, transaction: &str) -> Result<Option<TransferHint>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT transaction_id, transaction_date, named FROM brain_transfer_waiting \
@@ -319,15 +319,15 @@ fn sign_of(sql: &mut dyn Sql, transaction: &str) -> Result<Option<Sign>> {
         params![tenant, transaction],
     )?;
     row.map(|row| {
-        Ok(Sign {
+        Ok(TransferHint {
             transaction_id: row.text(0)?.to_owned(),
             transaction_date: Timestamp(row.int(1)?),
-            named: row.opt_text(2)?.map(str::to_owned),
+            counterpart_number: row.opt_text(2)?.map(str::to_owned),
         })
     })
     .transpose()
 }
 
 fn is_paired(sql: &mut dyn Sql, row: &Transaction) -> Result<bool> {
-    Ok(transfer::of(sql, row)?.is_some())
+    Ok(transfer::find_by_side(sql, row)?.is_some())
 }

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
-use crate::keyset::{Key, Range, Rows as _, Sort};
-use crate::noun::{self, Field as _, Noun, Share, noun};
+use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::noun::{self, Field as _, Entity, UnitInterval, entity};
 use crate::obligation::Obligation;
 use crate::refusal::invalid;
-use crate::standing::Standing;
-use crate::tags::Touched;
-use crate::words::words;
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// How a payment is to be made.
     ActionType, "action type" {
         AchOutbound = "ach_outbound", AchInbound = "ach_inbound", Wire = "wire", OnchainTransfer = "onchain_transfer",
@@ -24,7 +24,7 @@ words!(
         EscrowRelease = "escrow_release", Other = "other",
     }
 );
-words!(
+string_enum!(
     /// How far it has come.
     IntentStatus, "payment intent status" {
         Proposed = "proposed", PendingApproval = "pending_approval", AwaitingSecondApproval = "awaiting_second_approval",
@@ -32,7 +32,7 @@ words!(
         Failed = "failed", Cancelled = "cancelled", Paused = "paused",
     }
 );
-words!(
+string_enum!(
     /// How dangerous it is.
     IntentRisk, "risk level" { Low = "low", Medium = "medium", High = "high", Critical = "critical" }
 );
@@ -47,7 +47,7 @@ impl IntentStatus {
     }
 }
 
-noun!(
+entity!(
     /// A payment intent as stored.
     PaymentIntent, "payment_intent" in "brain_payment_intent" as PaymentIntentId {
         created_by_agent_id: Option<String>,
@@ -62,7 +62,7 @@ noun!(
         policy_decision_id: Option<String>,
         approval_ids: Vec<String>,
         execution_receipt_ids: Vec<String>,
-        evidence_score: Option<Share>,
+        evidence_score: Option<UnitInterval>,
         risk_level: Option<IntentRisk>,
     }
 );
@@ -75,14 +75,14 @@ impl PaymentIntent {
 
     /// Its place in lists by age.
     pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Time(self.standing.created_at.0), id: self.id.as_str().to_owned() }
+        Key { sort: SortValue::Time(self.meta.created_at.0), id: self.id.as_str().to_owned() }
     }
 
     /// Reads one from a line of a file.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<PaymentIntent> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<PaymentIntent> {
         let mut line = line.clone();
-        line.entry("status").or_insert_with(|| IntentStatus::Proposed.show());
-        let intent = PaymentIntent::from_line(&line, standing)?;
+        line.entry("status").or_insert_with(|| IntentStatus::Proposed.to_json());
+        let intent = PaymentIntent::from_line(&line, meta)?;
         if intent.amount.is_zero() {
             return Err(invalid("amount", "must be more than nothing"));
         }
@@ -91,17 +91,17 @@ impl PaymentIntent {
 }
 
 /// Adds an intent; false if its id is there. What it names must exist.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut Touched) -> Result<bool> {
-    noun::expect::<Account>(tx, new.source_account_id.as_str())?;
-    noun::expect::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
+pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut TouchedTags) -> Result<bool> {
+    noun::get::<Account>(tx, new.source_account_id.as_str())?;
+    noun::get::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
     if let Some(obligation) = &new.obligation_id {
-        noun::expect::<Obligation>(tx, obligation.as_str())?;
+        noun::get::<Obligation>(tx, obligation.as_str())?;
         touched.row(Obligation::KIND, obligation.as_str());
     }
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
-    crate::raw::cite(tx, &new.standing)?;
+    crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(PaymentIntent::KIND, new.id.as_str());
     if let Some(agent) = &new.created_by_agent_id {
         touched.row("agent", agent);
@@ -111,14 +111,14 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut Touched
 }
 
 /// Intents of one agent, the newest first.
-pub(crate) fn of_agent(
+pub(crate) fn by_agent(
     sql: &mut dyn Sql,
     agent: &str,
     status: Option<IntentStatus>,
     after: Option<Key>,
     limit: usize,
 ) -> Result<(Vec<PaymentIntent>, Option<Key>)> {
-    Range::by("created_at", true).equal("created_by_agent_id", agent).page(
+    IndexRange::order_by("created_at", true).equal("created_by_agent_id", agent).page(
         sql,
         after,
         limit,
@@ -128,11 +128,11 @@ pub(crate) fn of_agent(
 }
 
 /// Intents of one status, the newest first.
-pub(crate) fn of_status(sql: &mut dyn Sql, status: IntentStatus, limit: usize) -> Result<Vec<PaymentIntent>> {
-    Range::by("created_at", true).equal("status", status.as_str()).rows(sql, None, limit)
+pub(crate) fn by_status(sql: &mut dyn Sql, status: IntentStatus, limit: usize) -> Result<Vec<PaymentIntent>> {
+    IndexRange::order_by("created_at", true).equal("status", status.as_str()).rows(sql, None, limit)
 }
 
 /// Intents that would settle an obligation, the newest first.
-pub(crate) fn of_obligation(sql: &mut dyn Sql, obligation: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
-    Range::by("created_at", true).equal("obligation_id", obligation).rows(sql, None, limit)
+pub(crate) fn by_obligation(sql: &mut dyn Sql, obligation: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
+    IndexRange::order_by("created_at", true).equal("obligation_id", obligation).rows(sql, None, limit)
 }

@@ -10,19 +10,19 @@ use crate::transaction::Transaction;
 use crate::{limits, money};
 
 /// A month, a currency and a direction.
-type Place = (String, Currency, &'static str);
+type LargestKey = (String, Currency, &'static str);
 
 /// Movements that may be among the largest of their month.
 #[derive(Debug, Default)]
-pub(crate) struct Candidates(BTreeMap<Place, Vec<(Amount, String)>>);
+pub(crate) struct LargestByMonth(BTreeMap<LargestKey, Vec<(Amount, String)>>);
 
-impl Candidates {
+impl LargestByMonth {
     pub(crate) fn add(&mut self, period: &str, row: &Transaction) {
-        let place = (period.to_owned(), row.currency, row.direction.as_str());
-        let peaks = self.0.entry(place).or_default();
-        peaks.push((row.amount, row.id.as_str().to_owned()));
-        if peaks.len() >= 4 * limits::PEAKS {
-            keep_largest(peaks);
+        let key = (period.to_owned(), row.currency, row.direction.as_str());
+        let entries = self.0.entry(key).or_default();
+        entries.push((row.amount, row.id.as_str().to_owned()));
+        if entries.len() >= 4 * limits::LARGEST_KEPT {
+            keep_largest(entries);
         }
     }
 
@@ -31,14 +31,14 @@ impl Candidates {
         let tenant = tx.tenant().as_str().to_owned();
         for ((period, currency, direction), mut candidates) in self.0 {
             keep_largest(&mut candidates);
-            let known = of(tx, &period, currency, direction)?;
-            let mut all = known.clone();
+            let stored = for_month(tx, &period, currency, direction)?;
+            let mut all = stored.clone();
             all.extend(candidates);
             keep_largest(&mut all);
-            for (_, id) in known.iter().filter(|peak| !all.contains(peak)) {
-                forget(tx, &period, currency, direction, id)?;
+            for (_, id) in stored.iter().filter(|peak| !all.contains(peak)) {
+                delete(tx, &period, currency, direction, id)?;
             }
-            for (amount, id) in all.iter().filter(|peak| !known.contains(peak)) {
+            for (amount, id) in all.iter().filter(|peak| !stored.contains(peak)) {
                 let cells: [Cell; 7] = [
                     tenant.as_str().into(),
                     period.as_str().into(),
@@ -59,14 +59,14 @@ impl Candidates {
     }
 }
 
-fn keep_largest(peaks: &mut Vec<(Amount, String)>) {
-    peaks.sort_unstable_by(|one, other| other.cmp(one));
-    peaks.dedup();
-    peaks.truncate(limits::PEAKS);
+fn keep_largest(entries: &mut Vec<(Amount, String)>) {
+    entries.sort_unstable_by(|a, b| b.cmp(a));
+    entries.dedup();
+    entries.truncate(limits::LARGEST_KEPT);
 }
 
 /// The largest movements that are kept, the largest first.
-pub(crate) fn of(
+pub(crate) fn for_month(
     sql: &mut dyn Sql,
     period: &str,
     currency: Currency,
@@ -78,16 +78,16 @@ pub(crate) fn of(
          WHERE tenant_id = $1 AND period = $2 AND currency = $3 AND direction = $4",
         params![tenant, period, currency.as_str(), direction],
     )?;
-    let mut peaks = Vec::with_capacity(rows.len());
+    let mut entries = Vec::with_capacity(rows.len());
     for row in &rows {
-        peaks.push((money::from_columns(row.int(0)?, row.int(1)?)?, row.text(2)?.to_owned()));
+        entries.push((money::from_columns(row.int(0)?, row.int(1)?)?, row.text(2)?.to_owned()));
     }
-    keep_largest(&mut peaks);
-    Ok(peaks)
+    keep_largest(&mut entries);
+    Ok(entries)
 }
 
 /// A movement that no longer counts is none of the largest. What was sixth stays unknown until something larger comes.
-pub(crate) fn forget(
+pub(crate) fn delete(
     tx: &mut Tx<'_>,
     period: &str,
     currency: Currency,

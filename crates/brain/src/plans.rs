@@ -7,21 +7,21 @@ use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
 use crate::account::{AccountStatus, AccountType};
 use crate::civil::Month;
 use crate::keyset::Key;
-use crate::testing::fixtures;
+use crate::testing::test_envs_with_data;
 use crate::transaction::Filter;
-use crate::wiki::{self, Wanted};
+use crate::wiki::{self, PageRef};
 use crate::{
     account, completion, contribution, counterparty, listing, obligation, payment_intent, question, raw,
     total,
 };
 
 /// Explains every query before it runs it.
-struct Explaining<'s> {
+struct ExplainSql<'s> {
     sql: &'s mut dyn Sql,
     plans: Vec<(String, String)>,
 }
 
-impl Explaining<'_> {
+impl ExplainSql<'_> {
     fn explain(&mut self, sql: &str, params: &[Cell]) -> Result<(), DbError> {
         let (prefix, column) = match self.sql.backend() {
             Backend::Sqlite => ("EXPLAIN QUERY PLAN", 3),
@@ -34,7 +34,7 @@ impl Explaining<'_> {
     }
 }
 
-impl Sql for Explaining<'_> {
+impl Sql for ExplainSql<'_> {
     fn backend(&self) -> Backend {
         self.sql.backend()
     }
@@ -59,17 +59,17 @@ impl Sql for Explaining<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_read_is_a_range_of_an_index() {
-    for world in fixtures().await {
-        let explained = world.test.store.read(&world.test.tenant, |sql| {
+async fn all_reads_use_index_ranges() {
+    for env in test_envs_with_data().await {
+        let explained = env.test.store.read(&env.test.tenant, |sql| {
             if sql.backend() == Backend::Postgres {
                 // Of a handful of rows everything is a scan; the question is whether the index can do it.
                 for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
                     sql.query(&format!("SELECT set_config('{setting}', 'off', true)"), params![])?;
                 }
             }
-            let mut sql = Explaining { sql, plans: Vec::new() };
-            ask(&mut sql)?;
+            let mut sql = ExplainSql { sql, plans: Vec::new() };
+            run_all_queries(&mut sql)?;
             Ok((sql.plans, sql.sql.backend()))
         });
         let (plans, backend) = explained.await.unwrap();
@@ -77,17 +77,17 @@ async fn everything_that_is_read_is_a_range_of_an_index() {
         for (query, plan) in plans {
             // A walk over what the same statement has just found.
             let plan = plan.replace("SCAN dealt", "");
-            let (found, bad): (bool, &[&str]) = match backend {
+            let (uses_index, forbidden): (bool, &[&str]) = match backend {
                 Backend::Sqlite => (plan.contains("USING"), &["SCAN", "TEMP B-TREE"]),
                 Backend::Postgres => (plan.contains("Index"), &["Seq Scan", "Sort"]),
             };
-            assert!(found && !bad.iter().any(|bad| plan.contains(bad)), "{query}\n{plan}");
+            assert!(uses_index && !forbidden.iter().any(|pattern| plan.contains(pattern)), "{query}\n{plan}");
         }
     }
 }
 
 /// Asks everything that is asked of a ledger of any size.
-fn ask(sql: &mut dyn Sql) -> Result<()> {
+fn run_all_queries(sql: &mut dyn Sql) -> Result<()> {
     let now = Timestamp::now();
     account::page(sql, Some(AccountStatus::Active), Some(AccountType::Card), None, 2)?;
     let (_, next) = account::page(sql, None, None, None, 1)?;
@@ -120,27 +120,27 @@ fn ask(sql: &mut dyn Sql) -> Result<()> {
         let (_, next) = filter.page(sql, None, 1)?;
         filter.page(sql, next, 1)?;
     }
-    obligation::open(sql, None, Some(Timestamp(0)), Some(now), 5)?;
+    obligation::list_open(sql, None, Some(Timestamp(0)), Some(now), 5)?;
     let (_, next) = counterparty::page(sql, Some("aws"), None, None, 1)?;
     counterparty::page(sql, None, None, next, 1)?;
-    counterparty::named(sql, "how much did aws cost")?;
-    payment_intent::of_agent(sql, "agent_1", None, None, 1)?;
-    payment_intent::of_obligation(sql, "obl_1", 1)?;
+    counterparty::find_mentioned(sql, "how much did aws cost")?;
+    payment_intent::by_agent(sql, "agent_1", None, None, 1)?;
+    payment_intent::by_obligation(sql, "obl_1", 1)?;
     total::months(sql, Month::parse("2025-07"), 5)?;
     total::newest_month(sql)?;
-    raw::visible(sql, "raw_x", "agent_1", true)?;
-    contribution::own(sql, "agent_1", "", 5)?;
-    let own = crate::own::OwnAccounts::load(sql)?;
+    raw::to_json_for(sql, "raw_x", "agent_1", true)?;
+    contribution::by_agent(sql, "agent_1", "", 5)?;
+    let own_accounts = crate::own::OwnAccounts::load(sql)?;
     let days = (Timestamp(0), now);
-    crate::pairing::look(sql, &own, days, None)?;
-    crate::pairing::look(sql, &own, days, Some(&(Timestamp(1), "tx_1".to_owned())))?;
+    crate::pairing::find_matches(sql, &own_accounts, days, None)?;
+    crate::pairing::find_matches(sql, &own_accounts, days, Some(&(Timestamp(1), "tx_1".to_owned())))?;
     if let Some(row) = crate::noun::find::<crate::transaction::Transaction>(sql, "tx_4127")? {
-        crate::pairing::others(sql, &own, &row)?;
-        crate::transfer::of(sql, &row)?;
+        crate::pairing::find_candidates(sql, &own_accounts, &row)?;
+        crate::transfer::find_by_side(sql, &row)?;
     }
-    listing::by_id::<crate::transaction::Transaction>(sql, "tx_1", 5)?;
-    completion::values(sql, "transaction_id", "tx", "agent_1")?;
-    completion::values(sql, "slug", "accounts/", "agent_1")?;
+    listing::page_by_id::<crate::transaction::Transaction>(sql, "tx_1", 5)?;
+    completion::complete_variable(sql, "transaction_id", "tx", "agent_1")?;
+    completion::complete_variable(sql, "slug", "accounts/", "agent_1")?;
     for slug in [
         "accounts/acct_8231",
         "counterparties/cp_aws",
@@ -152,7 +152,7 @@ fn ask(sql: &mut dyn Sql) -> Result<()> {
         "monthly-summaries/2025-09",
         "cash-flow/2025-Q3",
     ] {
-        let Some(Wanted::Page(name)) = Wanted::parse(slug) else { panic!("{slug}") };
+        let Some(PageRef::Page(name)) = PageRef::parse(slug) else { panic!("{slug}") };
         assert!(wiki::render(sql, &name, None, now)?.is_some(), "{slug}");
         wiki::revision::newest(sql, &name)?;
     }
@@ -172,7 +172,7 @@ fn ask(sql: &mut dyn Sql) -> Result<()> {
         "How much was payroll in August 2025?",
         "What does the policy allow?",
     ] {
-        question::ask(sql, text, now, 3)?;
+        question::answer_question(sql, text, now, 3)?;
     }
     Ok(())
 }

@@ -4,13 +4,13 @@ use quad_core::{Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::noun::{self, Field as _, Noun, noun};
+use crate::noun::{self, Field as _, Entity, entity};
 use crate::raw;
-use crate::standing::Standing;
-use crate::tags::Touched;
-use crate::words::words;
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// Whether it holds.
     PolicyState, "policy state" {
         Draft = "draft", PendingSignatures = "pending_signatures", Active = "active", Deactivated = "deactivated",
@@ -18,7 +18,7 @@ words!(
     }
 );
 
-noun!(
+entity!(
     /// A policy as stored.
     Policy, "policy" in "brain_policy" as PolicyId {
         version: i64,
@@ -34,23 +34,23 @@ noun!(
 
 impl Policy {
     /// Reads one from a line of a file. The hash is ours to compute.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Policy> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Policy> {
         let mut line = line.clone();
-        let content: Map<String, Value> = noun::field(&line, "content")?;
+        let content: Map<String, Value> = noun::parse_field(&line, "content")?;
         let hash = canonical::sha256_hex_of(&Value::Object(content));
         line.insert("content_hash".into(), hash.into());
-        line.entry("state").or_insert_with(|| PolicyState::Draft.show());
+        line.entry("state").or_insert_with(|| PolicyState::Draft.to_json());
         line.entry("quorum_required").or_insert_with(|| 1.into());
-        Policy::from_line(&line, standing)
+        Policy::from_line(&line, meta)
     }
 }
 
 /// Adds a policy; false if its id is there, or if it claims to be active beside another.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut Touched) -> Result<bool> {
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut TouchedTags) -> Result<bool> {
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
-    raw::cite(tx, &new.standing)?;
+    raw::mark_cited(tx, &new.meta)?;
     touched.row(Policy::KIND, new.id.as_str());
     touched.listing();
     Ok(true)

@@ -35,7 +35,7 @@ impl Projection {
     }
 
     /// As a read of its artifact shows it.
-    pub(crate) fn show(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id.as_str(),
             "raw_artifact_id": self.raw_id,
@@ -49,35 +49,35 @@ impl Projection {
 }
 
 /// The projections of an artifact, the newest first.
-pub(crate) fn of_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection>> {
+pub(crate) fn by_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection>> {
     let query = format!(
         "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 \
          ORDER BY parser DESC, parser_version DESC LIMIT {}",
-        limits::PROJECTIONS_SHOWN
+        limits::MAX_PROJECTIONS_RETURNED
     );
     let tenant = sql.tenant().as_str().to_owned();
     sql.query(&query, params![tenant, raw])?.iter().map(Projection::from_row).collect()
 }
 
 /// Writes a projection, unless this parser has made one already, and gives its id.
-pub(crate) fn write(
+pub(crate) fn get_or_insert(
     tx: &mut Tx<'_>,
     raw_id: &str,
     (parser, version): (&str, &str),
     extracted: &str,
     confidence: f64,
 ) -> Result<ParsedId> {
-    let artifact = raw::find(tx, raw_id)?.ok_or_else(|| raw::no_artifact(raw_id))?;
+    let artifact = raw::find(tx, raw_id)?.ok_or_else(|| raw::artifact_not_found(raw_id))?;
     if artifact.tombstoned_at.is_some() {
-        return Err(raw::withdrawn(raw_id));
+        return Err(raw::artifact_tombstoned(raw_id));
     }
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-    let known = tx.query_opt(
+    let existing = tx.query_opt(
         "SELECT id FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 AND parser = $3 AND parser_version = $4",
         params![tenant.as_str(), raw_id, parser, version],
     )?;
-    if let Some(known) = known {
-        return Ok(ParsedId::stored(known.text(0)?));
+    if let Some(existing) = existing {
+        return Ok(ParsedId::stored(existing.text(0)?));
     }
     let id = ParsedId::generate()?;
     tx.execute(

@@ -65,7 +65,7 @@ pub(crate) fn messages(
     arguments: &Map<String, Value>,
 ) -> Result<(Vec<Message>, Basis)> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim();
-    let (question, wish) = match prompt.name {
+    let (question, instruction) = match prompt.name {
         "wiki.question.cash_flow_summary" => (
             format!("Cash flow summary for {}", text("period")),
             "Give inflow, outflow and net, and the largest counterparties in each direction. Keep currencies apart.",
@@ -96,9 +96,9 @@ pub(crate) fn messages(
         other => return Err(Error::internal(format!("prompt {other} is published but not implemented"))),
     };
     let call = json!({"name": "wiki.question", "arguments": {"question": question}});
-    let said = format!(
-        "{question}\n\n{wish} Call the tool with {call} and answer from what it says, citing its evidence as \
+    let message = format!(
+        "{question}\n\n{instruction} Call the tool with {call} and answer from what it says, citing its evidence as \
          brain:// addresses. If it says answered: false, say what is missing instead of guessing."
     );
-    Ok((vec![Message { role: Role::User, block: Block::Text(said) }], Basis::default()))
+    Ok((vec![Message { role: Role::User, block: Block::Text(message) }], Basis::default()))
 }

@@ -10,10 +10,10 @@ use quad_store::Sql;
 use serde_json::{Value, json};
 
 use crate::account::Account;
-use crate::listing::by_id;
+use crate::listing::page_by_id;
 use crate::obligation::Obligation;
-use crate::standing::Standing;
-use crate::testing::{World, worlds};
+use crate::standing::RowMeta;
+use crate::testing::{TestEnv, test_envs};
 use crate::transaction::{Effect, Transaction};
 
 /// One step: a line to load.
@@ -90,9 +90,9 @@ fn provenance() -> impl Strategy<Value = &'static str> {
 }
 
 /// Lines that must be refused, after others in the same commit that would have been good.
-fn broken() -> impl Strategy<Value = Step> {
-    (0_u8..3).prop_map(|which| {
-        Step(match which {
+fn invalid_line() -> impl Strategy<Value = Step> {
+    (0_u8..3).prop_map(|case| {
+        Step(match case {
             0 => json!({"kind": "transaction", "id": "tx_b", "account_id": "acct_0", "amount": "-1", "currency": "USD",
                 "direction": "inflow", "transaction_date": "2025-01-01"}),
             1 => json!({"kind": "transaction", "id": "tx_b", "account_id": "acct_0", "amount": "1", "currency": "EUR",
@@ -104,18 +104,18 @@ fn broken() -> impl Strategy<Value = Step> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
-    let step = prop_oneof![6 => transaction(), 2 => obligation(), 1 => balance(), 1 => broken()];
+    let step = prop_oneof![6 => transaction(), 2 => obligation(), 1 => balance(), 1 => invalid_line()];
     prop::collection::vec(prop::collection::vec(step, 1..5), 1..12)
 }
 
 /// Everything that is kept as a sum.
-pub(crate) type Kept = (Vec<Held>, BTreeMap<String, (i64, i128)>);
+pub(crate) type StoredSums = (Vec<AccountSums>, BTreeMap<String, (i64, i128)>);
 
 /// What is kept of an account: its id, current and posted, the number of its rows, and what of the first nobody confirmed.
-pub(crate) type Held = (String, i128, i128, i64, (i128, i64));
+pub(crate) type AccountSums = (String, i128, i128, i64, (i128, i64));
 
-fn kept(sql: &mut dyn Sql) -> Result<Kept> {
-    let accounts = by_id::<Account>(sql, "", 100)?
+fn load_stored_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
+    let accounts = page_by_id::<Account>(sql, "", 100)?
         .into_iter()
         .map(|account| {
             let id = account.id.as_str().to_owned();
@@ -147,14 +147,14 @@ fn kept(sql: &mut dyn Sql) -> Result<Kept> {
 }
 
 /// The same, by adding all rows up.
-fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
-    let rows = by_id::<Transaction>(sql, "", 10_000)?;
+fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
+    let rows = page_by_id::<Transaction>(sql, "", 10_000)?;
     let mut totals: BTreeMap<String, (i64, i128)> = BTreeMap::new();
     let mut add = |name: String, nanos: i128| {
         let total = totals.entry(name).or_default();
         *total = (total.0 + 1, total.1 + nanos);
     };
-    for row in rows.iter().filter(|row| row.status.counts()) {
+    for row in rows.iter().filter(|row| row.status.affects_totals()) {
         let month = &row.transaction_date.to_string()[..7];
         for period in [month, "ever"] {
             let nanos = row.amount.total_nanos();
@@ -165,65 +165,65 @@ fn recounted(sql: &mut dyn Sql) -> Result<Kept> {
             }
         }
     }
-    for row in by_id::<Obligation>(sql, "", 10_000)?.iter().filter(|row| row.status.is_open()) {
+    for row in page_by_id::<Obligation>(sql, "", 10_000)?.iter().filter(|row| row.status.is_open()) {
         let nanos = row.amount_due.total_nanos();
-        add(format!("all  open USD {}", row.owed()), nanos);
-        add(format!("counterparty {} open USD {}", row.counterparty_id, row.owed()), nanos);
+        add(format!("all  open USD {}", row.direction_or_payable()), nanos);
+        add(format!("counterparty {} open USD {}", row.counterparty_id, row.direction_or_payable()), nanos);
     }
     let mut accounts = Vec::new();
-    for account in by_id::<Account>(sql, "", 100)? {
-        let own: Vec<&Transaction> = rows.iter().filter(|row| row.account_id == account.id).collect();
-        let counted = |after: Option<i64>| {
-            own.iter().filter(move |row| {
-                row.status.counts() && after.is_none_or(|after| row.transaction_date.0 > after)
+    for account in page_by_id::<Account>(sql, "", 100)? {
+        let account_rows: Vec<&Transaction> = rows.iter().filter(|row| row.account_id == account.id).collect();
+        let counted_rows = |after: Option<i64>| {
+            account_rows.iter().filter(move |row| {
+                row.status.affects_totals() && after.is_none_or(|after| row.transaction_date.0 > after)
             })
         };
         let signed =
             |row: &Transaction| row.amount.total_nanos() * if row.effect == Effect::Credit { 1 } else { -1 };
         let newest = crate::balance::latest(sql, account.id.as_str())?;
         let since = newest.as_ref().map(|balance| balance.as_of.0);
-        let claimed = newest.as_ref().map_or(0, |balance| balance.current_balance.0.total_nanos());
-        let current = claimed + counted(since).map(|row| signed(row)).sum::<i128>();
-        let posted = counted(None).map(|row| signed(row)).sum();
-        let said = |standing: &Standing| standing.provenance.is_assertion();
-        let doubted: Vec<&&Transaction> = counted(since).filter(|row| said(&row.standing)).collect();
-        let mut unconfirmed = (doubted.iter().map(|row| signed(row)).sum::<i128>(), doubted.len() as i64);
-        if newest.is_some_and(|balance| said(&balance.standing)) {
-            unconfirmed = (unconfirmed.0 + claimed, unconfirmed.1 + 1);
+        let balance_amount = newest.as_ref().map_or(0, |balance| balance.current_balance.0.total_nanos());
+        let current = balance_amount + counted_rows(since).map(|row| signed(row)).sum::<i128>();
+        let posted = counted_rows(None).map(|row| signed(row)).sum();
+        let is_asserted = |meta: &RowMeta| meta.provenance.is_assertion();
+        let unconfirmed_rows: Vec<&&Transaction> = counted_rows(since).filter(|row| is_asserted(&row.meta)).collect();
+        let mut unconfirmed = (unconfirmed_rows.iter().map(|row| signed(row)).sum::<i128>(), unconfirmed_rows.len() as i64);
+        if newest.is_some_and(|balance| is_asserted(&balance.meta)) {
+            unconfirmed = (unconfirmed.0 + balance_amount, unconfirmed.1 + 1);
         }
-        accounts.push((account.id.as_str().to_owned(), current, posted, own.len() as i64, unconfirmed));
+        accounts.push((account.id.as_str().to_owned(), current, posted, account_rows.len() as i64, unconfirmed));
     }
     Ok((accounts, totals))
 }
 
-pub(crate) async fn state(world: &World) -> (Kept, Kept) {
-    world.test.store.read(&world.test.tenant, |sql| Ok((kept(sql)?, recounted(sql)?))).await.unwrap()
+pub(crate) async fn stored_and_recomputed(env: &TestEnv) -> (StoredSums, StoredSums) {
+    env.test.store.read(&env.test.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?))).await.unwrap()
 }
 
 #[test]
-fn sums_are_a_recount_after_any_sequence() {
+fn totals_match_recomputation() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // Each case is a database of its own.
     let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 200, ..Config::default() });
     let outcome = runner.run(&steps(), |commits| {
         runtime.block_on(async {
-            for world in worlds().await {
+            for env in test_envs().await {
                 let mut lines = String::new();
                 for number in 0..3 {
                     lines.push_str(&format!("{}\n", json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"})));
                     lines.push_str(&format!("{}\n", json!({"kind": "counterparty", "id": format!("cp_{number}"), "name": format!("C{number}")})));
                 }
-                world.load(&lines).await.unwrap();
+                env.load(&lines).await.unwrap();
                 for commit in &commits {
                     let lines: Vec<String> = commit.iter().map(|step| step.0.to_string()).collect();
-                    let before = state(&world).await;
-                    let loaded = world.load(&lines.join("\n")).await;
-                    let (kept, recounted) = state(&world).await;
-                    if let Err(error) = &loaded {
+                    let before = stored_and_recomputed(&env).await;
+                    let result = env.load(&lines.join("\n")).await;
+                    let (stored, recomputed) = stored_and_recomputed(&env).await;
+                    if let Err(error) = &result {
                         assert_ne!(error.kind(), quad_core::Kind::Internal, "{}", error.causes());
-                        assert_eq!(before.0, kept, "a failed load has left a trace");
+                        assert_eq!(before.0, stored, "a failed load has left a trace");
                     }
-                    assert_eq!(kept, recounted);
+                    assert_eq!(stored, recomputed);
                 }
             }
         });

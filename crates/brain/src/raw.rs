@@ -9,11 +9,11 @@ use quad_store::{Row, Sql, Store, Tx, Writer, batch, params};
 use serde_json::{Map, Value};
 
 use crate::ids::RawId;
-use crate::standing::Standing;
-use crate::words::words;
+use crate::standing::RowMeta;
+use crate::words::string_enum;
 use crate::{limits, projection, refusal, tags};
 
-words!(
+string_enum!(
     /// Where an artifact comes from.
     SourceType, "source type" {
         Plaid = "plaid", Stripe = "stripe", Netsuite = "netsuite", EmailInbound = "email_inbound",
@@ -22,7 +22,7 @@ words!(
         Finch = "finch", AgentContributed = "agent_contributed", WikiAnnotation = "wiki_annotation", Other = "other",
     }
 );
-words!(
+string_enum!(
     /// How far its interpretation has come.
     ProjectionStatus, "projection status" {
         Pending = "pending", Projecting = "projecting", Projected = "projected", Failed = "projection_failed",
@@ -53,19 +53,19 @@ const COLUMNS: &str = "id, sha256, source_type, source_ref, mime_type, bytes, in
 
 impl Artifact {
     fn from_row(row: &Row) -> Result<Artifact> {
-        let word = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
+        let corrupt_row = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
         let status = row.opt_text(8)?;
         Ok(Artifact {
             id: RawId::stored(row.text(0)?),
             sha256: row.text(1)?.to_owned(),
-            source_type: SourceType::parse(row.text(2)?).ok_or_else(|| word("an unknown source type"))?,
+            source_type: SourceType::parse(row.text(2)?).ok_or_else(|| corrupt_row("an unknown source type"))?,
             source_ref: serde_json::from_str(row.text(3)?).map_err(Error::internal)?,
             mime_type: row.opt_text(4)?.map(str::to_owned),
             bytes: row.int(5)?,
             ingested_at: Timestamp(row.int(6)?),
             ingested_by: row.text(7)?.to_owned(),
             projection_status: status
-                .map(|status| ProjectionStatus::parse(status).ok_or_else(|| word("an unknown status")))
+                .map(|status| ProjectionStatus::parse(status).ok_or_else(|| corrupt_row("an unknown status")))
                 .transpose()?,
             is_cited: row.int(9)? != 0,
             tombstoned_at: row.opt_int(10)?.map(Timestamp),
@@ -78,22 +78,22 @@ impl Artifact {
     }
 
     /// As somebody may see it: its contributor sees what it said and the hash of the bytes, others only what it is.
-    fn show(&self, tenant: &str, is_own: bool) -> Map<String, Value> {
-        let mut shown = Map::new();
-        shown.insert("id".into(), self.id.as_str().into());
-        shown.insert("tenant_id".into(), tenant.into());
-        shown.insert("source_type".into(), self.source_type.as_str().into());
-        shown.insert("mime_type".into(), self.mime_type.clone().into());
-        shown.insert("bytes".into(), self.bytes.into());
-        if is_own {
-            shown.insert("sha256".into(), self.sha256.as_str().into());
-            shown.insert("source_ref".into(), Value::Object(self.source_ref.clone()));
+    fn to_json(&self, tenant: &str, is_contributor: bool) -> Map<String, Value> {
+        let mut json = Map::new();
+        json.insert("id".into(), self.id.as_str().into());
+        json.insert("tenant_id".into(), tenant.into());
+        json.insert("source_type".into(), self.source_type.as_str().into());
+        json.insert("mime_type".into(), self.mime_type.clone().into());
+        json.insert("bytes".into(), self.bytes.into());
+        if is_contributor {
+            json.insert("sha256".into(), self.sha256.as_str().into());
+            json.insert("source_ref".into(), Value::Object(self.source_ref.clone()));
         }
-        shown.insert("ingested_at".into(), self.ingested_at.to_string().into());
-        shown.insert("ingested_by".into(), self.ingested_by.as_str().into());
-        shown.insert("projection_status".into(), self.projection_status.map(ProjectionStatus::as_str).into());
-        shown.insert("tombstoned_at".into(), self.tombstoned_at.map(|at| at.to_string()).into());
-        shown
+        json.insert("ingested_at".into(), self.ingested_at.to_string().into());
+        json.insert("ingested_by".into(), self.ingested_by.as_str().into());
+        json.insert("projection_status".into(), self.projection_status.map(ProjectionStatus::as_str).into());
+        json.insert("tombstoned_at".into(), self.tombstoned_at.map(|at| at.to_string()).into());
+        json
     }
 }
 
@@ -125,7 +125,7 @@ fn by_column(sql: &mut dyn Sql, column: &str, value: &str) -> Result<Option<Arti
 }
 
 /// What a caller sees of an artifact; `None` for what it may not see and for what does not exist.
-pub(crate) fn visible(
+pub(crate) fn to_json_for(
     sql: &mut dyn Sql,
     id: &str,
     subject: &str,
@@ -133,32 +133,32 @@ pub(crate) fn visible(
 ) -> Result<Option<Value>> {
     let Some(artifact) = find(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
-    let own = sql.query_opt(
+    let contribution = sql.query_opt(
         "SELECT contributed_at FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
         params![tenant.as_str(), subject, id],
     )?;
-    if own.is_none() && !artifact.is_cited {
+    if contribution.is_none() && !artifact.is_cited {
         return Ok(None);
     }
-    let mut shown = artifact.show(&tenant, own.is_some());
+    let mut json = artifact.to_json(&tenant, contribution.is_some());
     if with_parsed {
         let parsed: Vec<Value> =
-            projection::of_artifact(sql, id)?.iter().map(projection::Projection::show).collect();
-        shown.insert("parsed".into(), parsed.into());
+            projection::by_artifact(sql, id)?.iter().map(projection::Projection::to_json).collect();
+        json.insert("parsed".into(), parsed.into());
     }
-    Ok(Some(Value::Object(shown)))
+    Ok(Some(Value::Object(json)))
 }
 
 /// Writes the row of an artifact whose chunks are there; says which artifact has these bytes, and whether it is new.
 pub(crate) fn register(tx: &mut Tx<'_>, new: &NewArtifact) -> Result<(Artifact, bool)> {
-    register_as(tx, new, None)
+    register_with_id(tx, new, None)
 }
 
 /// The same under an id that it brings.
-pub(crate) fn register_as(tx: &mut Tx<'_>, new: &NewArtifact, id: Option<RawId>) -> Result<(Artifact, bool)> {
+pub(crate) fn register_with_id(tx: &mut Tx<'_>, new: &NewArtifact, id: Option<RawId>) -> Result<(Artifact, bool)> {
     tx.lock("brain:raw")?;
-    if let Some(known) = by_hash(tx, &new.sha256)? {
-        return Ok((known, false));
+    if let Some(existing) = by_hash(tx, &new.sha256)? {
+        return Ok((existing, false));
     }
     let artifact = Artifact {
         id: match id {
@@ -250,29 +250,29 @@ pub(crate) fn set_status(tx: &mut Tx<'_>, id: &str, status: ProjectionStatus) ->
 }
 
 /// A row of the ledger cites this evidence: who may read the ledger may see it from now on.
-pub(crate) fn cite(tx: &mut Tx<'_>, standing: &Standing) -> Result<()> {
-    cite_ids(tx, &standing.source_ids, &standing.evidence_ids)
+pub(crate) fn mark_cited(tx: &mut Tx<'_>, meta: &RowMeta) -> Result<()> {
+    mark_ids_cited(tx, &meta.source_ids, &meta.evidence_ids)
 }
 
 /// The same for several rows.
-pub(crate) fn cite_ids(tx: &mut Tx<'_>, sources: &[String], evidence: &[String]) -> Result<()> {
+pub(crate) fn mark_ids_cited(tx: &mut Tx<'_>, sources: &[String], evidence: &[String]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
-    let mut cited: Vec<String> = sources.to_vec();
-    for piece in batch::pieces(evidence) {
+    let mut raw_ids: Vec<String> = sources.to_vec();
+    for chunk in batch::pieces(evidence) {
         let query = format!(
             "SELECT raw_id FROM brain_parsed WHERE tenant_id = $1 AND id IN ({})",
-            batch::list(piece.len(), 2)
+            batch::list(chunk.len(), 2)
         );
         let mut cells = vec![quad_store::Value::from(tenant.as_str())];
-        cells.extend(piece.iter().map(|id| quad_store::Value::from(id.as_str())));
+        cells.extend(chunk.iter().map(|id| quad_store::Value::from(id.as_str())));
         for row in &tx.query(&query, &cells)? {
             let raw = row.text(0)?;
-            if !cited.iter().any(|known| known == raw) {
-                cited.push(raw.to_owned());
+            if !raw_ids.iter().any(|id| id == raw) {
+                raw_ids.push(raw.to_owned());
             }
         }
     }
-    for raw in &cited {
+    for raw in &raw_ids {
         let changed = tx.execute(
             "UPDATE brain_raw SET cited = 1 WHERE tenant_id = $1 AND id = $2 AND cited = 0",
             params![tenant.as_str(), raw.as_str()],
@@ -289,7 +289,7 @@ pub async fn tombstone(store: &Store, writer: &Writer, actor: &str, id: &str) ->
     let event = EventDraft::system("raw", "raw.tombstone", actor).input("raw_id", id).succeeded();
     let id = id.to_owned();
     let work = move |tx: &mut Tx<'_>| {
-        let artifact = find(tx, &id)?.ok_or_else(|| no_artifact(&id))?;
+        let artifact = find(tx, &id)?.ok_or_else(|| artifact_not_found(&id))?;
         if let Some(at) = artifact.tombstoned_at {
             return Ok(at);
         }
@@ -306,16 +306,16 @@ pub async fn tombstone(store: &Store, writer: &Writer, actor: &str, id: &str) ->
 }
 
 /// No such artifact, or none that the caller may see.
-pub(crate) fn no_artifact(id: &str) -> Error {
+pub(crate) fn artifact_not_found(id: &str) -> Error {
     Error::new(
         quad_core::Kind::NotFound,
         "raw_artifact_not_found",
-        format!("There is no artifact {}", refusal::cut(id, 80)),
+        format!("There is no artifact {}", refusal::truncate(id, 80)),
     )
 }
 
 /// The artifact is withdrawn.
-pub(crate) fn withdrawn(id: &str) -> Error {
+pub(crate) fn artifact_tombstoned(id: &str) -> Error {
     refusal::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
         .hint("Its bytes stay as they are; nothing new is made of them")
 }

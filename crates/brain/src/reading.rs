@@ -6,135 +6,135 @@ use serde_json::Value;
 
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
-use crate::noun::{self, Noun as _};
+use crate::noun::{self, Entity as _};
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
-use crate::routes::Noun;
+use crate::routes::Resource;
 use crate::transaction::{Direction, Transaction};
 use crate::wiki::revision::{self, Revision};
-use crate::wiki::{self, PageName, Rendered, Wanted};
+use crate::wiki::{self, PageName, RenderedPage, PageRef};
 use crate::{AgentSummary, Brain, account, action_types, limits, raw, tags, transfer};
 
 /// Reads one address.
 pub(crate) async fn read(
     brain: &Brain,
     caller: &Principal,
-    noun: Noun,
+    resource: Resource,
     address: &Address,
 ) -> Result<Reading> {
-    let absent = || Error::not_found(address.requested());
+    let not_found = || Error::not_found(address.requested());
     let variable =
         || address.variables().iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
-    match noun {
-        Noun::ActionTypes => {
+    match resource {
+        Resource::ActionTypes => {
             let content = Content::json(&action_types::catalogue())?;
             Ok(Reading::new(content, Basis::default()))
         }
-        Noun::Page => {
-            let wanted = Wanted::parse(&variable()).ok_or_else(absent)?;
-            match page(brain, caller, wanted).await? {
-                None => Err(absent()),
+        Resource::Page => {
+            let page_ref = PageRef::parse(&variable()).ok_or_else(not_found)?;
+            match get_or_render(brain, caller, page_ref).await? {
+                None => Err(not_found()),
                 Some(Page::Current(rendered, _)) => {
-                    Ok(Reading::new(Content::text("text/markdown", rendered.body), rendered.basis))
+                    Ok(Reading::new(Content::text("text/markdown", rendered.body), rendered.read_set))
                 }
-                Some(Page::Old(revision, basis)) => {
-                    let reading = Reading::new(Content::text("text/markdown", revision.body_md), basis);
+                Some(Page::Revision(revision, read_set)) => {
+                    let reading = Reading::new(Content::text("text/markdown", revision.body_md), read_set);
                     Ok(Reading { immutable: true, ..reading })
                 }
             }
         }
         _ => {
             let (id, subject) = (variable(), caller.subject.clone());
-            let found = brain.store.read(&caller.tenant, move |sql| row(sql, noun, &id, &subject)).await?;
-            let (value, basis) = found.ok_or_else(absent)?;
-            Ok(Reading::new(Content::json(&value)?, basis))
+            let result = brain.store.read(&caller.tenant, move |sql| read_row(sql, resource, &id, &subject)).await?;
+            let (value, read_set) = result.ok_or_else(not_found)?;
+            Ok(Reading::new(Content::json(&value)?, read_set))
         }
     }
 }
 
 /// A row of the ledger, or evidence.
-fn row(sql: &mut dyn Sql, noun: Noun, id: &str, subject: &str) -> Result<Option<(Value, Basis)>> {
+fn read_row(sql: &mut dyn Sql, resource: Resource, id: &str, subject: &str) -> Result<Option<(Value, Basis)>> {
     let tenant = sql.tenant().as_str().to_owned();
-    let (kind, found) = match noun {
-        Noun::Account => (account::Account::KIND, account::detail(sql, id)?),
-        Noun::Transaction => {
+    let (kind, json) = match resource {
+        Resource::Account => (account::Account::KIND, account::detail(sql, id)?),
+        Resource::Transaction => {
             let row: Option<Transaction> = noun::find(sql, id)?;
-            (Transaction::KIND, row.map(|row| transaction(sql, &row, &tenant)).transpose()?)
+            (Transaction::KIND, row.map(|row| transaction_json(sql, &row, &tenant)).transpose()?)
         }
-        Noun::PaymentIntent => {
+        Resource::PaymentIntent => {
             let row: Option<PaymentIntent> = noun::find(sql, id)?;
-            (PaymentIntent::KIND, row.map(|row| Value::Object(row.show(&tenant))))
+            (PaymentIntent::KIND, row.map(|row| Value::Object(row.to_json(&tenant))))
         }
-        Noun::Obligation => {
+        Resource::Obligation => {
             let row: Option<Obligation> = noun::find(sql, id)?;
-            (Obligation::KIND, row.map(|row| Value::Object(row.show(&tenant))))
+            (Obligation::KIND, row.map(|row| Value::Object(row.to_json(&tenant))))
         }
-        Noun::Counterparty => {
+        Resource::Counterparty => {
             let row: Option<Counterparty> = noun::find(sql, id)?;
-            let view = row.map(|row| row.view(sql)).transpose()?;
-            (Counterparty::KIND, view.map(Value::Object))
+            let json = row.map(|row| row.to_public_json(sql)).transpose()?;
+            (Counterparty::KIND, json.map(Value::Object))
         }
-        Noun::Invoice => {
+        Resource::Invoice => {
             let row: Option<Invoice> = noun::find(sql, id)?;
-            (Invoice::KIND, row.map(|row| Value::Object(row.show(&tenant))))
+            (Invoice::KIND, row.map(|row| Value::Object(row.to_json(&tenant))))
         }
-        Noun::Raw => (raw::KIND, raw::visible(sql, id, subject, true)?),
-        Noun::Page | Noun::ActionTypes => return Err(Error::internal("this address is no row")),
+        Resource::Raw => (raw::KIND, raw::to_json_for(sql, id, subject, true)?),
+        Resource::Page | Resource::ActionTypes => return Err(Error::internal("this address is no row")),
     };
-    let basis = tags::basis(sql.version()).on(tags::row(kind, id));
-    Ok(found.map(|value| (value, basis)))
+    let read_set = tags::read_set(sql.version()).on(tags::row(kind, id));
+    Ok(json.map(|value| (value, read_set)))
 }
 
 /// A transaction; one side of a transfer shows where the other side is.
-fn transaction(sql: &mut dyn Sql, row: &Transaction, tenant: &str) -> Result<Value> {
-    let mut shown = row.view(tenant);
+fn transaction_json(sql: &mut dyn Sql, row: &Transaction, tenant: &str) -> Result<Value> {
+    let mut json = row.to_public_json(tenant);
     if row.direction == Direction::Transfer
-        && let Some(transfer) = transfer::of(sql, row)?
+        && let Some(transfer) = transfer::find_by_side(sql, row)?
     {
-        shown.insert("transfer".into(), transfer.beside(row));
+        json.insert("transfer".into(), transfer.counterpart_json(row));
     }
-    Ok(Value::Object(shown))
+    Ok(Value::Object(json))
 }
 
 /// A page that was asked for.
 pub(crate) enum Page {
     /// As the ledger has it now, and the revision that says so.
-    Current(Rendered, Revision),
+    Current(RenderedPage, Revision),
     /// One revision by its id.
-    Old(Revision, Basis),
+    Revision(Revision, Basis),
 }
 
 /// Finds or makes a page.
-pub(crate) async fn page(brain: &Brain, caller: &Principal, wanted: Wanted) -> Result<Option<Page>> {
-    let name = match wanted {
-        Wanted::Revision(id) => {
-            let found = brain.store.read(&caller.tenant, move |sql| {
-                Ok(revision::find(sql, id.as_str())?.map(|found| (found, Basis::at(sql.version()))))
+pub(crate) async fn get_or_render(brain: &Brain, caller: &Principal, page_ref: PageRef) -> Result<Option<Page>> {
+    let name = match page_ref {
+        PageRef::Revision(id) => {
+            let lookup = brain.store.read(&caller.tenant, move |sql| {
+                Ok(revision::find(sql, id.as_str())?.map(|revision| (revision, Basis::at(sql.version()))))
             });
-            return Ok(found.await?.map(|(found, basis)| Page::Old(found, basis)));
+            return Ok(lookup.await?.map(|(revision, read_set)| Page::Revision(revision, read_set)));
         }
-        Wanted::Page(name) => name,
+        PageRef::Page(name) => name,
     };
-    for _ in 0..limits::RENDERINGS {
-        let (agent, agents) = registered(brain, caller, &name).await?;
-        let (asked, now) = (name.clone(), Timestamp::now());
-        let made = brain.store.read(&caller.tenant, move |sql| {
-            let Some(rendered) = wiki::render(sql, &asked, agent.as_ref(), now)? else { return Ok(None) };
-            let known = revision::newest(sql, &asked)?.map(|(known, _)| known);
-            Ok(Some((rendered, known)))
+    for _ in 0..limits::MAX_RENDER_ATTEMPTS {
+        let (agent, agents_read_set) = find_agent(brain, caller, &name).await?;
+        let (page_name, now) = (name.clone(), Timestamp::now());
+        let rendering = brain.store.read(&caller.tenant, move |sql| {
+            let Some(rendered) = wiki::render(sql, &page_name, agent.as_ref(), now)? else { return Ok(None) };
+            let stored = revision::newest(sql, &page_name)?.map(|(revision, _)| revision);
+            Ok(Some((rendered, stored)))
         });
-        let Some((mut rendered, known)) = made.await? else { return Ok(None) };
-        if let Some(agents) = agents.filter(|agents| agents.version.is_some()) {
+        let Some((mut rendered, stored)) = rendering.await? else { return Ok(None) };
+        if let Some(agents_read_set) = agents_read_set.filter(|agents| agents.version.is_some()) {
             // Both were read, one after the other: what rests on both is as old as the older.
-            rendered.basis.version = rendered.basis.version.min(agents.version);
-            rendered.basis.tags.extend(agents.tags);
+            rendered.read_set.version = rendered.read_set.version.min(agents_read_set.version);
+            rendered.read_set.tags.extend(agents_read_set.tags);
         }
-        if let Some(known) = known.filter(|known| known.body_md == rendered.body) {
-            return Ok(Some(Page::Current(rendered, known)));
+        if let Some(current) = stored.filter(|revision| revision.body_md == rendered.body) {
+            return Ok(Some(Page::Current(rendered, current)));
         }
         let copy = rendered.clone();
-        if let Some(kept) = brain.store.jot(&caller.tenant, move |tx| revision::keep(tx, &copy)).await? {
-            return Ok(Some(Page::Current(rendered, kept)));
+        if let Some(saved) = brain.store.jot(&caller.tenant, move |tx| revision::save_if_changed(tx, &copy)).await? {
+            return Ok(Some(Page::Current(rendered, saved)));
         }
     }
     Err(Error::new(quad_core::Kind::Limit, "BUSY", "It changed faster than it could be read")
@@ -142,12 +142,12 @@ pub(crate) async fn page(brain: &Brain, caller: &Principal, wanted: Wanted) -> R
 }
 
 /// What the registry says of the agent that a page is about.
-async fn registered(
+async fn find_agent(
     brain: &Brain,
     caller: &Principal,
     name: &PageName,
 ) -> Result<(Option<AgentSummary>, Option<Basis>)> {
     let PageName::Agent(subject) = name else { return Ok((None, None)) };
-    let (agents, basis) = brain.agents.list(&caller.tenant).await?;
-    Ok((agents.into_iter().find(|agent| agent.subject == *subject), Some(basis)))
+    let (agents, read_set) = brain.agents.list(&caller.tenant).await?;
+    Ok((agents.into_iter().find(|agent| agent.subject == *subject), Some(read_set)))
 }

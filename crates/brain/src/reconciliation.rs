@@ -4,15 +4,15 @@ use quad_core::Result;
 use quad_store::Tx;
 
 use crate::invoice::Invoice;
-use crate::noun::{self, Noun, Share, noun};
+use crate::noun::{self, Entity, UnitInterval, entity};
 use crate::obligation::{self, Obligation};
-use crate::standing::Standing;
-use crate::tags::Touched;
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
 use crate::transaction::{ReconciliationStatus, Transaction};
-use crate::words::words;
+use crate::words::string_enum;
 use crate::{posting, raw};
 
-words!(
+string_enum!(
     /// How a match stands.
     MatchStatus, "match status" {
         Unmatched = "unmatched", Matched = "matched", PartiallyMatched = "partially_matched",
@@ -20,33 +20,33 @@ words!(
         Reversed = "reversed",
     }
 );
-words!(
+string_enum!(
     /// What sort of row a match speaks of.
-    Side, "matched kind" { Transaction = "transaction", Obligation = "obligation", Invoice = "invoice" }
+    MatchedKind, "matched kind" { Transaction = "transaction", Obligation = "obligation", Invoice = "invoice" }
 );
 
-noun!(
+entity!(
     /// A match as stored.
     Match, "match" in "brain_match" as MatchId {
         match_type: String,
-        left_kind: Side,
+        left_kind: MatchedKind,
         left_id: String,
-        right_kind: Side,
+        right_kind: MatchedKind,
         right_id: String,
-        confidence_score: Share,
+        confidence_score: UnitInterval,
         status: MatchStatus,
         explanation: Option<String>,
     }
 );
 
 /// Records a match, and lifts what it corroborates.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut Touched) -> Result<bool> {
-    let left = standing_of(tx, new.left_kind, &new.left_id)?;
-    let right = standing_of(tx, new.right_kind, &new.right_id)?;
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) -> Result<bool> {
+    let left = load_meta(tx, new.left_kind, &new.left_id)?;
+    let right = load_meta(tx, new.right_kind, &new.right_id)?;
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
-    raw::cite(tx, &new.standing)?;
+    raw::mark_cited(tx, &new.meta)?;
     touched.row(Match::KIND, new.id.as_str());
     let status = match new.status {
         MatchStatus::Matched | MatchStatus::Cleared => ReconciliationStatus::Matched,
@@ -54,50 +54,50 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut Touched) -> Res
         MatchStatus::Disputed => ReconciliationStatus::Disputed,
         _ => return Ok(true),
     };
-    let lifts = status == ReconciliationStatus::Matched;
-    for (side, id, own, other) in
+    let raises_confidence = status == ReconciliationStatus::Matched;
+    for (kind, id, own_meta, other_meta) in
         [(new.left_kind, &new.left_id, &left, &right), (new.right_kind, &new.right_id, &right, &left)]
     {
-        let lifted = if lifts { own.lifted(other, new.confidence_score.0, tx.now()) } else { None };
-        settle(tx, side, id, lifted, status, touched)?;
+        let raised = if raises_confidence { own_meta.corroborated_by(other_meta, new.confidence_score.0, tx.now()) } else { None };
+        apply_match(tx, kind, id, raised, status, touched)?;
     }
     Ok(true)
 }
 
-fn standing_of(tx: &mut Tx<'_>, side: Side, id: &str) -> Result<Standing> {
-    Ok(match side {
-        Side::Transaction => noun::expect::<Transaction>(tx, id)?.standing,
-        Side::Obligation => noun::expect::<Obligation>(tx, id)?.standing,
-        Side::Invoice => noun::expect::<Invoice>(tx, id)?.standing,
+fn load_meta(tx: &mut Tx<'_>, kind: MatchedKind, id: &str) -> Result<RowMeta> {
+    Ok(match kind {
+        MatchedKind::Transaction => noun::get::<Transaction>(tx, id)?.meta,
+        MatchedKind::Obligation => noun::get::<Obligation>(tx, id)?.meta,
+        MatchedKind::Invoice => noun::get::<Invoice>(tx, id)?.meta,
     })
 }
 
-fn settle(
+fn apply_match(
     tx: &mut Tx<'_>,
-    side: Side,
+    kind: MatchedKind,
     id: &str,
-    lifted: Option<Standing>,
+    raised: Option<RowMeta>,
     status: ReconciliationStatus,
-    touched: &mut Touched,
+    touched: &mut TouchedTags,
 ) -> Result<()> {
-    match side {
-        Side::Transaction => {
-            let mut row: Transaction = noun::expect(tx, id)?;
+    match kind {
+        MatchedKind::Transaction => {
+            let mut row: Transaction = noun::get(tx, id)?;
             row.reconciliation_status = Some(status);
-            row.standing = lifted.unwrap_or(row.standing);
-            row.standing.updated_at = tx.now();
-            posting::amend(tx, &row, touched)
+            row.meta = raised.unwrap_or(row.meta);
+            row.meta.updated_at = tx.now();
+            posting::replace(tx, &row, touched)
         }
-        Side::Obligation => {
-            let Some(lifted) = lifted else { return Ok(()) };
-            let mut row: Obligation = noun::expect(tx, id)?;
-            row.standing = lifted;
-            obligation::amend(tx, &row, touched)
+        MatchedKind::Obligation => {
+            let Some(raised) = raised else { return Ok(()) };
+            let mut row: Obligation = noun::get(tx, id)?;
+            row.meta = raised;
+            obligation::replace(tx, &row, touched)
         }
-        Side::Invoice => {
-            let Some(lifted) = lifted else { return Ok(()) };
-            let mut row: Invoice = noun::expect(tx, id)?;
-            row.standing = lifted;
+        MatchedKind::Invoice => {
+            let Some(raised) = raised else { return Ok(()) };
+            let mut row: Invoice = noun::get(tx, id)?;
+            row.meta = raised;
             noun::update(tx, &row)?;
             touched.row(Invoice::KIND, id);
             Ok(())

@@ -24,17 +24,17 @@ pub(crate) fn missing(field: &str) -> Error {
 }
 
 /// A word of a closed vocabulary that is not in it.
-pub(crate) fn unknown(what: &str, field: &str, word: &str, known: &[&'static str]) -> Error {
-    let refused = invalid(field, format!("{} is no {what}", cut(word, 80)));
-    match nearest(word, known.iter().copied()) {
-        Some(near) => refused.hint(format!("The nearest is {near}; there are {}", known.join(", "))),
-        None => refused.hint(format!("There are {}", known.join(", "))),
+pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
+    let error = invalid(field, format!("{} is no {what}", truncate(value, 80)));
+    match nearest(value, allowed.iter().copied()) {
+        Some(suggestion) => error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", "))),
+        None => error.hint(format!("There are {}", allowed.join(", "))),
     }
 }
 
 /// A row that another row names but that does not exist.
-pub(crate) fn no_row(what: &str, id: &str) -> Error {
-    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", cut(id, 80))).fact("id", id)
+pub(crate) fn row_not_found(what: &str, id: &str) -> Error {
+    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80))).fact("id", id)
 }
 
 /// It fits, but not with what is there.
@@ -48,7 +48,7 @@ pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
 }
 
 /// The first so many characters, and a sign that there are more.
-pub(crate) fn cut(text: &str, chars: usize) -> String {
+pub(crate) fn truncate(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -56,10 +56,10 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
 }
 
 /// A refusal of the shared path or of ours, as the clients of this scheme know it: its code, repeated as `brain_code`.
-pub(crate) fn spelt(caller: &Principal, asked: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn to_wire_error(caller: &Principal, requested: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
     let error = match error.kind() {
-        Kind::Scope => scope(caller, asked, error),
-        Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(absent(asked)),
+        Kind::Scope => scope_error(caller, requested, error),
+        Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(not_found_code(requested)),
         _ => error,
     };
     // The protocol tells an unknown tool by its code; the clients' word for it stands beside.
@@ -75,7 +75,7 @@ pub(crate) fn spelt(caller: &Principal, asked: Asked<'_>, tools: &[&'static str]
         }
         code => code.to_owned(),
     };
-    let error = match details(&error) {
+    let error = match error_details(&error) {
         Some(details) => error.fact("details", details),
         None => error,
     };
@@ -83,30 +83,30 @@ pub(crate) fn spelt(caller: &Principal, asked: Asked<'_>, tools: &[&'static str]
 }
 
 /// What clients look for beside the message: the field that is wrong, or the argument that a prompt lacks.
-fn details(error: &Error) -> Option<Value> {
+fn error_details(error: &Error) -> Option<Value> {
     if let Some(missing) = error.get_fact("missing") {
         return Some(json!({"missing": missing}));
     }
-    if let Some(Value::Array(faults)) = error.get_fact("details") {
-        return Some(json!({"field": faults.first().and_then(first_field), "faults": faults}));
+    if let Some(Value::Array(violations)) = error.get_fact("details") {
+        return Some(json!({"field": violations.first().and_then(first_field), "faults": violations}));
     }
     error.get_fact("field").map(|field| json!({"field": field}))
 }
 
 /// The field that a fault of a schema is about; a missing one is named in its reason only.
-fn first_field(fault: &Value) -> Option<String> {
-    let place = fault["field"].as_str().unwrap_or_default();
-    if !place.is_empty() {
-        return Some(place.to_owned());
+fn first_field(violation: &Value) -> Option<String> {
+    let field = violation["field"].as_str().unwrap_or_default();
+    if !field.is_empty() {
+        return Some(field.to_owned());
     }
-    let reason = fault["reason"].as_str()?;
+    let reason = violation["reason"].as_str()?;
     let (name, rest) = reason.strip_prefix('"')?.split_once('"')?;
     rest.contains("required").then(|| name.to_owned())
 }
 
 /// What is not there, by the shape of its address.
-fn absent(asked: Asked<'_>) -> &'static str {
-    let Asked::Address(uri) = asked else { return ROW_NOT_FOUND };
+fn not_found_code(requested: Asked<'_>) -> &'static str {
+    let Asked::Address(uri) = requested else { return ROW_NOT_FOUND };
     let path = uri.split_once("://").map_or(uri, |(_, path)| path);
     if path.starts_with("wiki/") {
         "wiki_page_not_found"
@@ -119,24 +119,24 @@ fn absent(asked: Asked<'_>) -> &'static str {
     }
 }
 
-fn scope(caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+fn scope_error(caller: &Principal, requested: Asked<'_>, error: Error) -> Error {
     let needed = error.get_fact("scope").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let held: Vec<&str> = caller.scopes.iter().collect();
-    let message = match asked {
+    let granted: Vec<&str> = caller.scopes.iter().collect();
+    let message = match requested {
         Asked::Tool(name) => format!("tool '{name}' requires scope '{needed}'"),
         Asked::Prompt(name) => format!("prompt '{name}' requires scope '{needed}'"),
         _ => format!("This needs the scope {needed}"),
     };
-    let spelt = Error::new(Kind::Scope, SCOPE_INSUFFICIENT, message)
+    let wire_error = Error::new(Kind::Scope, SCOPE_INSUFFICIENT, message)
         .fact("scope", needed.as_str())
-        .fact("details", json!({"required": [needed], "held": held}));
-    let spelt = match error.next_step() {
-        Some(hint) => spelt.hint(hint),
-        None => spelt,
+        .fact("details", json!({"required": [needed], "held": granted}));
+    let wire_error = match error.next_step() {
+        Some(hint) => wire_error.hint(hint),
+        None => wire_error,
     };
     match error.uri() {
-        Some(uri) => spelt.at(uri),
-        None => spelt,
+        Some(uri) => wire_error.at(uri),
+        None => wire_error,
     }
 }
 
@@ -147,11 +147,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_that_clients_know() {
+    fn wire_errors_have_stable_codes() {
         let caller = Principal::local_agent(TenantId::new("t"), ["wiki:read"]);
-        let check = |asked: Asked<'_>, error: Error, code: &str| {
-            let spelt = spelt(&caller, asked, &["a.b"], error);
-            assert_eq!(spelt.get_fact("brain_code").and_then(Value::as_str), Some(code));
+        let check = |requested: Asked<'_>, error: Error, code: &str| {
+            let wire_error = to_wire_error(&caller, requested, &["a.b"], error);
+            assert_eq!(wire_error.get_fact("brain_code").and_then(Value::as_str), Some(code));
         };
         let account = Asked::Address("brain://ledger/accounts/acct_1");
         check(account, Error::not_found("brain://ledger/accounts/acct_1"), ROW_NOT_FOUND);
@@ -161,15 +161,15 @@ mod tests {
         check(account, Error::internal("fire"), "internal_server_error");
         check(Asked::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
         let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", "Unknown tool: x");
-        let unknown = spelt(&caller, Asked::Tool("x"), &["a.b"], unknown);
+        let unknown = to_wire_error(&caller, Asked::Tool("x"), &["a.b"], unknown);
         assert_eq!(unknown.code(), "UNKNOWN_TOOL");
         assert_eq!(unknown.get_fact("details"), Some(&json!({"available": ["a.b"]})));
     }
 
     #[test]
-    fn a_missing_argument_is_named() {
-        let fault = json!({"field": "", "reason": "\"account_id\" is a required property"});
-        assert_eq!(first_field(&fault).as_deref(), Some("account_id"));
+    fn missing_argument_is_reported_as_field() {
+        let violation = json!({"field": "", "reason": "\"account_id\" is a required property"});
+        assert_eq!(first_field(&violation).as_deref(), Some("account_id"));
         assert_eq!(first_field(&json!({"field": "limit", "reason": "x"})).as_deref(), Some("limit"));
     }
 }

@@ -4,7 +4,7 @@ use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noun {
+pub(crate) enum Resource {
     Account,
     Transaction,
     PaymentIntent,
@@ -27,8 +27,8 @@ pub(crate) const EXECUTION_READ: Need = Need(&["execution:read"]);
 pub(crate) const ACTION_TYPES: &str = "brain://payments/action_types";
 
 /// One line of the table of routes.
-pub(crate) struct Line {
-    pub noun: Noun,
+pub(crate) struct RouteDef {
+    pub resource: Resource,
     pub template: &'static str,
     pub name: &'static str,
     pub description: &'static str,
@@ -39,10 +39,10 @@ pub(crate) struct Line {
 
 const JSON: &str = "application/json";
 
-macro_rules! line {
-    ($noun:ident, $template:expr, $name:literal, $description:literal, $mime:expr, $need:ident, $advertised:literal) => {
-        Line {
-            noun: Noun::$noun,
+macro_rules! route {
+    ($resource:ident, $template:expr, $name:literal, $description:literal, $mime:expr, $need:ident, $advertised:literal) => {
+        RouteDef {
+            resource: Resource::$resource,
             template: $template,
             name: $name,
             description: $description,
@@ -55,8 +55,8 @@ macro_rules! line {
 
 /// All of them: the five of the contract first. A page's address has slashes; clients that expand `{slug}` escape them, and
 /// others do not, so it has three shapes.
-pub(crate) const LINES: [Line; 11] = [
-    line!(
+pub(crate) const ROUTES: [RouteDef; 11] = [
+    route!(
         Account,
         "brain://ledger/accounts/{account_id}",
         "Ledger account",
@@ -65,7 +65,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         Transaction,
         "brain://ledger/transactions/{transaction_id}",
         "Ledger transaction",
@@ -74,7 +74,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         PaymentIntent,
         "brain://ledger/payment-intents/{payment_intent_id}",
         "Payment intent",
@@ -83,7 +83,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         Page,
         "brain://wiki/{slug}",
         "Wiki page",
@@ -92,7 +92,7 @@ pub(crate) const LINES: [Line; 11] = [
         WIKI_READ,
         true
     ),
-    line!(
+    route!(
         Raw,
         "brain://raw/{raw_artifact_id}",
         "Raw evidence",
@@ -101,7 +101,7 @@ pub(crate) const LINES: [Line; 11] = [
         EVIDENCE_READ,
         true
     ),
-    line!(
+    route!(
         Obligation,
         "brain://ledger/obligations/{obligation_id}",
         "Ledger obligation",
@@ -110,7 +110,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         Counterparty,
         "brain://ledger/counterparties/{counterparty_id}",
         "Ledger counterparty",
@@ -119,7 +119,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         Invoice,
         "brain://ledger/invoices/{invoice_id}",
         "Ledger invoice",
@@ -128,7 +128,7 @@ pub(crate) const LINES: [Line; 11] = [
         LEDGER_READ,
         true
     ),
-    line!(
+    route!(
         Page,
         "brain://wiki/{+slug}",
         "Wiki page",
@@ -137,7 +137,7 @@ pub(crate) const LINES: [Line; 11] = [
         WIKI_READ,
         false
     ),
-    line!(
+    route!(
         Page,
         "brain://wiki/pages/{+slug}",
         "Wiki page",
@@ -146,7 +146,7 @@ pub(crate) const LINES: [Line; 11] = [
         WIKI_READ,
         false
     ),
-    line!(
+    route!(
         ActionTypes,
         ACTION_TYPES,
         "Payment action types",
@@ -159,33 +159,33 @@ pub(crate) const LINES: [Line; 11] = [
 
 /// All routes, in the order of [`noun`].
 pub(crate) fn all() -> Vec<Route> {
-    LINES.iter().filter_map(|line| spec(line).map(|spec| route(line, spec)).ok()).collect()
+    ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| to_route(def, spec)).ok()).collect()
 }
 
-fn spec(line: &Line) -> Result<RouteSpec> {
-    let spec = RouteSpec::parse(line.template).map_err(|error| Error::internal(error.to_string()))?;
+fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
+    let spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
     // A page in one segment comes with its slashes escaped.
-    Ok(if line.noun == Noun::Page { spec.with("slug", Grammar::Slug) } else { spec })
+    Ok(if def.resource == Resource::Page { spec.with("slug", Grammar::Slug) } else { spec })
 }
 
-fn route(line: &Line, spec: RouteSpec) -> Route {
+fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
     Route {
         spec,
-        name: line.name,
-        title: line.name,
-        description: line.description,
-        mime_type: Some(line.mime_type),
-        need: line.need,
-        advertised: line.advertised,
+        name: def.name,
+        title: def.name,
+        description: def.description,
+        mime_type: Some(def.mime_type),
+        need: def.need,
+        advertised: def.advertised,
     }
 }
 
 /// What route number so-and-so names.
-pub(crate) fn noun(route: usize) -> Result<Noun> {
-    LINES
-        .get(route)
-        .map(|line| line.noun)
-        .ok_or_else(|| Error::internal(format!("there is no route {route}")))
+pub(crate) fn resource_at(index: usize) -> Result<Resource> {
+    ROUTES
+        .get(index)
+        .map(|def| def.resource)
+        .ok_or_else(|| Error::internal(format!("there is no route {index}")))
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
 
     fn router() -> quad_address::Router<usize> {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), LINES.len());
+        assert_eq!(all().len(), ROUTES.len());
         for (index, route) in all().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_page_is_one_address() {
+    fn equivalent_page_uris_have_one_canonical_form() {
         let router = router();
         for slug in [
             "monthly-summaries/2025-09",
@@ -213,7 +213,7 @@ mod tests {
         ] {
             let uri = format!("brain://wiki/{slug}");
             let (address, index) = router.route(&uri).unwrap();
-            assert_eq!(noun(*index).unwrap(), Noun::Page);
+            assert_eq!(resource_at(*index).unwrap(), Resource::Page);
             assert_eq!(address.canonical(), "brain://wiki/monthly-summaries/2025-09", "{uri}");
         }
         let (alias, _) = router.route("brain://wiki/pages/monthly-summaries/2025-09").unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_at_once() {
+    fn invalid_uris_are_rejected() {
         let router = router();
         for bad in [
             "brain://ledger/accounts/{account_id}",
@@ -237,6 +237,6 @@ mod tests {
         ] {
             assert!(router.route(bad).is_err(), "{}", &bad[..bad.len().min(80)]);
         }
-        assert_eq!(noun(*router.route(ACTION_TYPES).unwrap().1).unwrap(), Noun::ActionTypes);
+        assert_eq!(resource_at(*router.route(ACTION_TYPES).unwrap().1).unwrap(), Resource::ActionTypes);
     }
 }

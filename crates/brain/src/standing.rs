@@ -7,11 +7,11 @@ use quad_core::{Result, Timestamp};
 use quad_store::{Row, Value as Cell};
 use serde_json::{Map, Value};
 
-use crate::noun::{self, Field, Share};
+use crate::noun::{self, Field, UnitInterval};
 use crate::refusal::invalid;
-use crate::words::words;
+use crate::words::string_enum;
 
-words!(
+string_enum!(
     /// How a row came to be known.
     Provenance, "provenance" {
         Extracted = "extracted",
@@ -24,10 +24,10 @@ words!(
 );
 
 /// The most that a bare assertion is believed.
-pub(crate) const ASSERTION_CONFIDENCE: f64 = 0.5;
+pub(crate) const MAX_ASSERTED_CONFIDENCE: f64 = 0.5;
 
 /// The most that a match lifts a confidence to.
-const LIFTED_CONFIDENCE: f64 = 0.9;
+const MAX_CORROBORATED_CONFIDENCE: f64 = 0.9;
 
 impl Provenance {
     /// Whether nobody but the one who says so vouches for it.
@@ -41,15 +41,15 @@ impl Provenance {
     }
 
     /// A confidence within what this provenance allows.
-    pub(crate) fn capped(self, confidence: f64) -> f64 {
+    pub(crate) fn cap(self, confidence: f64) -> f64 {
         let confidence = confidence.clamp(0.0, 1.0);
-        if self.is_assertion() { confidence.min(ASSERTION_CONFIDENCE) } else { confidence }
+        if self.is_assertion() { confidence.min(MAX_ASSERTED_CONFIDENCE) } else { confidence }
     }
 }
 
 /// The fields that every ledger row has.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Standing {
+pub(crate) struct RowMeta {
     /// Raw artifacts.
     pub source_ids: Vec<String>,
     /// Parsed projections.
@@ -65,94 +65,94 @@ pub(crate) struct Standing {
 pub(crate) const COLUMNS: &[&str] =
     &["source_ids", "evidence_ids", "provenance", "confidence", "created_at", "updated_at"];
 
-impl Standing {
+impl RowMeta {
     /// The standing of a row that rests on one artifact and what was made of it.
-    pub(crate) fn on(
+    pub(crate) fn from_artifact(
         raw: &str,
         parsed: Option<&str>,
         provenance: Provenance,
         confidence: f64,
         now: Timestamp,
-    ) -> Standing {
-        Standing {
+    ) -> RowMeta {
+        RowMeta {
             source_ids: vec![raw.to_owned()],
             evidence_ids: parsed.map(str::to_owned).into_iter().collect(),
             provenance,
-            confidence: provenance.capped(confidence),
+            confidence: provenance.cap(confidence),
             created_at: now,
             updated_at: now,
         }
     }
 
     /// The standing that a line claims; what it leaves out is as in `otherwise`.
-    pub(crate) fn from_line(line: &Map<String, Value>, otherwise: &Standing) -> Result<Standing> {
-        let mut standing = otherwise.clone();
-        if let Some(provenance) = noun::field::<Option<Provenance>>(line, "provenance")? {
-            standing.provenance = provenance;
+    pub(crate) fn from_line(line: &Map<String, Value>, defaults: &RowMeta) -> Result<RowMeta> {
+        let mut meta = defaults.clone();
+        if let Some(provenance) = noun::parse_field::<Option<Provenance>>(line, "provenance")? {
+            meta.provenance = provenance;
         }
-        if let Some(Share(confidence)) = noun::field::<Option<Share>>(line, "confidence")? {
-            standing.confidence = confidence;
+        if let Some(UnitInterval(confidence)) = noun::parse_field::<Option<UnitInterval>>(line, "confidence")? {
+            meta.confidence = confidence;
         }
-        standing.confidence = standing.provenance.capped(standing.confidence);
+        meta.confidence = meta.provenance.cap(meta.confidence);
         let (sources, evidence): (Vec<String>, Vec<String>) =
-            (noun::field(line, "source_ids")?, noun::field(line, "evidence_ids")?);
+            (noun::parse_field(line, "source_ids")?, noun::parse_field(line, "evidence_ids")?);
         for (field, ids) in [("source_ids", &sources), ("evidence_ids", &evidence)] {
             if ids.iter().any(|id| !quad_core::id::is_id(id)) {
                 return Err(invalid(field, "must be ids"));
             }
         }
         if !sources.is_empty() || !evidence.is_empty() {
-            standing.source_ids = sources;
-            standing.evidence_ids = evidence;
+            meta.source_ids = sources;
+            meta.evidence_ids = evidence;
         }
-        if let Some(at) = noun::field::<Option<Timestamp>>(line, "created_at")? {
-            standing.created_at = at;
+        if let Some(at) = noun::parse_field::<Option<Timestamp>>(line, "created_at")? {
+            meta.created_at = at;
         }
-        standing.updated_at = noun::field::<Option<Timestamp>>(line, "updated_at")?
-            .unwrap_or(standing.created_at.max(standing.updated_at));
-        Ok(standing)
+        meta.updated_at = noun::parse_field::<Option<Timestamp>>(line, "updated_at")?
+            .unwrap_or(meta.created_at.max(meta.updated_at));
+        Ok(meta)
     }
 
     /// What a match with a row of `counterpart`'s standing makes of this one; `None` if it changes nothing.
-    pub(crate) fn lifted(&self, counterpart: &Standing, score: f64, now: Timestamp) -> Option<Standing> {
+    pub(crate) fn corroborated_by(&self, counterpart: &RowMeta, score: f64, now: Timestamp) -> Option<RowMeta> {
         if !counterpart.provenance.corroborates() {
             return None;
         }
-        let confidence = self.confidence.max(score.min(LIFTED_CONFIDENCE));
+        let confidence = self.confidence.max(score.min(MAX_CORROBORATED_CONFIDENCE));
         let provenance = if self.provenance.is_assertion() { Provenance::Extracted } else { self.provenance };
         if confidence == self.confidence && provenance == self.provenance {
             return None;
         }
-        Some(Standing { confidence, provenance, updated_at: now, ..self.clone() })
+        Some(RowMeta { confidence, provenance, updated_at: now, ..self.clone() })
     }
 
-    pub(crate) fn cells(&self, cells: &mut Vec<Cell>) {
-        self.source_ids.cells(cells);
-        self.evidence_ids.cells(cells);
-        self.provenance.cells(cells);
+    pub(crate) fn bind(&self, cells: &mut Vec<Cell>) {
+        self.source_ids.bind(cells);
+        self.evidence_ids.bind(cells);
+        self.provenance.bind(cells);
         cells.push(self.confidence.into());
-        self.created_at.cells(cells);
-        self.updated_at.cells(cells);
+        self.created_at.bind(cells);
+        self.updated_at.bind(cells);
     }
 
-    pub(crate) fn take(row: &Row, at: &mut usize) -> Result<Standing> {
-        Ok(Standing {
-            source_ids: Field::take(row, at)?,
-            evidence_ids: Field::take(row, at)?,
-            provenance: Field::take(row, at)?,
-            confidence: <Share as Field>::take(row, at)?.0,
-            created_at: Field::take(row, at)?,
-            updated_at: Field::take(row, at)?,
+    pub(crate) fn from_row(row: &Row, at: &mut usize) -> Result<RowMeta> {
+        Ok(RowMeta {
+            source_ids: Field::from_row(row, at)?,
+            evidence_ids: Field::from_row(row, at)?,
+            provenance: Field::from_row(row, at)?,
+            confidence: <UnitInterval as Field>::from_row(row, at)?.0,
+            created_at: Field::from_row(row, at)?,
+            updated_at: Field::from_row(row, at)?,
         })
     }
 
-    pub(crate) fn show(&self, shown: &mut Map<String, Value>) {
-        shown.insert("source_ids".into(), self.source_ids.show());
-        shown.insert("evidence_ids".into(), self.evidence_ids.show());
-        shown.insert("provenance".into(), self.provenance.show());
-        shown.insert("confidence".into(), self.confidence.into());
-        shown.insert("created_at".into(), self.created_at.show());
-        shown.insert("updated_at".into(), self.updated_at.show());
+    pub(crate) fn write_json(&self, json: &mut Map<String, Value>) {
+        json.insert("source_ids".into(), self.source_ids.to_json());
+        json.insert("evidence_ids".into(), self.evidence_ids.to_json());
+        json.insert("provenance".into(), self.provenance.to_json());
+        json.insert("confidence".into(), self.confidence.into());
+        json.insert("created_at".into(), self.created_at.to_json());
+        json.insert("updated_at".into(), self.updated_at.to_json());
     }
 }
 
@@ -162,29 +162,29 @@ mod tests {
 
     use super::*;
 
-    fn standing(provenance: Provenance, confidence: f64) -> Standing {
-        Standing::on("raw_1", None, provenance, confidence, Timestamp(1))
+    fn row_meta(provenance: Provenance, confidence: f64) -> RowMeta {
+        RowMeta::from_artifact("raw_1", None, provenance, confidence, Timestamp(1))
     }
 
     #[test]
-    fn an_assertion_is_believed_by_half_at_most() {
-        assert_eq!(standing(Provenance::AgentContributed, 0.9).confidence, 0.5);
-        assert_eq!(standing(Provenance::Extracted, 0.9).confidence, 0.9);
+    fn asserted_confidence_capped_at_half() {
+        assert_eq!(row_meta(Provenance::AgentContributed, 0.9).confidence, 0.5);
+        assert_eq!(row_meta(Provenance::Extracted, 0.9).confidence, 0.9);
         let line = json!({"provenance": "customer_asserted", "confidence": 1});
-        let read =
-            Standing::from_line(line.as_object().unwrap(), &standing(Provenance::Extracted, 1.0)).unwrap();
-        assert_eq!(read.confidence, 0.5);
-        assert_eq!(read.source_ids, ["raw_1"]);
+        let parsed =
+            RowMeta::from_line(line.as_object().unwrap(), &row_meta(Provenance::Extracted, 1.0)).unwrap();
+        assert_eq!(parsed.confidence, 0.5);
+        assert_eq!(parsed.source_ids, ["raw_1"]);
     }
 
     #[test]
-    fn only_what_was_extracted_or_confirmed_lifts() {
-        let agent = standing(Provenance::AgentContributed, 0.4);
-        assert!(agent.lifted(&agent, 1.0, Timestamp(2)).is_none());
-        let lifted = agent.lifted(&standing(Provenance::Extracted, 1.0), 0.95, Timestamp(2)).unwrap();
-        assert_eq!((lifted.provenance, lifted.confidence), (Provenance::Extracted, 0.9));
+    fn only_confirmed_rows_raise_confidence() {
+        let agent = row_meta(Provenance::AgentContributed, 0.4);
+        assert!(agent.corroborated_by(&agent, 1.0, Timestamp(2)).is_none());
+        let raised = agent.corroborated_by(&row_meta(Provenance::Extracted, 1.0), 0.95, Timestamp(2)).unwrap();
+        assert_eq!((raised.provenance, raised.confidence), (Provenance::Extracted, 0.9));
         // Never downwards.
-        let sure = standing(Provenance::Extracted, 1.0);
-        assert!(sure.lifted(&sure, 0.2, Timestamp(2)).is_none());
+        let certain = row_meta(Provenance::Extracted, 1.0);
+        assert!(certain.corroborated_by(&certain, 0.2, Timestamp(2)).is_none());
     }
 }

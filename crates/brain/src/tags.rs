@@ -16,12 +16,12 @@ pub(crate) fn listing() -> Tag {
 }
 
 /// Any row, when many changed at once.
-pub(crate) fn bulk() -> Tag {
+pub(crate) fn any_row() -> Tag {
     Tag::new("brain:bulk")
 }
 
 /// Which rows of one kind there are.
-pub(crate) fn all(kind: &str) -> Tag {
+pub(crate) fn rows_of_kind(kind: &str) -> Tag {
     Tag::new(format!("brain:{kind}"))
 }
 
@@ -36,35 +36,35 @@ pub(crate) fn month(month: impl std::fmt::Display) -> Tag {
 }
 
 /// A basis on which everything of this scheme rests.
-pub(crate) fn basis(version: Version) -> Basis {
-    Basis::at(version).on(bulk())
+pub(crate) fn read_set(version: Version) -> Basis {
+    Basis::at(version).on(any_row())
 }
 
 /// The tags of one commit, gathered before they are touched.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedTags {
     lists: BTreeSet<Tag>,
     rows: BTreeSet<Tag>,
     /// Kinds whose lists are in `lists`.
     kinds: Vec<String>,
 }
 
-impl Touched {
+impl TouchedTags {
     /// A row that has changed or appeared.
     pub(crate) fn row(&mut self, kind: &str, id: &str) {
         // Past the limit nobody names them.
-        if self.rows.len() <= limits::TAGS {
+        if self.rows.len() <= limits::MAX_ROW_TAGS {
             self.rows.insert(row(kind, id));
         }
-        if !self.kinds.iter().any(|known| known == kind) {
+        if !self.kinds.iter().any(|existing| existing == kind) {
             self.kinds.push(kind.to_owned());
-            self.lists.insert(all(kind));
+            self.lists.insert(rows_of_kind(kind));
         }
     }
 
     /// A month in which something was posted.
     pub(crate) fn month(&mut self, month: impl std::fmt::Display) {
-        if self.rows.len() <= limits::TAGS {
+        if self.rows.len() <= limits::MAX_ROW_TAGS {
             self.rows.insert(self::month(month));
         }
     }
@@ -77,8 +77,8 @@ impl Touched {
     /// Touches them.
     pub(crate) fn touch(self, tx: &mut Tx<'_>) {
         self.lists.into_iter().for_each(|tag| tx.touch(tag));
-        if self.rows.len() > limits::TAGS {
-            tx.touch(bulk());
+        if self.rows.len() > limits::MAX_ROW_TAGS {
+            tx.touch(any_row());
         } else {
             self.rows.into_iter().for_each(|tag| tx.touch(tag));
         }

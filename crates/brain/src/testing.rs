@@ -12,19 +12,19 @@ use quad_store::testing::{TestStore, stores};
 use quad_store::{Writer, tenant};
 use serde_json::{Value, json};
 
-use crate::{AgentDirectory, AgentSummary, Booked, Brain, COMPONENT, load};
+use crate::{AgentDirectory, AgentSummary, LoadCounts, Brain, COMPONENT, load};
 
 /// One backend.
-pub(crate) struct World {
+pub(crate) struct TestEnv {
     pub test: Arc<TestStore>,
     pub resolver: Resolver,
     pub caller: Principal,
 }
 
 /// A registry that knows two agents.
-struct Registry;
+struct TestAgentDirectory;
 
-impl AgentDirectory for Registry {
+impl AgentDirectory for TestAgentDirectory {
     fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
         let agent = |subject: &str| AgentSummary {
             subject: subject.to_owned(),
@@ -50,17 +50,17 @@ pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
 }
 
 /// An empty ledger on each backend.
-pub(crate) async fn worlds() -> Vec<World> {
-    stores(&[COMPONENT]).await.unwrap().into_iter().map(World::on).collect()
+pub(crate) async fn test_envs() -> Vec<TestEnv> {
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(TestEnv::new).collect()
 }
 
 /// A ledger with a little of everything on each backend.
-pub(crate) async fn fixtures() -> Vec<World> {
-    let worlds = worlds().await;
-    for world in &worlds {
-        world.load(FIXTURE).await.unwrap();
+pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
+    let envs = test_envs().await;
+    for env in &envs {
+        env.load(FIXTURE).await.unwrap();
     }
-    worlds
+    envs
 }
 
 /// What the fixtures hold.
@@ -82,13 +82,13 @@ pub(crate) const FIXTURE: &str = r#"
 {"kind":"payment_intent","id":"pi_a1b2c3","created_by_agent_id":"agent_1","action_type":"ach_outbound","source_account_id":"acct_8231","destination_counterparty_id":"cp_aws","amount":"250.00","currency":"USD","obligation_id":"obl_1","status":"pending_approval","policy_decision_id":"pd_1"}
 "#;
 
-impl World {
-    fn on(test: TestStore) -> World {
+impl TestEnv {
+    fn new(test: TestStore) -> TestEnv {
         let caller = caller(&test.tenant, "agent_1", "*:*");
-        let scheme = Arc::new(Brain::new(test.store.clone(), Arc::new(Registry)));
+        let scheme = Arc::new(Brain::new(test.store.clone(), Arc::new(TestAgentDirectory)));
         let store = Arc::new(test.store.clone());
         let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
-        World { resolver, caller, test: Arc::new(test) }
+        TestEnv { resolver, caller, test: Arc::new(test) }
     }
 
     /// The same door for another caller.
@@ -102,7 +102,7 @@ impl World {
         caller(&tenant, "agent_1", "*:*")
     }
 
-    pub(crate) async fn load(&self, lines: &str) -> Result<Booked> {
+    pub(crate) async fn load(&self, lines: &str) -> Result<LoadCounts> {
         load::load(&self.test.store, &self.writer(), "test", "fixture", lines.as_bytes(), |_| {}).await
     }
 

@@ -33,7 +33,7 @@ impl Subject {
 }
 
 /// Over all time.
-pub(crate) const EVER: &str = "ever";
+pub(crate) const ALL_TIME: &str = "ever";
 
 /// Not settled yet: what is owed now.
 pub(crate) const OPEN: &str = "open";
@@ -54,7 +54,7 @@ impl Total {
         Ok(Total {
             subject_id: row.text(0)?.to_owned(),
             period: row.text(1)?.to_owned(),
-            currency: money::stored(row.text(2)?)?,
+            currency: money::currency_from_db(row.text(2)?)?,
             direction: row.text(3)?.to_owned(),
             count: row.int(4)?,
             amount: money::from_columns(row.int(5)?, row.int(6)?)?,
@@ -65,7 +65,7 @@ impl Total {
 const COLUMNS: &str = "subject_id, period, currency, direction, count, units, nanos";
 
 /// The totals of one subject in one period: a handful, by currency and direction. Emptied ones are left out.
-pub(crate) fn of(sql: &mut dyn Sql, subject: Subject, id: &str, period: &str) -> Result<Vec<Total>> {
+pub(crate) fn for_subject(sql: &mut dyn Sql, subject: Subject, id: &str, period: &str) -> Result<Vec<Total>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(
         "SELECT {COLUMNS} FROM brain_total WHERE tenant_id = $1 AND kind = $2 AND subject_id = $3 AND period = $4 \
@@ -77,7 +77,7 @@ pub(crate) fn of(sql: &mut dyn Sql, subject: Subject, id: &str, period: &str) ->
 }
 
 /// The subjects with the greatest sums of a period, currency and direction.
-pub(crate) fn greatest(
+pub(crate) fn top(
     sql: &mut dyn Sql,
     subject: Subject,
     period: &str,
@@ -98,10 +98,10 @@ pub(crate) fn greatest(
 /// The months in which anything is posted, from after `after` on. One that lost its last transaction is none of them.
 pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> Result<Vec<Month>> {
     let tenant = sql.tenant().as_str().to_owned();
-    let mut found: Vec<Month> = Vec::new();
+    let mut posted_months: Vec<Month> = Vec::new();
     let mut after = after.map(|month| month.to_string()).unwrap_or_default();
     // A month has a row for each currency and direction; the periods that are no months sort after all of them.
-    while found.len() < limit {
+    while posted_months.len() < limit {
         let row = sql.query_opt(
             "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' \
              AND period > $2 AND period < ':' AND count > 0 ORDER BY period LIMIT 1",
@@ -109,9 +109,9 @@ pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> R
         )?;
         let Some(row) = row else { break };
         row.text(0)?.clone_into(&mut after);
-        found.extend(Month::parse(&after));
+        posted_months.extend(Month::parse(&after));
     }
-    Ok(found)
+    Ok(posted_months)
 }
 
 /// The newest month in which anything was posted.
@@ -127,10 +127,10 @@ pub(crate) fn newest_month(sql: &mut dyn Sql) -> Result<Option<Month>> {
 
 /// Changes of totals, gathered in memory until a commit writes them.
 #[derive(Debug, Default)]
-pub(crate) struct Deltas(BTreeMap<Place, Delta>);
+pub(crate) struct Deltas(BTreeMap<TotalKey, Delta>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct TotalKey {
     subject: Subject,
     id: String,
     period: String,
@@ -154,8 +154,8 @@ impl Deltas {
         direction: &'static str,
         (count, nanos): (i64, i128),
     ) {
-        let place = Place { subject, id: id.to_owned(), period: period.to_owned(), currency, direction };
-        let delta = self.0.entry(place).or_default();
+        let key = TotalKey { subject, id: id.to_owned(), period: period.to_owned(), currency, direction };
+        let delta = self.0.entry(key).or_default();
         delta.count += count;
         delta.nanos += nanos;
     }
@@ -163,9 +163,9 @@ impl Deltas {
     /// Writes them.
     pub(crate) fn write(self, tx: &mut Tx<'_>) -> Result<()> {
         let tenant = tx.tenant().as_str().to_owned();
-        let changed: Vec<(Place, Delta)> =
+        let changed: Vec<(TotalKey, Delta)> =
             self.0.into_iter().filter(|(_, delta)| delta.count != 0 || delta.nanos != 0).collect();
-        for piece in batch::pieces(&changed) {
+        for chunk in batch::pieces(&changed) {
             // Both parts of a sum are never negative, and those of a delta have one sign: at most one unit carries over.
             let statement = format!(
                 "INSERT INTO brain_total (tenant_id, kind, subject_id, period, currency, direction, count, units, nanos) \
@@ -177,18 +177,18 @@ impl Deltas {
                  nanos = brain_total.nanos + excluded.nanos - CASE \
                    WHEN brain_total.nanos + excluded.nanos >= 1000000000 THEN 1000000000 \
                    WHEN brain_total.nanos + excluded.nanos < 0 THEN -1000000000 ELSE 0 END",
-                batch::rows(piece.len(), 2, 8, "$1")
+                batch::rows(chunk.len(), 2, 8, "$1")
             );
             let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
-            for (place, delta) in piece {
+            for (key, delta) in chunk {
                 let amount = Amount::from_nanos(delta.nanos)
                     .ok_or_else(|| Error::internal("a change of a total has left the range"))?;
                 cells.extend([
-                    place.subject.as_str().into(),
-                    place.id.as_str().into(),
-                    place.period.as_str().into(),
-                    place.currency.as_str().into(),
-                    place.direction.into(),
+                    key.subject.as_str().into(),
+                    key.id.as_str().into(),
+                    key.period.as_str().into(),
+                    key.currency.as_str().into(),
+                    key.direction.into(),
                     delta.count.into(),
                     amount.units().into(),
                     i64::from(amount.nanos()).into(),

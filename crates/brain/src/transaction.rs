@@ -6,31 +6,31 @@ use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
 use crate::ids::{AccountId, CategoryId, CounterpartyId};
-use crate::keyset::{Key, Range, Rows as _, Sort};
-use crate::merged::Merged;
-use crate::noun::{self, Field as _, Noun, noun};
-use crate::standing::Standing;
-use crate::words::words;
+use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::merged::MergeScan;
+use crate::noun::{self, Field as _, Entity, entity};
+use crate::standing::RowMeta;
+use crate::words::string_enum;
 use crate::{civil, limits};
 
-words!(
+string_enum!(
     /// Which way the money went.
     Direction, "direction" {
         Inflow = "inflow", Outflow = "outflow", Transfer = "transfer", Adjustment = "adjustment",
     }
 );
-words!(
+string_enum!(
     /// What it did to the account: an amount has no sign, and a transfer goes either way.
     Effect, "effect" { Credit = "credit", Debit = "debit" }
 );
-words!(
+string_enum!(
     /// How far it has come.
     TransactionStatus, "transaction status" {
         Pending = "pending", Posted = "posted", Cleared = "cleared", Failed = "failed", Reversed = "reversed",
         Disputed = "disputed",
     }
 );
-words!(
+string_enum!(
     /// Whether it was matched with something else that tells of it.
     ReconciliationStatus, "reconciliation status" {
         Unreconciled = "unreconciled", Matched = "matched", Partial = "partial", Disputed = "disputed",
@@ -39,12 +39,12 @@ words!(
 
 impl TransactionStatus {
     /// Whether it counts in balances and totals.
-    pub(crate) fn counts(self) -> bool {
+    pub(crate) fn affects_totals(self) -> bool {
         matches!(self, TransactionStatus::Posted | TransactionStatus::Cleared)
     }
 }
 
-noun!(
+entity!(
     /// A movement of money as stored.
     Transaction, "transaction" in "brain_transaction" as TransactionId {
         amount: Amount,
@@ -69,12 +69,12 @@ noun!(
 
 impl Transaction {
     /// As lists and reads show it.
-    pub(crate) fn view(&self, tenant: &str) -> Map<String, Value> {
-        let mut shown = self.show(tenant);
+    pub(crate) fn to_public_json(&self, tenant: &str) -> Map<String, Value> {
+        let mut json = self.to_json(tenant);
         for internal in ["dedup_key", "chain_tx_hash"] {
-            shown.shift_remove(internal);
+            json.shift_remove(internal);
         }
-        shown
+        json
     }
 
     /// Its address.
@@ -84,7 +84,7 @@ impl Transaction {
 
     /// Its place in lists by date.
     pub(crate) fn key(&self) -> Key {
-        Key { sort: Sort::Time(self.transaction_date.0), id: self.id.as_str().to_owned() }
+        Key { sort: SortValue::Time(self.transaction_date.0), id: self.id.as_str().to_owned() }
     }
 
     /// Whether nothing vouches for it yet.
@@ -93,30 +93,30 @@ impl Transaction {
     }
 
     /// Reads one from a line of a file.
-    pub(crate) fn load(line: &Map<String, Value>, standing: Standing) -> Result<Transaction> {
+    pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Transaction> {
         let mut line = line.clone();
-        let direction: Direction = noun::field(&line, "direction")?;
+        let direction: Direction = noun::parse_field(&line, "direction")?;
         if line.get("effect").is_none_or(Value::is_null) {
             // A transfer leaves the account that it is told of, unless it says otherwise.
             let effect = match direction {
                 Direction::Inflow | Direction::Adjustment => Effect::Credit,
                 Direction::Outflow | Direction::Transfer => Effect::Debit,
             };
-            line.insert("effect".into(), effect.show());
+            line.insert("effect".into(), effect.to_json());
         }
         line.remove("dedup_key");
-        let at: Timestamp = noun::field(&line, "transaction_date")?;
+        let date: Timestamp = noun::parse_field(&line, "transaction_date")?;
         let id = line.get("id").and_then(Value::as_str).map(str::to_owned);
         let external = line.get("external_transaction_id").and_then(Value::as_str);
         // Without an id of the bank's, the row's own id is what makes it the same.
         let key = match (external, &id) {
             (Some(external), _) => external_key(external),
             (None, Some(id)) => format!("id:{id}"),
-            (None, None) => day_key(at, &Value::Object(line.clone()).to_string()),
+            (None, None) => day_key(date, &Value::Object(line.clone()).to_string()),
         };
         line.insert("dedup_key".into(), key.into());
-        line.entry("status").or_insert_with(|| TransactionStatus::Posted.show());
-        Transaction::from_line(&line, standing)
+        line.entry("status").or_insert_with(|| TransactionStatus::Posted.to_json());
+        Transaction::from_line(&line, meta)
     }
 }
 
@@ -129,18 +129,18 @@ pub(crate) fn external_key(external: &str) -> String {
 pub(crate) fn day_key(at: Timestamp, fingerprint: &str) -> String {
     let mut digest = canonical::sha256_hex(fingerprint.as_bytes());
     digest.truncate(24);
-    format!("{}:{digest}", civil::date(at))
+    format!("{}:{digest}", civil::format_date(at))
 }
 
 /// The accounts that have dealt with a counterparty: a look into the index for each.
-fn accounts_with(sql: &mut dyn Sql, counterparty: &str) -> Result<Vec<String>> {
+fn accounts_of_counterparty(sql: &mut dyn Sql, counterparty: &str) -> Result<Vec<String>> {
     let first = "SELECT MIN(account_id) FROM brain_transaction WHERE tenant_id = $1 AND counterparty_id = $2";
     let query = format!(
         "WITH RECURSIVE dealt(id) AS ({first} UNION ALL SELECT ({first} AND account_id > dealt.id) FROM dealt \
          WHERE dealt.id IS NOT NULL) SELECT id FROM dealt WHERE id IS NOT NULL LIMIT $3"
     );
     let tenant = sql.tenant().as_str().to_owned();
-    let rows = sql.query(&query, params![tenant, counterparty, limits::OWN_ACCOUNTS as i64])?;
+    let rows = sql.query(&query, params![tenant, counterparty, limits::MAX_OWN_ACCOUNTS as i64])?;
     rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
@@ -163,18 +163,18 @@ impl Filter {
         after: Option<Key>,
         limit: usize,
     ) -> Result<(Vec<Transaction>, Option<Key>)> {
-        let range = Range::by("transaction_date", true).least(self.since).most(self.until);
+        let range = IndexRange::order_by("transaction_date", true).at_least(self.since).at_most(self.until);
         let range = match (&self.account_id, &self.counterparty_id) {
-            (None, None) => Merged::of(vec![range]),
-            (Some(account), None) => Merged::of(vec![range.equal("account_id", account.as_str())]),
+            (None, None) => MergeScan::new(vec![range]),
+            (Some(account), None) => MergeScan::new(vec![range.equal("account_id", account.as_str())]),
             (account, Some(counterparty)) => {
                 let accounts = match account {
                     Some(account) => vec![account.clone()],
-                    None => accounts_with(sql, counterparty)?,
+                    None => accounts_of_counterparty(sql, counterparty)?,
                 };
                 let range = range.equal("counterparty_id", counterparty.as_str());
-                let of = |account: &String| range.clone().equal("account_id", account.as_str());
-                Merged::of(accounts.iter().map(of).collect())
+                let with_account = |account: &String| range.clone().equal("account_id", account.as_str());
+                MergeScan::new(accounts.iter().map(with_account).collect())
             }
         };
         range.page(sql, after, limit, Transaction::key, |row: &Transaction| {

@@ -6,12 +6,12 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
 use crate::ids::{AccountId, TransactionId};
-use crate::noun::{self, Noun, noun};
-use crate::tags::Touched;
+use crate::noun::{self, Entity, entity};
+use crate::tags::TouchedTags;
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{pairing, posting, raw, refusal};
 
-noun!(
+entity!(
     /// A transfer as stored.
     Transfer, "transfer" in "brain_transfer" as TransferId {
         from_account_id: AccountId,
@@ -26,7 +26,7 @@ noun!(
 
 impl Transfer {
     /// What a side of it shows of it: which it is, and where the other side is.
-    pub(crate) fn beside(&self, side: &Transaction) -> Value {
+    pub(crate) fn counterpart_json(&self, side: &Transaction) -> Value {
         let (account, transaction) = match side.effect {
             Effect::Debit => (&self.to_account_id, &self.to_transaction_id),
             Effect::Credit => (&self.from_account_id, &self.from_transaction_id),
@@ -35,13 +35,13 @@ impl Transfer {
             "id": self.id.as_str(),
             "other_account_id": account.as_str(),
             "other_transaction_id": transaction.as_str(),
-            "confidence": self.standing.confidence,
+            "confidence": self.meta.confidence,
         })
     }
 }
 
 /// The transfer of which a transaction is one side.
-pub(crate) fn of(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfer>> {
+pub(crate) fn find_by_side(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfer>> {
     let column = match side.effect {
         Effect::Debit => "from_transaction_id",
         Effect::Credit => "to_transaction_id",
@@ -53,19 +53,19 @@ pub(crate) fn of(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfe
 }
 
 /// Records a transfer: from then on its two sides are neither income nor spending.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> Result<bool> {
+pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags) -> Result<bool> {
     let sides: [Transaction; 2] = [
-        noun::expect(tx, new.from_transaction_id.as_str())?,
-        noun::expect(tx, new.to_transaction_id.as_str())?,
+        noun::get(tx, new.from_transaction_id.as_str())?,
+        noun::get(tx, new.to_transaction_id.as_str())?,
     ];
     let [from, to] = &sides;
-    let fits = from.account_id == new.from_account_id
+    let is_consistent = from.account_id == new.from_account_id
         && to.account_id == new.to_account_id
         && from.account_id != to.account_id
         && from.effect == Effect::Debit
         && to.effect == Effect::Credit
         && [from, to].iter().all(|side| side.amount == new.amount && side.currency == new.currency);
-    if !fits {
+    if !is_consistent {
         return Err(refusal::conflict(
             "transfer_mismatch",
             "The two transactions are not the two sides of that transfer",
@@ -77,15 +77,15 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut Touched) -> 
     if !noun::insert(tx, new)? {
         return Ok(false);
     }
-    raw::cite(tx, &new.standing)?;
+    raw::mark_cited(tx, &new.meta)?;
     for side in sides {
-        pairing::settle(tx, side.id.as_str())?;
+        pairing::dequeue(tx, side.id.as_str())?;
         touched.row(Transaction::KIND, side.id.as_str());
         if side.direction != Direction::Transfer {
             let mut changed = side.clone();
             changed.direction = Direction::Transfer;
-            changed.standing.updated_at = tx.now();
-            posting::amend(tx, &changed, touched)?;
+            changed.meta.updated_at = tx.now();
+            posting::replace(tx, &changed, touched)?;
         }
     }
     touched.row(Transfer::KIND, new.id.as_str());

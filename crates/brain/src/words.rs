@@ -1,7 +1,7 @@
 //! Closed vocabularies: words that a field may hold, and nothing else.
 
 /// Declares a vocabulary: an enum whose variants are the words of the wire and of the database.
-macro_rules! words {
+macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +24,7 @@ macro_rules! words {
 
             /// Reads a word, or says which there are.
             #[allow(dead_code)]
-            pub(crate) fn expect(field: &str, text: &str) -> quad_core::Result<$name> {
+            pub(crate) fn parse_arg(field: &str, text: &str) -> quad_core::Result<$name> {
                 $name::parse(text).ok_or_else(|| crate::refusal::unknown($what, field, text, Self::NAMES))
             }
         }
@@ -36,26 +36,26 @@ macro_rules! words {
         }
 
         impl crate::noun::Field for $name {
-            fn cells(&self, cells: &mut Vec<quad_store::Value>) {
+            fn bind(&self, cells: &mut Vec<quad_store::Value>) {
                 cells.push(self.as_str().into());
             }
 
-            fn take(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
-                let text = row.text(crate::noun::step(at))?;
+            fn from_row(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
+                let text = row.text(crate::noun::next_column(at))?;
                 $name::parse(text).ok_or_else(|| {
                     quad_core::Error::internal(format!("{text} is stored as {} but is none", $what))
                 })
             }
 
-            fn show(&self) -> serde_json::Value {
+            fn to_json(&self) -> serde_json::Value {
                 self.as_str().into()
             }
 
-            fn read(field: &str, value: &serde_json::Value) -> quad_core::Result<$name> {
+            fn from_json(field: &str, value: &serde_json::Value) -> quad_core::Result<$name> {
                 let text = value.as_str().ok_or_else(|| crate::refusal::invalid(field, "must be text"))?;
-                $name::expect(field, text)
+                $name::parse_arg(field, text)
             }
         }
     };
 }
-pub(crate) use words;
+pub(crate) use string_enum;

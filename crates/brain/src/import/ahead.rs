@@ -10,109 +10,109 @@ use quad_store::{Store, Writer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
-use super::filing::{Brought, Filing, Origin};
-use super::reading::{known, mime_type, parse};
-use super::{BY_PERSON, Source};
+use super::filing::{ParsedUpload, ImportJob, Origin};
+use super::reading::{load_defaults, mime_type, parse};
+use super::{OPERATOR, ImportFile};
 use crate::account::Account;
-use crate::evidence::Evidence;
+use crate::evidence::Upload;
 use crate::{limits, noun};
 
 /// A file that is read.
-pub(super) struct Opened {
-    pub(super) filing: Arc<Filing>,
+pub(super) struct ParsedFile {
+    pub(super) job: Arc<ImportJob>,
     /// The memory that it takes.
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The files of an import in their order.
-pub(super) struct Ahead {
-    files: mpsc::Receiver<Result<Opened>>,
+pub(super) struct Prefetcher {
+    files: mpsc::Receiver<Result<ParsedFile>>,
     /// One that was taken too early.
-    held: Option<Result<Opened>>,
+    peeked: Option<Result<ParsedFile>>,
 }
 
-impl Ahead {
+impl Prefetcher {
     pub(super) fn start(
         store: &Store,
         writer: &Writer,
         actor: &str,
-        sources: impl Iterator<Item = Result<Source>> + Send + 'static,
-    ) -> Ahead {
-        let (sender, files) = mpsc::channel(limits::FILES_AHEAD);
-        let room = Arc::new(Semaphore::new(limits::KIB_AHEAD as usize));
+        sources: impl Iterator<Item = Result<ImportFile>> + Send + 'static,
+    ) -> Prefetcher {
+        let (sender, files) = mpsc::channel(limits::PREFETCHED_FILES);
+        let memory = Arc::new(Semaphore::new(limits::PREFETCHED_KIB as usize));
         let (store, writer, actor) = (store.clone(), writer.clone(), actor.to_owned());
         tokio::spawn(async move {
             let mut sources = sources;
             // Whoever lists the files may read them from a disk.
-            while let Ok((Some(source), rest)) = spawn_blocking(move || (sources.next(), sources)).await {
+            while let Ok((Some(file), rest)) = spawn_blocking(move || (sources.next(), sources)).await {
                 sources = rest;
-                let opened = match source {
-                    Ok(source) => open(&store, &writer, &actor, source, &room).await,
+                let parsed_file = match file {
+                    Ok(file) => parse_file(&store, &writer, &actor, file, &memory).await,
                     Err(error) => Err(error),
                 };
-                let is_last = opened.is_err();
-                if sender.send(opened).await.is_err() || is_last {
+                let is_last = parsed_file.is_err();
+                if sender.send(parsed_file).await.is_err() || is_last {
                     return;
                 }
             }
         });
-        Ahead { files, held: None }
+        Prefetcher { files, peeked: None }
     }
 
     /// The next file, or why it is none.
-    pub(super) async fn next(&mut self) -> Option<Result<Opened>> {
-        match self.held.take() {
-            Some(held) => Some(held),
+    pub(super) async fn next(&mut self) -> Option<Result<ParsedFile>> {
+        match self.peeked.take() {
+            Some(peeked) => Some(peeked),
             None => self.files.recv().await,
         }
     }
 
     /// A small file and those small ones behind it that are read already and fit into the same commit.
-    pub(super) fn small_ones_behind(&mut self, first: Opened) -> Vec<Opened> {
-        let (mut entries, mut bytes) = (first.filing.entries(), first.filing.bytes());
-        let mut together = vec![first];
+    pub(super) fn take_batch(&mut self, first: ParsedFile) -> Vec<ParsedFile> {
+        let (mut entries, mut bytes) = (first.job.entry_count(), first.job.byte_count());
+        let mut batch = vec![first];
         while let Ok(next) = self.files.try_recv() {
             match next {
-                Ok(next) if next.filing.shares(entries, bytes) => {
-                    entries += next.filing.entries();
-                    bytes += next.filing.bytes();
-                    together.push(next);
+                Ok(next) if next.job.fits_with(entries, bytes) => {
+                    entries += next.job.entry_count();
+                    bytes += next.job.byte_count();
+                    batch.push(next);
                 }
                 other => {
-                    self.held = Some(other);
+                    self.peeked = Some(other);
                     break;
                 }
             }
         }
-        together
+        batch
     }
 }
 
-async fn open(
+async fn parse_file(
     store: &Store,
     writer: &Writer,
     actor: &str,
-    source: Source,
-    room: &Arc<Semaphore>,
-) -> Result<Opened> {
-    let kib = u32::try_from(source.bytes.len() / 1_024 + 1).unwrap_or(u32::MAX).min(limits::KIB_AHEAD);
-    let room = room.clone().acquire_many_owned(kib).await.map_err(Error::internal)?;
-    let account = source.request.account.clone();
-    let known = store.read(&writer.tenant, move |sql| {
+    file: ImportFile,
+    memory: &Arc<Semaphore>,
+) -> Result<ParsedFile> {
+    let kib = u32::try_from(file.bytes.len() / 1_024 + 1).unwrap_or(u32::MAX).min(limits::PREFETCHED_KIB);
+    let permit = memory.clone().acquire_many_owned(kib).await.map_err(Error::internal)?;
+    let account = file.options.account.clone();
+    let defaults = store.read(&writer.tenant, move |sql| {
         if let Some(account) = &account {
-            noun::expect::<Account>(sql, account)?;
+            noun::get::<Account>(sql, account)?;
         }
-        known(sql, account.as_deref())
+        load_defaults(sql, account.as_deref())
     });
-    let (known, actor) = (known.await?, actor.to_owned());
-    let filing = spawn_blocking(move || {
-        let Source { name, bytes, request } = source;
-        let read = parse(&bytes, &request, &known)?;
-        let evidence = Evidence::of(&actor, &name, mime_type(&read.document), bytes)?;
-        let read = Arc::new(read);
-        let origin = Origin::Brought(Box::new(Brought { evidence, known }));
-        Ok::<_, Error>(Filing { origin, read, request, trust: BY_PERSON, actor })
+    let (defaults, actor) = (defaults.await?, actor.to_owned());
+    let job = spawn_blocking(move || {
+        let ImportFile { name, bytes, options } = file;
+        let parsed = parse(&bytes, &options, &defaults)?;
+        let upload = Upload::new(&actor, &name, mime_type(&parsed.document), bytes)?;
+        let parsed = Arc::new(parsed);
+        let origin = Origin::Upload(Box::new(ParsedUpload { upload, defaults }));
+        Ok::<_, Error>(ImportJob { origin, parsed, options, trust: OPERATOR, actor })
     });
-    let filing = filing.await.map_err(Error::internal)??;
-    Ok(Opened { filing: Arc::new(filing), _room: room })
+    let job = job.await.map_err(Error::internal)??;
+    Ok(ParsedFile { job: Arc::new(job), _permit: permit })
 }

@@ -5,39 +5,39 @@ use std::sync::Arc;
 use quad_core::Result;
 use quad_store::Tx;
 
-use super::rows::Met;
+use super::rows::LookupCache;
 use crate::own::OwnAccounts;
-use crate::posting::Effects;
-use crate::tags::Touched;
+use crate::posting::PostingBatch;
+use crate::tags::TouchedTags;
 
 /// What the steps of one commit share.
-pub(super) struct Desk {
-    pub(super) met: Met,
-    pub(super) effects: Effects,
-    pub(super) touched: Touched,
+pub(super) struct CommitContext {
+    pub(super) cache: LookupCache,
+    pub(super) batch: PostingBatch,
+    pub(super) touched: TouchedTags,
     /// The own accounts, unless they are to be looked up again.
-    pub(super) own: Option<Arc<OwnAccounts>>,
+    pub(super) own_accounts: Option<Arc<OwnAccounts>>,
     /// Transfers that were paired.
     pub(super) paired: usize,
 }
 
-impl Desk {
-    pub(super) fn set_up(tx: &mut Tx<'_>, met: Met, own: Option<Arc<OwnAccounts>>) -> Result<Desk> {
+impl CommitContext {
+    pub(super) fn begin(tx: &mut Tx<'_>, cache: LookupCache, own_accounts: Option<Arc<OwnAccounts>>) -> Result<CommitContext> {
         tx.lock("brain")?;
-        Ok(Desk { met, effects: Effects::of(tx), touched: Touched::default(), own, paired: 0 })
+        Ok(CommitContext { cache, batch: PostingBatch::new(tx), touched: TouchedTags::default(), own_accounts, paired: 0 })
     }
 
-    pub(super) fn own(&mut self, tx: &mut Tx<'_>) -> Result<Arc<OwnAccounts>> {
-        match &self.own {
-            Some(own) => Ok(own.clone()),
-            None => Ok(self.own.insert(Arc::new(OwnAccounts::load(tx)?)).clone()),
+    pub(super) fn own_accounts(&mut self, tx: &mut Tx<'_>) -> Result<Arc<OwnAccounts>> {
+        match &self.own_accounts {
+            Some(accounts) => Ok(accounts.clone()),
+            None => Ok(self.own_accounts.insert(Arc::new(OwnAccounts::load(tx)?)).clone()),
         }
     }
 
     /// Writes what was gathered.
-    pub(super) fn clear(mut self, tx: &mut Tx<'_>) -> Result<(Met, Option<Arc<OwnAccounts>>)> {
-        self.effects.write(tx)?;
+    pub(super) fn flush(mut self, tx: &mut Tx<'_>) -> Result<(LookupCache, Option<Arc<OwnAccounts>>)> {
+        self.batch.flush(tx)?;
         self.touched.touch(tx);
-        Ok((self.met, self.own))
+        Ok((self.cache, self.own_accounts))
     }
 }

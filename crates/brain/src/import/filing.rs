@@ -9,20 +9,20 @@ use quad_statements::{Amount, Document, Statement};
 use quad_store::{Store, Tx, Writer};
 use tokio::task::spawn_blocking;
 
-use super::desk::Desk;
-use super::owner::{account_name, account_type, external_id, resolve};
-use super::place::Place;
-use super::reading::{Known, Read, known, parse, remember};
-use super::rows::{self, Met, day};
-use super::{Report, Request, Trust, outcome, report, transfers};
+use super::desk::CommitContext;
+use super::owner::{account_name, account_type, external_id, find_account};
+use super::place::StatementProgress;
+use super::reading::{AccountDefaults, ParsedDocument, load_defaults, parse, save_mapping};
+use super::rows::{self, LookupCache, start_of_day};
+use super::{FileReport, ImportOptions, SourceTrust, statement_report, file_report, transfers};
 use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
-use crate::evidence::Evidence;
+use crate::evidence::Upload;
 use crate::ids::{AccountId, BalanceId};
 use crate::money::Balance;
-use crate::posting::Posted;
+use crate::posting::PostingCounts;
 use crate::raw::{self, ProjectionStatus};
-use crate::standing::{Provenance, Standing};
+use crate::standing::{Provenance, RowMeta};
 use crate::{civil, limits, projection};
 
 /// The version of our way from statements to rows; another one makes another projection.
@@ -32,148 +32,148 @@ const PARSER_VERSION: &str = "1";
 #[derive(Debug)]
 pub(super) enum Origin {
     /// Somebody brings it now.
-    Brought(Box<Brought>),
+    Upload(Box<ParsedUpload>),
     /// It is an artifact already.
-    There(String),
+    Artifact(String),
 }
 
 /// What somebody brings.
 #[derive(Debug)]
-pub(super) struct Brought {
-    pub(super) evidence: Evidence,
+pub(super) struct ParsedUpload {
+    pub(super) upload: Upload,
     /// What was known of its account when it was read.
-    pub(super) known: Known,
+    pub(super) defaults: AccountDefaults,
 }
 
 /// A file that is read and waits to be posted.
 #[derive(Debug)]
-pub(super) struct Filing {
+pub(super) struct ImportJob {
     pub(super) origin: Origin,
-    pub(super) read: Arc<Read>,
-    pub(super) request: Request,
-    pub(super) trust: Trust,
+    pub(super) parsed: Arc<ParsedDocument>,
+    pub(super) options: ImportOptions,
+    pub(super) trust: SourceTrust,
     pub(super) actor: String,
 }
 
 /// What a file's projection has become.
-struct Prepared {
+struct PreparedImport {
     raw_id: String,
     parsed_id: String,
     /// The account of each statement.
-    owners: Vec<Owner>,
+    accounts: Vec<StatementAccount>,
     is_resumed: bool,
 }
 
 /// The account of a statement.
-struct Owner {
+struct StatementAccount {
     account: Account,
     /// Whether it was made for the statement.
     is_new: bool,
     /// Entries that an interrupted import has posted.
-    done: usize,
+    posted_entries: usize,
 }
 
 /// Some entries of one statement.
 #[derive(Clone, Debug)]
-struct Piece {
+struct EntryChunk {
     statement: usize,
     entries: Range<usize>,
     /// Whether the statement ends with it.
-    is_end: bool,
+    is_last: bool,
 }
 
-impl Prepared {
-    fn place(&self, statement: usize) -> Place {
-        Place {
+impl PreparedImport {
+    fn progress(&self, statement: usize) -> StatementProgress {
+        StatementProgress {
             raw_id: self.raw_id.clone(),
             parsed_id: self.parsed_id.clone(),
             statement: statement as i64,
-            account: self.owners[statement].account.id.as_str().to_owned(),
+            account: self.accounts[statement].account.id.as_str().to_owned(),
         }
     }
 
     /// What became of a file, before anything of it is posted.
-    fn report(&self, document: &Document) -> Report {
+    fn report(&self, document: &Document) -> FileReport {
         let mut report =
-            Report { is_resumed: self.is_resumed, ..report(document, Some(self.raw_id.clone())) };
-        for (statement, owner) in document.statements.iter().zip(&self.owners) {
-            let posted = Posted { known: owner.done.min(statement.entries.len()), ..Posted::default() };
-            report.statements.push(outcome(statement, Some(&owner.account), owner.is_new, posted));
+            FileReport { is_resumed: self.is_resumed, ..file_report(document, Some(self.raw_id.clone())) };
+        for (statement, statement_account) in document.statements.iter().zip(&self.accounts) {
+            let posted = PostingCounts { unchanged: statement_account.posted_entries.min(statement.entries.len()), ..PostingCounts::default() };
+            report.statements.push(statement_report(statement, Some(&statement_account.account), statement_account.is_new, posted));
         }
         report
     }
 }
 
-impl Filing {
+impl ImportJob {
     /// How many entries it has.
-    pub(super) fn entries(&self) -> usize {
-        self.read.document.entry_count()
+    pub(super) fn entry_count(&self) -> usize {
+        self.parsed.document.entry_count()
     }
 
     /// How many bytes it brings.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn byte_count(&self) -> usize {
         match &self.origin {
-            Origin::Brought(brought) => brought.evidence.bytes().len(),
-            Origin::There(_) => 0,
+            Origin::Upload(upload) => upload.upload.bytes().len(),
+            Origin::Artifact(_) => 0,
         }
     }
 
     /// Whether one commit can hold all of it.
-    pub(super) fn is_small(&self) -> bool {
-        self.shares(0, 0)
+    pub(super) fn fits_one_commit(&self) -> bool {
+        self.fits_with(0, 0)
     }
 
     /// Whether it fits into a commit that has so many entries and bytes.
-    pub(super) fn shares(&self, entries: usize, bytes: usize) -> bool {
-        !self.request.dry_run
-            && entries + self.entries() <= limits::ROWS_PER_WRITE
-            && bytes + self.bytes() <= limits::BYTES_PER_WRITE
+    pub(super) fn fits_with(&self, entries: usize, bytes: usize) -> bool {
+        !self.options.dry_run
+            && entries + self.entry_count() <= limits::ROWS_PER_WRITE
+            && bytes + self.byte_count() <= limits::BYTES_PER_WRITE
     }
 
     /// The file as it is read with what is known now: anew if that is another than it was.
-    fn read_with(&self, now: &Known) -> Result<Arc<Read>> {
+    fn reparse_if_changed(&self, defaults: &AccountDefaults) -> Result<Arc<ParsedDocument>> {
         match &self.origin {
-            Origin::Brought(brought) if brought.known != *now => {
-                Ok(Arc::new(parse(brought.evidence.bytes(), &self.request, now)?))
+            Origin::Upload(upload) if upload.defaults != *defaults => {
+                Ok(Arc::new(parse(upload.upload.bytes(), &self.options, defaults)?))
             }
-            _ => Ok(self.read.clone()),
+            _ => Ok(self.parsed.clone()),
         }
     }
 
     /// Writes the artifact and the projection, and finds or makes the accounts.
-    fn prepare(&self, tx: &mut Tx<'_>, read: &Read, desk: &mut Desk) -> Result<Prepared> {
-        let document = &read.document;
+    fn prepare(&self, tx: &mut Tx<'_>, parsed: &ParsedDocument, context: &mut CommitContext) -> Result<PreparedImport> {
+        let document = &parsed.document;
         let raw_id = match &self.origin {
-            Origin::Brought(brought) => brought.evidence.register(tx)?,
-            Origin::There(raw_id) => raw_id.clone(),
+            Origin::Upload(upload) => upload.upload.register(tx)?,
+            Origin::Artifact(raw_id) => raw_id.clone(),
         };
         let parser = format!("statements.{}", document.format.name());
-        let version = match self.request.settings.is_empty() {
+        let version = match self.options.settings.is_empty() {
             true => PARSER_VERSION.to_owned(),
             // Other columns make another projection.
             false => {
-                let mut hash = canonical::sha256_hex(self.request.settings.join("\n").as_bytes());
+                let mut hash = canonical::sha256_hex(self.options.settings.join("\n").as_bytes());
                 hash.truncate(8);
                 format!("{PARSER_VERSION}+{hash}")
             }
         };
         let parsed_id =
-            projection::write(tx, &raw_id, (&parser, &version), &read.extracted, self.trust.confidence)?;
-        let before = raw::find(tx, &raw_id)?.and_then(|artifact| artifact.projection_status);
+            projection::get_or_insert(tx, &raw_id, (&parser, &version), &parsed.extracted, self.trust.confidence)?;
+        let status_before = raw::find(tx, &raw_id)?.and_then(|artifact| artifact.projection_status);
         raw::set_status(tx, &raw_id, ProjectionStatus::Projecting)?;
-        let mut prepared = Prepared {
+        let mut prepared = PreparedImport {
             parsed_id: parsed_id.as_str().to_owned(),
-            owners: Vec::with_capacity(document.statements.len()),
-            is_resumed: before == Some(ProjectionStatus::Projecting),
+            accounts: Vec::with_capacity(document.statements.len()),
+            is_resumed: status_before == Some(ProjectionStatus::Projecting),
             raw_id,
         };
         for (index, statement) in document.statements.iter().enumerate() {
-            let (account, is_new) = self.owner(tx, statement, &prepared, desk)?;
+            let (account, is_new) = self.find_or_create_account(tx, statement, &prepared, context)?;
             if let Some(mapping) = &document.mapping {
-                remember(tx, account.id.as_str(), mapping)?;
+                save_mapping(tx, account.id.as_str(), mapping)?;
             }
-            prepared.owners.push(Owner { account, is_new, done: 0 });
-            prepared.owners[index].done = prepared.place(index).posted(tx)?;
+            prepared.accounts.push(StatementAccount { account, is_new, posted_entries: 0 });
+            prepared.accounts[index].posted_entries = prepared.progress(index).load_posted(tx)?;
         }
         tx.output("parsed_id", prepared.parsed_id.as_str());
         tx.tell(
@@ -184,15 +184,15 @@ impl Filing {
         Ok(prepared)
     }
 
-    fn owner(
+    fn find_or_create_account(
         &self,
         tx: &mut Tx<'_>,
         statement: &Statement,
-        prepared: &Prepared,
-        desk: &mut Desk,
+        prepared: &PreparedImport,
+        context: &mut CommitContext,
     ) -> Result<(Account, bool)> {
         let (hint, currency) = (&statement.account, statement.currency);
-        if let Some(account) = resolve(tx, (hint, currency), &self.request)? {
+        if let Some(account) = find_account(tx, (hint, currency), &self.options)? {
             return Ok((account, false));
         }
         let new = NewAccount {
@@ -204,37 +204,37 @@ impl Filing {
             currency,
             status: AccountStatus::Active,
         };
-        let standing = self.standing(&prepared.raw_id, &prepared.parsed_id, tx.now());
-        let made = account::create(tx, new, standing, &mut desk.touched)?;
-        desk.own = None;
-        Ok((made.ok_or_else(|| Error::internal("an account that was not there is there"))?, true))
+        let meta = self.row_meta(&prepared.raw_id, &prepared.parsed_id, tx.now());
+        let created = account::create(tx, new, meta, &mut context.touched)?;
+        context.own_accounts = None;
+        Ok((created.ok_or_else(|| Error::internal("an account that was not there is there"))?, true))
     }
 
-    fn standing(&self, raw_id: &str, parsed_id: &str, now: Timestamp) -> Standing {
-        Standing::on(raw_id, Some(parsed_id), self.trust.provenance, self.trust.confidence, now)
+    fn row_meta(&self, raw_id: &str, parsed_id: &str, now: Timestamp) -> RowMeta {
+        RowMeta::from_artifact(raw_id, Some(parsed_id), self.trust.provenance, self.trust.confidence, now)
     }
 
     /// What is left to post, a commit's worth each.
-    fn left(&self, document: &Document, prepared: &Prepared) -> Vec<Vec<Piece>> {
-        let mut commits: Vec<Vec<Piece>> = vec![Vec::new()];
-        let mut room = limits::ROWS_PER_WRITE;
-        for (index, (statement, owner)) in document.statements.iter().zip(&prepared.owners).enumerate() {
-            let mut from = owner.done.min(statement.entries.len());
+    fn remaining_chunks(&self, document: &Document, prepared: &PreparedImport) -> Vec<Vec<EntryChunk>> {
+        let mut commits: Vec<Vec<EntryChunk>> = vec![Vec::new()];
+        let mut capacity = limits::ROWS_PER_WRITE;
+        for (index, (statement, statement_account)) in document.statements.iter().zip(&prepared.accounts).enumerate() {
+            let mut from = statement_account.posted_entries.min(statement.entries.len());
             loop {
-                let to = statement.entries.len().min(from + room);
-                let is_end = to == statement.entries.len();
+                let to = statement.entries.len().min(from + capacity);
+                let is_last = to == statement.entries.len();
                 if let Some(commit) = commits.last_mut()
-                    && (from < to || (is_end && self.closing(statement, owner).is_some()))
+                    && (from < to || (is_last && self.closing_balance(statement, statement_account).is_some()))
                 {
-                    commit.push(Piece { statement: index, entries: from..to, is_end });
+                    commit.push(EntryChunk { statement: index, entries: from..to, is_last });
                 }
-                room -= to - from;
-                if is_end {
+                capacity -= to - from;
+                if is_last {
                     break;
                 }
                 from = to;
                 commits.push(Vec::new());
-                room = limits::ROWS_PER_WRITE;
+                capacity = limits::ROWS_PER_WRITE;
             }
         }
         commits.retain(|pieces| !pieces.is_empty());
@@ -242,127 +242,127 @@ impl Filing {
     }
 
     /// What a statement says that is left at its end, and on which day, if that is believed.
-    fn closing(&self, statement: &Statement, owner: &Owner) -> Option<(Amount, Timestamp)> {
-        let is_believed =
-            self.trust.balances || owner.account.standing.provenance == Provenance::AgentContributed;
-        let closing = statement.closing.filter(|_| is_believed)?;
-        Some((closing.amount, day(closing.as_of.or(statement.to)?)))
+    fn closing_balance(&self, statement: &Statement, statement_account: &StatementAccount) -> Option<(Amount, Timestamp)> {
+        let is_trusted =
+            self.trust.trusts_balances || statement_account.account.meta.provenance == Provenance::AgentContributed;
+        let closing = statement.closing.filter(|_| is_trusted)?;
+        Some((closing.amount, start_of_day(closing.as_of.or(statement.to)?)))
     }
 
     /// Posts some entries, and what the statement says at its end.
-    fn post(
+    fn post_chunk(
         &self,
         tx: &mut Tx<'_>,
         document: &Document,
-        prepared: &Prepared,
-        piece: &Piece,
-        desk: &mut Desk,
-    ) -> Result<Posted> {
-        let (statement, place) = (&document.statements[piece.statement], prepared.place(piece.statement));
-        let mut posted = Posted::default();
-        if !piece.entries.is_empty() {
-            let entries = &statement.entries[piece.entries.clone()];
-            let standing = self.standing(&place.raw_id, &place.parsed_id, tx.now());
-            posted = rows::post(tx, entries, &place, &standing, desk)?;
-            place.set_posted(tx, piece.entries.end)?;
+        prepared: &PreparedImport,
+        chunk: &EntryChunk,
+        context: &mut CommitContext,
+    ) -> Result<PostingCounts> {
+        let (statement, progress) = (&document.statements[chunk.statement], prepared.progress(chunk.statement));
+        let mut posted = PostingCounts::default();
+        if !chunk.entries.is_empty() {
+            let entries = &statement.entries[chunk.entries.clone()];
+            let meta = self.row_meta(&progress.raw_id, &progress.parsed_id, tx.now());
+            posted = rows::post_entries(tx, entries, &progress, &meta, context)?;
+            progress.save_posted(tx, chunk.entries.end)?;
             tx.output("added", posted.added);
-            tx.output("known", posted.known);
+            tx.output("known", posted.unchanged);
             tx.tell(
                 EventDraft::system("ledger", "ledger.imported", &self.actor)
-                    .input("raw_id", place.raw_id.as_str())
-                    .input("account_id", place.account.as_str()),
+                    .input("raw_id", progress.raw_id.as_str())
+                    .input("account_id", progress.account.as_str()),
             );
         }
-        if piece.is_end
-            && let Some(closing) = self.closing(statement, &prepared.owners[piece.statement])
+        if chunk.is_last
+            && let Some(closing) = self.closing_balance(statement, &prepared.accounts[chunk.statement])
         {
-            self.close(tx, statement, closing, &place, desk)?;
+            self.record_closing_balance(tx, statement, closing, &progress, context)?;
         }
         Ok(posted)
     }
 
     /// Records the balance at the end of a statement.
-    fn close(
+    fn record_closing_balance(
         &self,
         tx: &mut Tx<'_>,
         statement: &Statement,
         (amount, last): (Amount, Timestamp),
-        place: &Place,
-        desk: &mut Desk,
+        progress: &StatementProgress,
+        context: &mut CommitContext,
     ) -> Result<()> {
-        desk.effects.write(tx)?;
+        context.batch.flush(tx)?;
         let snapshot = Snapshot {
             id: BalanceId::generate()?,
-            account_id: AccountId::stored(place.account.as_str()),
+            account_id: AccountId::stored(progress.account.as_str()),
             // The end of the day: what was booked on it is in the balance.
             as_of: last.plus_ms(civil::DAY_MS - 1),
             current_balance: Balance(amount),
             available_balance: statement.available.map(|available| Balance(available.amount)),
             pending_balance: None,
             currency: statement.currency,
-            standing: self.standing(&place.raw_id, &place.parsed_id, tx.now()),
+            meta: self.row_meta(&progress.raw_id, &progress.parsed_id, tx.now()),
         };
-        balance::record(tx, snapshot, &mut desk.touched)?;
+        balance::record(tx, snapshot, &mut context.touched)?;
         tx.tell(
             EventDraft::system("ledger", "ledger.balance.recorded", &self.actor)
-                .input("account_id", place.account.as_str()),
+                .input("account_id", progress.account.as_str()),
         );
         Ok(())
     }
 
     /// All of it in one commit. Says the days around which transfers are still to be paired, if they were too many.
-    fn whole(&self, tx: &mut Tx<'_>, desk: &mut Desk) -> Result<(Report, Option<Days>)> {
-        let read = self.read_with(&known(tx, self.request.account.as_deref())?)?;
-        let document = &read.document;
-        let prepared = self.prepare(tx, &read, desk)?;
+    fn import_in_tx(&self, tx: &mut Tx<'_>, context: &mut CommitContext) -> Result<(FileReport, Option<DayRange>)> {
+        let parsed = self.reparse_if_changed(&load_defaults(tx, self.options.account.as_deref())?)?;
+        let document = &parsed.document;
+        let prepared = self.prepare(tx, &parsed, context)?;
         let mut report = prepared.report(document);
-        for piece in self.left(document, &prepared).iter().flatten() {
-            report.statements[piece.statement].posted += self.post(tx, document, &prepared, piece, desk)?;
+        for chunk in self.remaining_chunks(document, &prepared).iter().flatten() {
+            report.statements[chunk.statement].posted += self.post_chunk(tx, document, &prepared, chunk, context)?;
         }
         raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
-        let mut left = days(document);
-        if let Some(days) = left
-            && let Some(paired) = transfers::pair_now(tx, &self.actor, &prepared.raw_id, days, desk)?
+        let mut pending_days = day_range(document);
+        if let Some(range) = pending_days
+            && let Some(matched) = transfers::match_in_tx(tx, &self.actor, &prepared.raw_id, range, context)?
         {
-            report.transfers = paired;
-            left = None;
+            report.transfers = matched;
+            pending_days = None;
         }
-        Ok((report, left))
+        Ok((report, pending_days))
     }
 }
 
 /// The first and the last day of a document's entries.
-pub(super) type Days = (Timestamp, Timestamp);
+pub(super) type DayRange = (Timestamp, Timestamp);
 
-fn days(document: &Document) -> Option<Days> {
+fn day_range(document: &Document) -> Option<DayRange> {
     let mut booked =
         document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
     let first = booked.next()?;
     let (first, last) = booked.fold((first, first), |(first, last), day| (first.min(day), last.max(day)));
-    Some((day(first), day(last)))
+    Some((start_of_day(first), start_of_day(last)))
 }
 
 /// Files small ones, all in one commit: all of them or none.
-pub(super) async fn at_once(
+pub(super) async fn import_batch(
     store: &Store,
     writer: &Writer,
-    filings: Vec<Arc<Filing>>,
-) -> Result<Vec<Report>> {
-    let all = filings.clone();
+    jobs: Vec<Arc<ImportJob>>,
+) -> Result<Vec<FileReport>> {
+    let tx_jobs = jobs.clone();
     let work = move |tx: &mut Tx<'_>| {
-        let mut desk = Desk::set_up(tx, Met::default(), None)?;
-        let mut reports = Vec::with_capacity(all.len());
-        for filing in &all {
-            reports.push(filing.whole(tx, &mut desk)?);
+        let mut context = CommitContext::begin(tx, LookupCache::default(), None)?;
+        let mut reports = Vec::with_capacity(tx_jobs.len());
+        for job in &tx_jobs {
+            reports.push(job.import_in_tx(tx, &mut context)?);
         }
-        let (_, own) = desk.clear(tx)?;
-        Ok((reports, own))
+        let (_, own_accounts) = context.flush(tx)?;
+        Ok((reports, own_accounts))
     };
-    let (done, own) = store.write_told(writer, work).await?;
-    let mut reports = Vec::with_capacity(done.len());
-    for ((mut report, left), filing) in done.into_iter().zip(&filings) {
-        if let (Some(days), Some(own), Some(raw_id)) = (left, &own, &report.raw_id) {
-            report.transfers = transfers::pair(store, writer, &filing.actor, raw_id, own, days).await?;
+    let (results, own_accounts) = store.write_told(writer, work).await?;
+    let mut reports = Vec::with_capacity(results.len());
+    for ((mut report, pending_days), job) in results.into_iter().zip(&jobs) {
+        if let (Some(range), Some(own_accounts), Some(raw_id)) = (pending_days, &own_accounts, &report.raw_id) {
+            report.transfers = transfers::match_in_batches(store, writer, &job.actor, raw_id, own_accounts, range).await?;
         }
         reports.push(report);
     }
@@ -370,20 +370,20 @@ pub(super) async fn at_once(
 }
 
 /// Files small ones as if one after the other: what became of those that are done, and why the next is not.
-pub(super) async fn in_order(
+pub(super) async fn import_batch_or_each(
     store: &Store,
     writer: &Writer,
-    filings: Vec<Arc<Filing>>,
-) -> (Vec<Report>, Option<Error>) {
-    let mut done = Vec::with_capacity(filings.len());
-    if filings.len() > 1
-        && let Ok(reports) = at_once(store, writer, filings.clone()).await
+    jobs: Vec<Arc<ImportJob>>,
+) -> (Vec<FileReport>, Option<Error>) {
+    let mut done = Vec::with_capacity(jobs.len());
+    if jobs.len() > 1
+        && let Ok(reports) = import_batch(store, writer, jobs.clone()).await
     {
         return (reports, None);
     }
     // One of them does not fit; those before it do.
-    for filing in filings {
-        match alone(store, writer, filing).await {
+    for job in jobs {
+        match import_one(store, writer, job).await {
             Ok(report) => done.push(report),
             Err(error) => return (done, Some(error)),
         }
@@ -392,68 +392,68 @@ pub(super) async fn in_order(
 }
 
 /// Files a small one by itself.
-pub(super) async fn alone(store: &Store, writer: &Writer, filing: Arc<Filing>) -> Result<Report> {
-    let mut reports = at_once(store, writer, vec![filing]).await?;
+pub(super) async fn import_one(store: &Store, writer: &Writer, job: Arc<ImportJob>) -> Result<FileReport> {
+    let mut reports = import_batch(store, writer, vec![job]).await?;
     reports.pop().ok_or_else(|| Error::internal("a file was filed without a report"))
 }
 
 /// Files a large one, a piece a commit. `progress` hears how many entries of how many are behind.
-pub(super) async fn in_parts(
+pub(super) async fn import_chunked(
     store: &Store,
     writer: &Writer,
-    filing: Arc<Filing>,
-    mut progress: impl FnMut(usize, usize),
-) -> Result<Report> {
-    if let Origin::Brought(brought) = &filing.origin {
-        brought.evidence.store_bytes(store, writer).await?;
+    job: Arc<ImportJob>,
+    mut on_progress: impl FnMut(usize, usize),
+) -> Result<FileReport> {
+    if let Origin::Upload(upload) = &job.origin {
+        upload.upload.store_bytes(store, writer).await?;
     }
-    let account = filing.request.account.clone();
-    let now = store.read(&writer.tenant, move |sql| known(sql, account.as_deref())).await?;
-    let reading = filing.clone();
-    let read = spawn_blocking(move || reading.read_with(&now)).await.map_err(Error::internal)??;
-    let (preparing, of_file) = (filing.clone(), read.clone());
+    let account = job.options.account.clone();
+    let defaults = store.read(&writer.tenant, move |sql| load_defaults(sql, account.as_deref())).await?;
+    let parse_job = job.clone();
+    let parsed = spawn_blocking(move || parse_job.reparse_if_changed(&defaults)).await.map_err(Error::internal)??;
+    let (prepare_job, tx_parsed) = (job.clone(), parsed.clone());
     let work = move |tx: &mut Tx<'_>| {
-        let mut desk = Desk::set_up(tx, Met::default(), None)?;
-        let prepared = preparing.prepare(tx, &of_file, &mut desk)?;
-        let left = preparing.left(&of_file.document, &prepared);
-        if left.is_empty() {
+        let mut context = CommitContext::begin(tx, LookupCache::default(), None)?;
+        let prepared = prepare_job.prepare(tx, &tx_parsed, &mut context)?;
+        let commits = prepare_job.remaining_chunks(&tx_parsed.document, &prepared);
+        if commits.is_empty() {
             raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
         }
-        let own = desk.own(tx)?;
-        desk.clear(tx)?;
-        Ok((prepared, left, own))
+        let own_accounts = context.own_accounts(tx)?;
+        context.flush(tx)?;
+        Ok((prepared, commits, own_accounts))
     };
-    let (prepared, commits, own) = store.write_told(writer, work).await?;
-    let document = &read.document;
+    let (prepared, commits, own_accounts) = store.write_told(writer, work).await?;
+    let document = &parsed.document;
     let mut report = prepared.report(document);
     let total = document.entry_count();
-    let mut behind: usize = report.statements.iter().map(|statement| statement.posted.known).sum();
+    let mut processed: usize = report.statements.iter().map(|statement| statement.posted.unchanged).sum();
     let last = commits.len().saturating_sub(1);
-    let (prepared, mut met) = (Arc::new(prepared), Met::default());
-    for (index, pieces) in commits.into_iter().enumerate() {
-        let (posting, of_file, prepared) = (filing.clone(), read.clone(), prepared.clone());
-        let (known, own, of_commit) = (met, own.clone(), pieces.clone());
+    let (prepared, mut cache) = (Arc::new(prepared), LookupCache::default());
+    for (index, chunks) in commits.into_iter().enumerate() {
+        let (post_job, tx_parsed, prepared) = (job.clone(), parsed.clone(), prepared.clone());
+        let (tx_cache, tx_own_accounts, tx_chunks) = (cache, own_accounts.clone(), chunks.clone());
         let work = move |tx: &mut Tx<'_>| {
-            let mut desk = Desk::set_up(tx, known.clone(), Some(own.clone()))?;
-            let mut posted = Vec::with_capacity(of_commit.len());
-            for piece in &of_commit {
-                posted.push(posting.post(tx, &of_file.document, &prepared, piece, &mut desk)?);
+            let mut context = CommitContext::begin(tx, tx_cache.clone(), Some(tx_own_accounts.clone()))?;
+            let mut posted = Vec::with_capacity(tx_chunks.len());
+            for chunk in &tx_chunks {
+                posted.push(post_job.post_chunk(tx, &tx_parsed.document, &prepared, chunk, &mut context)?);
             }
             if index == last {
                 raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
             }
-            Ok((posted, desk.clear(tx)?.0))
+            Ok((posted, context.flush(tx)?.0))
         };
-        let (posted, now_met) = store.write_told(writer, work).await?;
-        met = now_met;
-        for (piece, posted) in pieces.iter().zip(posted) {
-            report.statements[piece.statement].posted += posted;
-            behind += piece.entries.len();
+        let (posted, updated_cache) = store.write_told(writer, work).await?;
+        cache = updated_cache;
+        for (chunk, posted) in chunks.iter().zip(posted) {
+            report.statements[chunk.statement].posted += posted;
+            processed += chunk.entries.len();
         }
-        progress(behind, total);
+        on_progress(processed, total);
     }
-    if let (Some(days), Some(raw_id)) = (days(document), &report.raw_id) {
-        report.transfers = transfers::pair(store, writer, &filing.actor, raw_id, &own, days).await?;
+    if let (Some(range), Some(raw_id)) = (day_range(document), &report.raw_id) {
+        report.transfers = transfers::match_in_batches(store, writer, &job.actor, raw_id, &own_accounts, range).await?;
     }
     Ok(report)
 }

@@ -23,30 +23,30 @@ use quad_statements::{Document, Statement};
 use quad_store::{Store, Tx, Writer};
 
 use crate::account::Account;
-use crate::posting::{self, Posted};
+use crate::posting::{self, PostingCounts};
 use crate::raw::{self, ProjectionStatus};
 use crate::standing::Provenance;
 
-use ahead::Ahead;
-use filing::{Filing, Origin};
-use owner::{account_name, resolve};
-use reading::{known, parse};
-use rows::key;
+use ahead::Prefetcher;
+use filing::{ImportJob, Origin};
+use owner::{account_name, find_account};
+use reading::{load_defaults, parse};
+use rows::dedup_key;
 
 /// A file to import.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct ImportFile {
     /// What it is called.
     pub name: String,
     /// What it holds.
     pub bytes: Vec<u8>,
     /// What is said about it.
-    pub request: Request,
+    pub options: ImportOptions,
 }
 
 /// What an importer says about a file.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct ImportOptions {
     /// The account that it is of, by id; needed where the file names none.
     pub account: Option<String>,
     /// The currency, where the file names none.
@@ -71,12 +71,12 @@ pub struct StatementReport {
     /// Entries of the statement.
     pub entries: usize,
     /// What became of them.
-    pub posted: Posted,
+    pub posted: PostingCounts,
 }
 
 /// What became of a file.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct FileReport {
     /// The evidence; none in a dry run.
     pub raw_id: Option<String>,
     /// The format that was found.
@@ -86,55 +86,55 @@ pub struct Report {
     /// Its statements.
     pub statements: Vec<StatementReport>,
     /// What was noticed, a sentence each, with lines.
-    pub findings: Vec<String>,
+    pub diagnostics: Vec<String>,
     /// Whether something could not be read.
     pub has_errors: bool,
     /// Whether it went on where an earlier import of the file had been interrupted.
     pub is_resumed: bool,
     /// Transfers between own accounts.
-    pub transfers: Transfers,
+    pub transfers: TransferReport,
 }
 
 /// What an import of several files says on the way.
 #[derive(Clone, Debug)]
-pub enum Said {
+pub enum ImportEvent {
     /// So many entries of so many are behind.
-    Behind(usize, usize),
+    Progress(usize, usize),
     /// A file is done.
-    Done(Box<Report>),
+    FileDone(Box<FileReport>),
 }
 
 /// Why an import of several files has stopped; those before are done.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct ImportError {
     /// The number of the file, from 0.
-    pub file: usize,
+    pub file_index: usize,
     /// What is wrong with it.
     pub error: Error,
 }
 
 /// What an import has found out about transfers between own accounts.
 #[derive(Clone, Debug, Default)]
-pub struct Transfers {
+pub struct TransferReport {
     /// Pairs that were recorded.
     pub paired: usize,
     /// Transactions that could be the other side of several, and so stay unpaired.
     pub ambiguous: usize,
     /// The first of them, a sentence each.
-    pub sentences: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 /// Somebody's word for what is imported.
 #[derive(Clone, Copy, Debug)]
-struct Trust {
+struct SourceTrust {
     provenance: Provenance,
     confidence: f64,
     /// Whether balances that the file claims decide what accounts hold.
-    balances: bool,
+    trusts_balances: bool,
 }
 
-const BY_PERSON: Trust = Trust { provenance: Provenance::Extracted, confidence: 0.95, balances: true };
-const BY_AGENT: Trust = Trust { provenance: Provenance::AgentContributed, confidence: 0.5, balances: false };
+const OPERATOR: SourceTrust = SourceTrust { provenance: Provenance::Extracted, confidence: 0.95, trusts_balances: true };
+const AGENT: SourceTrust = SourceTrust { provenance: Provenance::AgentContributed, confidence: 0.5, trusts_balances: false };
 
 /// Imports a file. `progress` hears how many entries of how many are behind.
 pub async fn import(
@@ -143,16 +143,16 @@ pub async fn import(
     actor: &str,
     name: &str,
     bytes: &[u8],
-    request: &Request,
-    mut progress: impl FnMut(usize, usize),
-) -> Result<Report> {
-    let source = Source { name: name.to_owned(), bytes: bytes.to_vec(), request: request.clone() };
+    options: &ImportOptions,
+    mut on_progress: impl FnMut(usize, usize),
+) -> Result<FileReport> {
+    let file = ImportFile { name: name.to_owned(), bytes: bytes.to_vec(), options: options.clone() };
     let mut report = None;
-    let said = |_: usize, said: Said| match said {
-        Said::Behind(done, total) => progress(done, total),
-        Said::Done(done) => report = Some(*done),
+    let on_event = |_: usize, event: ImportEvent| match event {
+        ImportEvent::Progress(done, total) => on_progress(done, total),
+        ImportEvent::FileDone(file_report) => report = Some(*file_report),
     };
-    import_all(store, writer, actor, [Ok(source)], said).await.map_err(|stopped| stopped.error)?;
+    import_all(store, writer, actor, [Ok(file)], on_event).await.map_err(|import_error| import_error.error)?;
     report.ok_or_else(|| Error::internal("an import has ended without a report"))
 }
 
@@ -165,41 +165,41 @@ pub async fn import_all<S>(
     store: &Store,
     writer: &Writer,
     actor: &str,
-    sources: S,
-    mut said: impl FnMut(usize, Said),
-) -> Result<(), Stopped>
+    files: S,
+    mut on_event: impl FnMut(usize, ImportEvent),
+) -> Result<(), ImportError>
 where
-    S: IntoIterator<Item = Result<Source>>,
+    S: IntoIterator<Item = Result<ImportFile>>,
     S::IntoIter: Send + 'static,
 {
-    let mut ahead = Ahead::start(store, writer, actor, sources.into_iter());
-    let mut file = 0;
-    while let Some(next) = ahead.next().await {
-        let stopped = |file: usize| move |error: Error| Stopped { file, error };
-        let opened = next.map_err(stopped(file))?;
-        if opened.filing.request.dry_run {
-            let report = look(store, writer, opened.filing).await.map_err(stopped(file))?;
-            said(file, Said::Done(Box::new(report)));
-            file += 1;
-        } else if opened.filing.is_small() {
-            let together = ahead.small_ones_behind(opened);
-            let filings = together.iter().map(|opened| opened.filing.clone()).collect();
-            let (reports, refused) = filing::in_order(store, writer, filings).await;
+    let mut prefetcher = Prefetcher::start(store, writer, actor, files.into_iter());
+    let mut file_index = 0;
+    while let Some(next) = prefetcher.next().await {
+        let import_error = |file_index: usize| move |error: Error| ImportError { file_index, error };
+        let parsed_file = next.map_err(import_error(file_index))?;
+        if parsed_file.job.options.dry_run {
+            let report = dry_run(store, writer, parsed_file.job).await.map_err(import_error(file_index))?;
+            on_event(file_index, ImportEvent::FileDone(Box::new(report)));
+            file_index += 1;
+        } else if parsed_file.job.fits_one_commit() {
+            let batch = prefetcher.take_batch(parsed_file);
+            let jobs = batch.iter().map(|parsed_file| parsed_file.job.clone()).collect();
+            let (reports, failure) = filing::import_batch_or_each(store, writer, jobs).await;
             for report in reports {
                 let entries = report.statements.iter().map(|statement| statement.entries).sum();
-                said(file, Said::Behind(entries, entries));
-                said(file, Said::Done(Box::new(report)));
-                file += 1;
+                on_event(file_index, ImportEvent::Progress(entries, entries));
+                on_event(file_index, ImportEvent::FileDone(Box::new(report)));
+                file_index += 1;
             }
-            if let Some(error) = refused {
-                return Err(Stopped { file, error });
+            if let Some(error) = failure {
+                return Err(ImportError { file_index, error });
             }
         } else {
-            let progress = |done: usize, total: usize| said(file, Said::Behind(done, total));
-            let report = filing::in_parts(store, writer, opened.filing, progress).await;
-            let report = report.map_err(stopped(file))?;
-            said(file, Said::Done(Box::new(report)));
-            file += 1;
+            let on_progress = |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
+            let report = filing::import_chunked(store, writer, parsed_file.job, on_progress).await;
+            let report = report.map_err(import_error(file_index))?;
+            on_event(file_index, ImportEvent::FileDone(Box::new(report)));
+            file_index += 1;
         }
     }
     Ok(())
@@ -212,33 +212,33 @@ pub(crate) async fn extract(
     agent: &str,
     raw_id: &str,
     account: Option<String>,
-) -> Result<Option<Report>> {
-    let request = Request { account, ..Request::default() };
+) -> Result<Option<FileReport>> {
+    let options = ImportOptions { account, ..ImportOptions::default() };
     let id = raw_id.to_owned();
     // On a thread that may block: the bytes are read, and parsed where they are.
-    let (parsing, wanted) = (id.clone(), request.clone());
-    let parsed = store.read(&writer.tenant, move |sql| {
-        let artifact = raw::find(sql, &parsing)?.ok_or_else(|| raw::no_artifact(&parsing))?;
+    let (artifact_id, parse_options) = (id.clone(), options.clone());
+    let parsing = store.read(&writer.tenant, move |sql| {
+        let artifact = raw::find(sql, &artifact_id)?.ok_or_else(|| raw::artifact_not_found(&artifact_id))?;
         if artifact.tombstoned_at.is_some() {
-            return Err(raw::withdrawn(&parsing));
+            return Err(raw::artifact_tombstoned(&artifact_id));
         }
-        let known = known(sql, wanted.account.as_deref())?;
+        let defaults = load_defaults(sql, parse_options.account.as_deref())?;
         let bytes = raw::read_bytes(sql, &artifact)?;
-        Ok(parse(&bytes, &wanted, &known).ok())
+        Ok(parse(&bytes, &parse_options, &defaults).ok())
     });
-    let Some(read) = parsed.await? else { return Ok(None) };
-    let filing = Arc::new(Filing {
-        origin: Origin::There(id.clone()),
-        read: Arc::new(read),
-        request,
-        trust: BY_AGENT,
+    let Some(parsed) = parsing.await? else { return Ok(None) };
+    let job = Arc::new(ImportJob {
+        origin: Origin::Artifact(id.clone()),
+        parsed: Arc::new(parsed),
+        options,
+        trust: AGENT,
         actor: agent.to_owned(),
     });
-    let posted = match filing.is_small() {
-        true => filing::alone(store, writer, filing).await,
-        false => filing::in_parts(store, writer, filing, |_, _| {}).await,
+    let result = match job.fits_one_commit() {
+        true => filing::import_one(store, writer, job).await,
+        false => filing::import_chunked(store, writer, job, |_, _| {}).await,
     };
-    match posted {
+    match result {
         Ok(report) => Ok(Some(report)),
         Err(error) if error.kind() == Kind::Internal => Err(error),
         // What the agent brought does not fit; it stays as evidence.
@@ -253,46 +253,46 @@ pub(crate) async fn extract(
 }
 
 /// What an import would do.
-async fn look(store: &Store, writer: &Writer, filing: Arc<Filing>) -> Result<Report> {
+async fn dry_run(store: &Store, writer: &Writer, job: Arc<ImportJob>) -> Result<FileReport> {
     store
         .read(&writer.tenant, move |sql| {
-            let document = &filing.read.document;
-            let mut report = report(document, None);
+            let document = &job.parsed.document;
+            let mut report = file_report(document, None);
             for statement in &document.statements {
-                let account = resolve(sql, (&statement.account, statement.currency), &filing.request)?;
-                let mut posted = Posted { added: statement.entries.len(), ..Posted::default() };
+                let account = find_account(sql, (&statement.account, statement.currency), &job.options)?;
+                let mut posted = PostingCounts { added: statement.entries.len(), ..PostingCounts::default() };
                 if let Some(account) = &account {
                     let keys: Vec<String> =
-                        statement.entries.iter().map(|entry| key(entry, account.id.as_str())).collect();
-                    let known = posting::known_keys(sql, account.id.as_str(), &keys)?;
-                    posted.known = keys.iter().filter(|key| known.contains(*key)).count();
-                    posted.added -= posted.known;
+                        statement.entries.iter().map(|entry| dedup_key(entry, account.id.as_str())).collect();
+                    let existing = posting::existing_keys(sql, account.id.as_str(), &keys)?;
+                    posted.unchanged = keys.iter().filter(|key| existing.contains(*key)).count();
+                    posted.added -= posted.unchanged;
                 }
-                report.statements.push(outcome(statement, account.as_ref(), account.is_none(), posted));
+                report.statements.push(statement_report(statement, account.as_ref(), account.is_none(), posted));
             }
             Ok(report)
         })
         .await
 }
 
-fn report(document: &Document, raw_id: Option<String>) -> Report {
-    Report {
+fn file_report(document: &Document, raw_id: Option<String>) -> FileReport {
+    FileReport {
         raw_id,
         format: document.format.name(),
         mapping: document.mapping.as_ref().map(ToString::to_string),
         statements: Vec::new(),
-        findings: document.findings.iter().map(ToString::to_string).collect(),
+        diagnostics: document.findings.iter().map(ToString::to_string).collect(),
         has_errors: document.has_errors(),
         is_resumed: false,
-        transfers: Transfers::default(),
+        transfers: TransferReport::default(),
     }
 }
 
-fn outcome(
+fn statement_report(
     statement: &Statement,
     account: Option<&Account>,
     is_new_account: bool,
-    posted: Posted,
+    posted: PostingCounts,
 ) -> StatementReport {
     StatementReport {
         account_id: account.map(|account| account.id.as_str().to_owned()),

@@ -4,7 +4,7 @@ use quad_core::Result;
 use quad_statements::{AccountHint, AccountKind, Currency};
 use quad_store::Sql;
 
-use super::Request;
+use super::ImportOptions;
 use crate::account::{self, Account, AccountType};
 use crate::{noun, refusal};
 
@@ -39,13 +39,13 @@ pub(super) fn account_type(kind: Option<AccountKind>) -> AccountType {
 }
 
 /// The account of a statement, if it is there.
-pub(super) fn resolve(
+pub(super) fn find_account(
     sql: &mut dyn Sql,
     (hint, currency): (&AccountHint, Currency),
-    request: &Request,
+    options: &ImportOptions,
 ) -> Result<Option<Account>> {
-    if let Some(id) = &request.account {
-        let account: Account = noun::expect(sql, id)?;
+    if let Some(id) = &options.account {
+        let account: Account = noun::get(sql, id)?;
         account::check_currency(&account, currency)?;
         return Ok(Some(account));
     }

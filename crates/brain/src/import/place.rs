@@ -5,16 +5,16 @@ use quad_store::{Sql, Tx, params};
 
 /// Which statement of which projection goes to which account.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct StatementProgress {
     pub(super) raw_id: String,
     pub(super) parsed_id: String,
     pub(super) statement: i64,
     pub(super) account: String,
 }
 
-impl Place {
+impl StatementProgress {
     /// How many of its entries are posted.
-    pub(super) fn posted(&self, sql: &mut dyn Sql) -> Result<usize> {
+    pub(super) fn load_posted(&self, sql: &mut dyn Sql) -> Result<usize> {
         let tenant = sql.tenant().as_str().to_owned();
         let row = sql.query_opt(
             "SELECT posted FROM brain_import WHERE tenant_id = $1 AND parsed_id = $2 AND statement = $3 AND account_id = $4",
@@ -24,7 +24,7 @@ impl Place {
     }
 
     /// Says how many are.
-    pub(super) fn set_posted(&self, tx: &mut Tx<'_>, posted: usize) -> Result<()> {
+    pub(super) fn save_posted(&self, tx: &mut Tx<'_>, posted: usize) -> Result<()> {
         let tenant = tx.tenant().as_str().to_owned();
         tx.execute(
             "INSERT INTO brain_import (tenant_id, parsed_id, statement, account_id, posted) VALUES ($1, $2, $3, $4, $5) \

@@ -5,13 +5,13 @@ use quad_statements::{Currency, Document, Options, ParseError, csv};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
-use super::Request;
+use super::ImportOptions;
 use crate::account::Account;
 use crate::{limits, noun, refusal};
 
 /// What is known of a file's account before the file is read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct AccountDefaults {
     /// How its last table was read.
     mapping: Option<csv::Mapping>,
     /// Its currency, for a file that names none.
@@ -20,44 +20,44 @@ pub(super) struct Known {
 
 /// A file that is read.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ParsedDocument {
     pub(super) document: Document,
     /// What its projection keeps.
     pub(super) extracted: String,
 }
 
-pub(super) fn parse(bytes: &[u8], request: &Request, known: &Known) -> Result<Read> {
-    let refused = |refusal: ParseError| {
-        let hint = match refusal {
+pub(super) fn parse(bytes: &[u8], import_options: &ImportOptions, defaults: &AccountDefaults) -> Result<ParsedDocument> {
+    let unreadable = |error: ParseError| {
+        let hint = match error {
             ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
-            _ => refusal.hint(),
+            _ => error.hint(),
         };
-        Error::new(Kind::BadInput, "statement_unreadable", refusal.to_string()).hint(hint.to_owned())
+        Error::new(Kind::BadInput, "statement_unreadable", error.to_string()).hint(hint.to_owned())
     };
-    let stated = request
+    let explicit_currency = import_options
         .currency
         .as_deref()
         .map(|code| Currency::parse(code).map_err(|error| refusal::invalid("currency", error)))
         .transpose()?;
-    let mut mapping = known.mapping.clone();
+    let mut mapping = defaults.mapping.clone();
     // What is said now counts more than what is remembered.
-    if let (Some(mapping), Some(_)) = (&mut mapping, stated) {
-        mapping.currency = stated;
+    if let (Some(mapping), Some(_)) = (&mut mapping, explicit_currency) {
+        mapping.currency = explicit_currency;
     }
     let options = Options {
         format: None,
         mapping,
-        overrides: csv::Overrides::parse(request.settings.iter().map(String::as_str)).map_err(refused)?,
-        currency: stated.or(known.currency),
+        overrides: csv::Overrides::parse(import_options.settings.iter().map(String::as_str)).map_err(unreadable)?,
+        currency: explicit_currency.or(defaults.currency),
     };
-    let document = quad_statements::parse(bytes, &options).map_err(refused)?;
-    let extracted = extracted(&document);
-    Ok(Read { document, extracted })
+    let document = quad_statements::parse(bytes, &options).map_err(unreadable)?;
+    let extracted = projection_json(&document);
+    Ok(ParsedDocument { document, extracted })
 }
 
 /// What is known of an account, if it is there.
-pub(super) fn known(sql: &mut dyn Sql, account: Option<&str>) -> Result<Known> {
-    let Some(account) = account else { return Ok(Known::default()) };
+pub(super) fn load_defaults(sql: &mut dyn Sql, account: Option<&str>) -> Result<AccountDefaults> {
+    let Some(account) = account else { return Ok(AccountDefaults::default()) };
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
@@ -66,10 +66,10 @@ pub(super) fn known(sql: &mut dyn Sql, account: Option<&str>) -> Result<Known> {
     // A mapping that an older program wrote and that no longer reads is guessed anew.
     let mapping = row.map(|row| Ok::<_, Error>(serde_json::from_str(row.text(0)?).ok())).transpose()?;
     let currency = noun::find::<Account>(sql, account)?.map(|account| account.currency);
-    Ok(Known { mapping: mapping.flatten(), currency })
+    Ok(AccountDefaults { mapping: mapping.flatten(), currency })
 }
 
-pub(super) fn remember(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
+pub(super) fn save_mapping(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
     let text = serde_json::to_string(mapping).map_err(Error::internal)?;
     tx.execute(
@@ -90,12 +90,12 @@ pub(super) fn mime_type(document: &Document) -> &'static str {
 }
 
 /// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
-fn extracted(document: &Document) -> String {
+fn projection_json(document: &Document) -> String {
     let statements: Vec<Value> = document
         .statements
         .iter()
         .map(|statement| {
-            let shown = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
+            let first_entries = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
             json!({
                 "account": statement.account,
                 "currency": statement.currency,
@@ -104,7 +104,7 @@ fn extracted(document: &Document) -> String {
                 "opening": statement.opening,
                 "closing": statement.closing,
                 "entry_count": statement.entries.len(),
-                "entries": shown,
+                "entries": first_entries,
             })
         })
         .collect();

@@ -6,25 +6,25 @@ use quad_core::{Result, Timestamp};
 use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
 
-use super::desk::Desk;
-use super::place::Place;
+use super::desk::CommitContext;
+use super::place::StatementProgress;
 use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
 use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
-use crate::noun::{self, Ids, Noun};
-use crate::pairing::Sign;
-use crate::posting::{self, Posted};
-use crate::standing::Standing;
-use crate::tags::Touched;
+use crate::noun::{self, IdSource, Entity};
+use crate::pairing::TransferHint;
+use crate::posting::{self, PostingCounts};
+use crate::standing::RowMeta;
+use crate::tags::TouchedTags;
 use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
 use crate::{civil, limits, own, pairing, refusal};
 
-pub(super) fn day(date: jiff::civil::Date) -> Timestamp {
+pub(super) fn start_of_day(date: jiff::civil::Date) -> Timestamp {
     civil::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
 }
 
 /// What makes an entry the same movement in every file: the day, so that neighbours lie together, and its fingerprint.
-pub(super) fn key(entry: &Entry, account: &str) -> String {
+pub(super) fn dedup_key(entry: &Entry, account: &str) -> String {
     let mut fingerprint = entry.fingerprint(account).to_string();
     fingerprint.truncate(24);
     format!("{}:{fingerprint}", entry.booked)
@@ -32,53 +32,53 @@ pub(super) fn key(entry: &Entry, account: &str) -> String {
 
 /// Counterparties and categories that an import has met, so that each is looked up once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Met {
+pub(super) struct LookupCache {
     counterparties: HashMap<String, CounterpartyId>,
     categories: HashMap<String, CategoryId>,
 }
 
 /// Posts some entries of a statement.
-pub(super) fn post(
+pub(super) fn post_entries(
     tx: &mut Tx<'_>,
     entries: &[Entry],
-    place: &Place,
-    standing: &Standing,
-    desk: &mut Desk,
-) -> Result<Posted> {
-    let own = desk.own(tx)?;
-    let Desk { met, effects, touched, .. } = desk;
+    progress: &StatementProgress,
+    meta: &RowMeta,
+    context: &mut CommitContext,
+) -> Result<PostingCounts> {
+    let own_accounts = context.own_accounts(tx)?;
+    let CommitContext { cache, batch, touched, .. } = context;
     let mut ulids = quad_core::id::Ulids::now()?;
     let mut rows = Vec::with_capacity(entries.len());
-    let mut signs = Vec::new();
+    let mut hints = Vec::new();
     for entry in entries {
-        let counterparty_id = meet_counterparty(tx, entry, met, standing, touched)?;
-        let category_id = meet_category(tx, entry, met, standing)?;
+        let counterparty_id = get_or_create_counterparty(tx, entry, cache, meta, touched)?;
+        let category_id = get_or_create_category(tx, entry, cache, meta)?;
         let id = TransactionId::stored(format!("{}{}", TransactionId::PREFIX, ulids.another()));
-        let other = own::number(&entry.counterparty);
-        let is_own = other
+        let counterpart_number = own::format_account_number(&entry.counterparty);
+        let is_own_account = counterpart_number
             .as_deref()
-            .and_then(|number| own.named(number, entry.currency))
-            .is_some_and(|account| account != place.account);
-        if is_own || entry.kind == Some(Kind::Transfer) {
-            let (transaction_id, transaction_date) = (id.as_str().to_owned(), day(entry.booked));
-            signs.push((rows.len(), Sign { transaction_id, transaction_date, named: other }));
+            .and_then(|number| own_accounts.find_by_number(number, entry.currency))
+            .is_some_and(|account| account != progress.account);
+        if is_own_account || entry.kind == Some(Kind::Transfer) {
+            let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
+            hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number: counterpart_number }));
         }
-        rows.push(row(entry, id, place, counterparty_id, category_id, is_own, standing.clone())?);
+        rows.push(to_transaction(entry, id, progress, counterparty_id, category_id, is_own_account, meta.clone())?);
     }
-    let (posted, is_new) = posting::post_all(tx, &rows, Ids::Fresh, effects, touched)?;
-    let signs: Vec<Sign> = signs.into_iter().filter(|(row, _)| is_new[*row]).map(|(_, sign)| sign).collect();
-    pairing::wait(tx, &signs)?;
+    let (posted, is_new) = posting::post_all(tx, &rows, IdSource::Generated, batch, touched)?;
+    let hints: Vec<TransferHint> = hints.into_iter().filter(|(row, _)| is_new[*row]).map(|(_, hint)| hint).collect();
+    pairing::enqueue(tx, &hints)?;
     Ok(posted)
 }
 
-fn row(
+fn to_transaction(
     entry: &Entry,
     id: TransactionId,
-    place: &Place,
+    progress: &StatementProgress,
     counterparty_id: Option<CounterpartyId>,
     category_id: Option<CategoryId>,
-    between_own: bool,
-    standing: Standing,
+    is_own_transfer: bool,
+    meta: RowMeta,
 ) -> Result<Transaction> {
     let magnitude = entry
         .amount
@@ -86,13 +86,13 @@ fn row(
         .ok_or_else(|| refusal::invalid("amount", "is larger than can be stored"))?;
     let effect = if entry.amount.is_negative() { Effect::Debit } else { Effect::Credit };
     let direction = match effect {
-        _ if between_own => Direction::Transfer,
+        _ if is_own_transfer => Direction::Transfer,
         _ if magnitude.is_zero() => Direction::Adjustment,
         Effect::Credit => Direction::Inflow,
         Effect::Debit => Direction::Outflow,
     };
-    let text = |text: &str| crate::refusal::cut(text, limits::TEXT_BYTES / 4).replace('\0', " ");
-    let posted_date = entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(day));
+    let text = |text: &str| crate::refusal::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
+    let posted_date = entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(start_of_day));
     let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
     Ok(Transaction {
         id,
@@ -100,10 +100,10 @@ fn row(
         currency: entry.currency,
         direction,
         effect,
-        account_id: AccountId::stored(place.account.as_str()),
+        account_id: AccountId::stored(progress.account.as_str()),
         external_transaction_id: bank_id.map(text),
-        dedup_key: key(entry, &place.account),
-        transaction_date: day(entry.booked),
+        dedup_key: dedup_key(entry, &progress.account),
+        transaction_date: start_of_day(entry.booked),
         posted_date,
         counterparty_id,
         category_id,
@@ -115,17 +115,17 @@ fn row(
         description_normalized: None,
         reconciliation_status: Some(ReconciliationStatus::Unreconciled),
         chain_tx_hash: None,
-        standing,
+        meta,
     })
 }
 
 /// The counterparty of an entry, made if nobody has met it yet.
-fn meet_counterparty(
+fn get_or_create_counterparty(
     tx: &mut Tx<'_>,
     entry: &Entry,
-    met: &mut Met,
-    standing: &Standing,
-    touched: &mut Touched,
+    cache: &mut LookupCache,
+    meta: &RowMeta,
+    touched: &mut TouchedTags,
 ) -> Result<Option<CounterpartyId>> {
     let Some(name) = entry.counterparty.name.as_deref() else { return Ok(None) };
     let name = name.replace('\0', " ");
@@ -133,11 +133,11 @@ fn meet_counterparty(
     if normalized.is_empty() {
         return Ok(None);
     }
-    if let Some(id) = met.counterparties.get(&normalized) {
+    if let Some(id) = cache.counterparties.get(&normalized) {
         return Ok(Some(id.clone()));
     }
     let id = match counterparty::by_name(tx, &normalized)? {
-        Some(known) => known.id,
+        Some(existing) => existing.id,
         None => {
             let kind = if entry.amount.is_negative() {
                 CounterpartyType::Merchant
@@ -146,7 +146,7 @@ fn meet_counterparty(
             };
             let new = Counterparty {
                 id: CounterpartyId::generate()?,
-                name: crate::refusal::cut(name.trim(), limits::TEXT_BYTES / 4),
+                name: crate::refusal::truncate(name.trim(), limits::TEXT_BYTES / 4),
                 display_name: None,
                 normalized_name: normalized.clone(),
                 kind,
@@ -159,32 +159,32 @@ fn meet_counterparty(
                 agent_id: None,
                 onchain_address: None,
                 metadata: serde_json::Map::new(),
-                standing: standing.clone(),
+                meta: meta.clone(),
             };
             counterparty::create(tx, &new, touched)?;
             new.id
         }
     };
-    met.counterparties.insert(normalized, id.clone());
+    cache.counterparties.insert(normalized, id.clone());
     Ok(Some(id))
 }
 
 /// The category that a file names, made if it is new.
-fn meet_category(
+fn get_or_create_category(
     tx: &mut Tx<'_>,
     entry: &Entry,
-    met: &mut Met,
-    standing: &Standing,
+    cache: &mut LookupCache,
+    meta: &RowMeta,
 ) -> Result<Option<CategoryId>> {
     let Some(name) = entry.category.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
     let name = name.replace('\0', " ");
-    if let Some(id) = met.categories.get(&name) {
+    if let Some(id) = cache.categories.get(&name) {
         return Ok(Some(id.clone()));
     }
     let id = match category::by_name(tx, &name)? {
-        Some(known) => known.id,
+        Some(existing) => existing.id,
         None => {
             let kind = if entry.amount.is_negative() { CategoryKind::Expense } else { CategoryKind::Income };
             let new = Category {
@@ -192,13 +192,13 @@ fn meet_category(
                 name: name.clone(),
                 parent_id: None,
                 kind,
-                standing: standing.clone(),
+                meta: meta.clone(),
             };
             noun::insert(tx, &new)?;
-            tx.touch(crate::tags::all(Category::KIND));
+            tx.touch(crate::tags::rows_of_kind(Category::KIND));
             new.id
         }
     };
-    met.categories.insert(name, id.clone());
+    cache.categories.insert(name, id.clone());
     Ok(Some(id))
 }

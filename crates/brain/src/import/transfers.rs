@@ -5,65 +5,65 @@ use std::sync::Arc;
 use quad_core::{EventDraft, Result, Timestamp};
 use quad_store::{Store, Tx, Writer};
 
-use super::Transfers;
-use super::desk::Desk;
-use super::filing::Days;
+use super::TransferReport;
+use super::desk::CommitContext;
+use super::filing::DayRange;
 use crate::own::OwnAccounts;
 use crate::{limits, pairing};
 
 /// Pairs what can be paired around some days, in the commit that has posted them. `None` if that is more than one should hold.
-pub(super) fn pair_now(
+pub(super) fn match_in_tx(
     tx: &mut Tx<'_>,
     actor: &str,
     raw_id: &str,
-    days: Days,
-    desk: &mut Desk,
-) -> Result<Option<Transfers>> {
-    let own = desk.own(tx)?;
-    let found = pairing::look(tx, &own, days, None)?;
-    desk.paired += found.pairs.len();
-    if found.next.is_some() || desk.paired > limits::TRANSFERS_PER_WRITE {
+    days: DayRange,
+    context: &mut CommitContext,
+) -> Result<Option<TransferReport>> {
+    let own_accounts = context.own_accounts(tx)?;
+    let matches = pairing::find_matches(tx, &own_accounts, days, None)?;
+    context.paired += matches.pairs.len();
+    if matches.next.is_some() || context.paired > limits::TRANSFERS_PER_WRITE {
         return Ok(None);
     }
-    let mut made = Transfers { ambiguous: found.ambiguous.len(), ..Transfers::default() };
-    made.sentences.extend(found.ambiguous.into_iter().take(limits::TRANSFERS_NAMED));
-    if !found.pairs.is_empty() {
-        desk.effects.write(tx)?;
-        made.paired = pairing::pair(tx, &own, &found.pairs)?;
+    let mut report = TransferReport { ambiguous: matches.ambiguous.len(), ..TransferReport::default() };
+    report.messages.extend(matches.ambiguous.into_iter().take(limits::MAX_TRANSFERS_REPORTED));
+    if !matches.pairs.is_empty() {
+        context.batch.flush(tx)?;
+        report.paired = pairing::record_matches(tx, &own_accounts, &matches.pairs)?;
         tx.tell(EventDraft::system("ledger", "ledger.transfers.paired", actor).input("raw_id", raw_id));
     }
-    Ok(Some(made))
+    Ok(Some(report))
 }
 
 /// Pairs what can be paired around some days. Once more does no harm.
-pub(super) async fn pair(
+pub(super) async fn match_in_batches(
     store: &Store,
     writer: &Writer,
     actor: &str,
     raw_id: &str,
-    own: &Arc<OwnAccounts>,
-    days: Days,
-) -> Result<Transfers> {
-    let mut made = Transfers::default();
+    own_accounts: &Arc<OwnAccounts>,
+    days: DayRange,
+) -> Result<TransferReport> {
+    let mut report = TransferReport::default();
     let mut after: Option<(Timestamp, String)> = None;
     loop {
-        let (known, from) = (own.clone(), after.take());
-        let look = store.read(&writer.tenant, move |sql| pairing::look(sql, &known, days, from.as_ref()));
-        let found = look.await?;
-        for pairs in found.pairs.chunks(limits::TRANSFERS_PER_WRITE) {
+        let (tx_accounts, from) = (own_accounts.clone(), after.take());
+        let scan = store.read(&writer.tenant, move |sql| pairing::find_matches(sql, &tx_accounts, days, from.as_ref()));
+        let matches = scan.await?;
+        for pairs in matches.pairs.chunks(limits::TRANSFERS_PER_WRITE) {
             let event = EventDraft::system("ledger", "ledger.transfers.paired", actor)
                 .input("raw_id", raw_id)
                 .succeeded();
-            let (pairs, known) = (pairs.to_vec(), own.clone());
-            let work = move |tx: &mut Tx<'_>| pairing::pair(tx, &known, &pairs);
-            made.paired += store.write(writer, event, work).await?.0;
+            let (pairs, tx_accounts) = (pairs.to_vec(), own_accounts.clone());
+            let work = move |tx: &mut Tx<'_>| pairing::record_matches(tx, &tx_accounts, &pairs);
+            report.paired += store.write(writer, event, work).await?.0;
         }
-        made.ambiguous += found.ambiguous.len();
-        let room = limits::TRANSFERS_NAMED.saturating_sub(made.sentences.len());
-        made.sentences.extend(found.ambiguous.into_iter().take(room));
-        match found.next {
+        report.ambiguous += matches.ambiguous.len();
+        let remaining = limits::MAX_TRANSFERS_REPORTED.saturating_sub(report.messages.len());
+        report.messages.extend(matches.ambiguous.into_iter().take(remaining));
+        match matches.next {
             Some(next) => after = Some(next),
-            None => return Ok(made),
+            None => return Ok(report),
         }
     }
 }

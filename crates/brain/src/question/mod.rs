@@ -16,7 +16,7 @@ use quad_store::Sql;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::noun::Noun;
+use crate::noun::Entity;
 use period::Period;
 
 /// The kinds of rows that an answer may rest on.
@@ -44,7 +44,7 @@ pub(crate) struct Question {
 impl Question {
     fn new(text: &str, now: Timestamp) -> Question {
         let lower = text.to_lowercase();
-        let kept: String =
+        let cleaned: String =
             lower
                 .chars()
                 .map(|c| {
@@ -56,7 +56,7 @@ impl Question {
                 })
                 .collect();
         let words: Vec<&str> =
-            kept.split(' ').map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
+            cleaned.split(' ').map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
         Question { words: format!(" {} ", words.join(" ")), original: text.trim().to_owned(), now }
     }
 
@@ -88,7 +88,7 @@ impl Question {
 pub(crate) struct Answer {
     text: String,
     evidence: Vec<(&'static str, String, String)>,
-    is_refusal: bool,
+    is_unanswered: bool,
 }
 
 impl Answer {
@@ -97,14 +97,14 @@ impl Answer {
     }
 
     /// An answer that is none, and says why.
-    fn none(text: impl Into<String>) -> Answer {
-        Answer { text: text.into(), is_refusal: true, ..Answer::default() }
+    fn unanswered(text: impl Into<String>) -> Answer {
+        Answer { text: text.into(), is_unanswered: true, ..Answer::default() }
     }
 
     /// Cites a row.
-    fn cite<N: Noun>(&mut self, row: &N, excerpt: impl Into<String>) {
-        let known = self.evidence.iter().any(|(_, id, _)| id == row.id_text());
-        if !known && self.evidence.len() < limits::CITATIONS {
+    fn cite<N: Entity>(&mut self, row: &N, excerpt: impl Into<String>) {
+        let is_cited = self.evidence.iter().any(|(_, id, _)| id == row.id_text());
+        if !is_cited && self.evidence.len() < limits::MAX_CITATIONS {
             self.evidence.push((N::KIND, row.id_text().to_owned(), excerpt.into()));
         }
     }
@@ -115,13 +115,13 @@ pub(crate) struct Intent {
     /// Its name.
     #[allow(dead_code)]
     pub name: &'static str,
-    recognises: fn(&Question) -> bool,
+    matches: fn(&Question) -> bool,
     answer: fn(&mut dyn Sql, &Question) -> Result<Answer>,
 }
 
 macro_rules! intent {
-    ($name:literal, $recognises:expr, $answer:expr) => {
-        Intent { name: $name, recognises: $recognises, answer: $answer }
+    ($name:literal, $matches:expr, $answer:expr) => {
+        Intent { name: $name, matches: $matches, answer: $answer }
     };
 }
 
@@ -132,7 +132,7 @@ pub(crate) static INTENTS: [Intent; 35] = [
         |q| q.has(&["invoice"]) && plans::invoice_number(q).is_some(),
         plans::invoice_status
     ),
-    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && late(q), plans::overdue_invoices),
+    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && asks_overdue(q), plans::overdue_invoices),
     intent!("list_invoices", |q| q.has(&["invoices"]), plans::list_invoices),
     intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), plans::subscriptions),
     intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), plans::payroll),
@@ -150,23 +150,23 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "payment intents",
                 "intents"
             ]),
-        plans::pending
+        plans::pending_intents
     ),
     intent!(
         "vendor_trust",
         |q| q.has(&["trust", "trusted", "trustworthy", "verified", "sanctioned", "risky", "risk"]),
         parties::trust
     ),
-    intent!("overdue_receivables", |q| late(q) && receivable(q), owed::overdue_receivables),
-    intent!("overdue_payables", late, owed::overdue_payables),
+    intent!("overdue_receivables", |q| asks_overdue(q) && asks_receivable(q), owed::overdue_receivables),
+    intent!("overdue_payables", asks_overdue, owed::overdue_payables),
     intent!(
         "owed_by_party",
         |q| q.has(&["owe me", "owe us", "owes me", "owes us"])
             || (q.has(&["owe", "owes"]) && q.has(&["does"])),
         owed::owed_by_party
     ),
-    intent!("ar_total", receivable, owed::receivables),
-    intent!("largest_payable", |q| q.has(LARGEST) && q.has(BILLS), owed::largest_payable),
+    intent!("ar_total", asks_receivable, owed::receivables),
+    intent!("largest_payable", |q| q.has(LARGEST_WORDS) && q.has(BILL_WORDS), owed::largest_payable),
     intent!(
         "next_payable",
         |q| q.has(&["next bill", "next payment", "next payable", "next obligation"]),
@@ -174,7 +174,7 @@ pub(crate) static INTENTS: [Intent; 35] = [
     ),
     intent!(
         "bills_due",
-        |q| q.has(BILLS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]),
+        |q| q.has(BILL_WORDS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]),
         owed::bills_due
     ),
     intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]), owed::owed_to_party),
@@ -196,7 +196,7 @@ pub(crate) static INTENTS: [Intent; 35] = [
             "lower",
             "rise",
             "drop"
-        ]) && q.has(SPENDING),
+        ]) && q.has(SPENDING_WORDS),
         flow::spending_change
     ),
     intent!(
@@ -220,43 +220,43 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "counterparties",
                 "payees"
             ]),
-        flow::top
+        flow::top_counterparties
     ),
     intent!(
         "trailing_average",
-        |q| q.has(AVERAGE) && q.has(&["month", "monthly", "months"]),
+        |q| q.has(AVERAGE_WORDS) && q.has(&["month", "monthly", "months"]),
         flow::trailing_average
     ),
-    intent!("average_transaction", |q| q.has(AVERAGE), flow::average),
-    intent!("largest_transaction", |q| q.has(LARGEST), flow::largest),
+    intent!("average_transaction", |q| q.has(AVERAGE_WORDS), flow::average_transaction),
+    intent!("largest_transaction", |q| q.has(LARGEST_WORDS), flow::largest_transaction),
     intent!(
         "cash_flow_summary",
         |q| q.has(&["cash flow", "cashflow", "net", "profit", "burn"]),
-        flow::summary
+        flow::cash_flow_summary
     ),
     intent!(
         "count_transactions",
         |q| q.has(&["how many", "number of", "count"]) && q.has(&["transactions", "payments", "transfers"]),
-        flow::count
+        flow::count_transactions
     ),
     intent!(
         "count_accounts",
         |q| q.has(&["how many", "number of", "count"]) && q.has(&["accounts"]),
-        holdings::count
+        holdings::count_accounts
     ),
     intent!(
         "count_counterparties",
         |q| q.has(&["how many", "number of", "count"])
             && q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
-        parties::count
+        parties::count_counterparties
     ),
-    intent!("account_balance", |q| q.has(&["balance", "balances"]), holdings::balance),
+    intent!("account_balance", |q| q.has(&["balance", "balances"]), holdings::account_balance),
     intent!(
         "total_cash",
         |q| q.has(&["cash", "money", "funds"]) && q.has(&["have", "total", "available", "left", "hold"]),
-        holdings::cash
+        holdings::total_cash
     ),
-    intent!("list_accounts", |q| q.has(&["accounts"]), holdings::list),
+    intent!("list_accounts", |q| q.has(&["accounts"]), holdings::list_accounts),
     intent!(
         "received_from_party",
         |q| q.has(&[
@@ -276,35 +276,35 @@ pub(crate) static INTENTS: [Intent; 35] = [
         |q| q.has(&["income", "revenue", "inflow", "inflows", "earn", "earned", "earnings"]),
         flow::income
     ),
-    intent!("spend_with_party", |q| q.has(SPENDING) || q.has(&["pay", "paid"]), flow::spending),
+    intent!("spend_with_party", |q| q.has(SPENDING_WORDS) || q.has(&["pay", "paid"]), flow::spending),
     intent!(
         "list_transactions",
         |q| q.has(&["transactions", "payments", "activity", "movements"]),
-        flow::list
+        flow::list_transactions
     ),
     intent!(
         "list_counterparties",
         |q| q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
-        parties::list
+        parties::list_counterparties
     ),
 ];
 
-const LARGEST: &[&str] = &["largest", "biggest", "highest", "greatest"];
-const AVERAGE: &[&str] = &["average", "mean", "avg", "typical"];
-const SPENDING: &[&str] =
+const LARGEST_WORDS: &[&str] = &["largest", "biggest", "highest", "greatest"];
+const AVERAGE_WORDS: &[&str] = &["average", "mean", "avg", "typical"];
+const SPENDING_WORDS: &[&str] =
     &["spend", "spent", "spending", "expense", "expenses", "outflow", "outflows", "cost", "costs"];
-const BILLS: &[&str] = &["bill", "bills", "obligation", "obligations", "payable", "payables", "dues"];
+const BILL_WORDS: &[&str] = &["bill", "bills", "obligation", "obligations", "payable", "payables", "dues"];
 
-fn late(question: &Question) -> bool {
+fn asks_overdue(question: &Question) -> bool {
     question.has(&["overdue", "late", "past due"])
 }
 
-fn receivable(question: &Question) -> bool {
+fn asks_receivable(question: &Question) -> bool {
     question.has(&["receivable", "receivables", "ar", "owed to me", "owed to us", "customers owe", "owes"])
 }
 
 /// Words at the beginning of a question that make it an order.
-const ORDERS: &[&str] = &[
+const COMMAND_VERBS: &[&str] = &[
     "pay",
     "send",
     "transfer",
@@ -324,7 +324,7 @@ const ORDERS: &[&str] = &[
 ];
 
 /// Words that ask for the rules to be set aside.
-const OVERRIDES: &[&str] = &[
+const BYPASS_PHRASES: &[&str] = &[
     "override",
     "bypass",
     "ignore the policy",
@@ -336,20 +336,20 @@ const OVERRIDES: &[&str] = &[
 ];
 
 /// Answers a question.
-pub(crate) fn ask(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
+pub(crate) fn answer_question(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
     let question = Question::new(text, now);
-    let answer = route(sql, &question)?;
+    let answer = dispatch(sql, &question)?;
     // How much of what an answer rests on is shown: two rows a step.
-    let shown = if answer.is_refusal { 0 } else { (2 * depth).min(limits::CITATIONS) };
+    let evidence_limit = if answer.is_unanswered { 0 } else { (2 * depth).min(limits::MAX_CITATIONS) };
     let evidence: Vec<Value> = answer
         .evidence
         .iter()
-        .take(shown)
+        .take(evidence_limit)
         .map(|(kind, id, excerpt)| json!({"entityType": kind, "entityId": id, "excerpt": excerpt}))
         .collect();
     Ok(json!({
         "question": text,
-        "answered": !answer.is_refusal,
+        "answered": !answer.is_unanswered,
         "answer": answer.text,
         "evidence": evidence,
         "model": "structured-ledger-query",
@@ -357,22 +357,22 @@ pub(crate) fn ask(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -
     }))
 }
 
-fn route(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+fn dispatch(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let mut words = question
         .words
         .split_whitespace()
         .skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
-    if words.next().is_some_and(|first| ORDERS.contains(&first)) {
-        return Ok(Answer::none(
+    if words.next().is_some_and(|first| COMMAND_VERBS.contains(&first)) {
+        return Ok(Answer::unanswered(
             "That asks for something to be done. Questions are answered here; nothing is paid, sent or approved.",
         ));
     }
-    if question.has(OVERRIDES) {
-        return Ok(Answer::none("The policy is not set aside here."));
+    if question.has(BYPASS_PHRASES) {
+        return Ok(Answer::unanswered("The policy is not set aside here."));
     }
-    match INTENTS.iter().find(|intent| (intent.recognises)(question)) {
+    match INTENTS.iter().find(|intent| (intent.matches)(question)) {
         Some(intent) => (intent.answer)(sql, question),
-        None => Ok(Answer::none(
+        None => Ok(Answer::unanswered(
             "The ledger has no ready answer to that. Ask about balances, spending, income, cash flow, bills, invoices, \
              subscriptions, categories or counterparties.",
         )),
@@ -383,13 +383,13 @@ fn route(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
 mod tests {
     use super::*;
 
-    fn intent(text: &str) -> Option<&'static str> {
+    fn intent_name(text: &str) -> Option<&'static str> {
         let question = Question::new(text, Timestamp(1_757_800_000_000));
-        INTENTS.iter().find(|intent| (intent.recognises)(&question)).map(|intent| intent.name)
+        INTENTS.iter().find(|intent| (intent.matches)(&question)).map(|intent| intent.name)
     }
 
     #[test]
-    fn questions_find_their_intent() {
+    fn questions_map_to_expected_intent() {
         for (text, expect) in [
             ("How many transactions do I have in September 2025?", "count_transactions"),
             ("Cash flow summary for 2025-09", "cash_flow_summary"),
@@ -427,10 +427,10 @@ mod tests {
             ("Show the invoices", "list_invoices"),
             ("What is the average transaction?", "average_transaction"),
         ] {
-            assert_eq!(intent(text), Some(expect), "{text}");
+            assert_eq!(intent_name(text), Some(expect), "{text}");
         }
         for text in ["What is the weather?", "", "Tell me a joke"] {
-            assert_eq!(intent(text), None, "{text}");
+            assert_eq!(intent_name(text), None, "{text}");
         }
     }
 }

@@ -22,12 +22,12 @@ impl Period {
 
     fn year(year: i64) -> Period {
         let first = Month { year, month: 1 };
-        Period { label: year.to_string(), months: (0..12).map(|later| first.plus(later)).collect() }
+        Period { label: year.to_string(), months: (0..12).map(|offset| first.add_months(offset)).collect() }
     }
 
     /// The last so many months, this one included.
     pub(super) fn trailing(last: Month, count: i64) -> Period {
-        let months: Vec<Month> = (0..count).rev().map(|back| last.plus(-back)).collect();
+        let months: Vec<Month> = (0..count).rev().map(|offset| last.add_months(-offset)).collect();
         let label = match (months.first(), months.last()) {
             (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
             (Some(first), _) => first.to_string(),
@@ -37,16 +37,16 @@ impl Period {
     }
 
     /// The period of the same length before this one.
-    pub(super) fn before(&self) -> Period {
+    pub(super) fn previous(&self) -> Period {
         let count = self.months.len() as i64;
         match self.months.first() {
-            Some(first) => Period::trailing(first.plus(-1), count),
+            Some(first) => Period::trailing(first.add_months(-1), count),
             None => self.clone(),
         }
     }
 }
 
-const NAMES: [(&str, &str); 12] = [
+const MONTH_NAMES: [(&str, &str); 12] = [
     ("january", "jan"),
     ("february", "feb"),
     ("march", "mar"),
@@ -63,7 +63,7 @@ const NAMES: [(&str, &str); 12] = [
 
 /// The period that stands in a question; `words` are lower-case with single spaces.
 pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
-    let this = Month::of(now);
+    let current_month = Month::from_timestamp(now);
     let parts: Vec<&str> = words.split_whitespace().collect();
     for (index, part) in parts.iter().enumerate() {
         let next = parts.get(index + 1).copied().unwrap_or_default();
@@ -77,39 +77,39 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
         if let Some(quarter) = part.strip_prefix('q').and_then(|quarter| quarter.parse::<i64>().ok())
             && (1..=4).contains(&quarter)
         {
-            let year = year(next).unwrap_or(this.year);
+            let year = parse_year(next).unwrap_or(current_month.year);
             return Some(Period::quarter(Quarter { year, quarter }));
         }
-        if let Some(month) = NAMES.iter().position(|(long, short)| part == long || part == short) {
+        if let Some(month) = MONTH_NAMES.iter().position(|(long, short)| part == long || part == short) {
             let month = month as i64 + 1;
             // `may` is also a word; as a month it stands before a year or after `in`.
-            let is_word = *part == "may" && year(next).is_none() && (index == 0 || parts[index - 1] != "in");
+            let is_word = *part == "may" && parse_year(next).is_none() && (index == 0 || parts[index - 1] != "in");
             if !is_word {
-                let year = year(next).unwrap_or(if month > this.month { this.year - 1 } else { this.year });
+                let year = parse_year(next).unwrap_or(if month > current_month.month { current_month.year - 1 } else { current_month.year });
                 return Some(Period::month(Month { year, month }));
             }
         }
         match (*part, next) {
-            ("this" | "current", "month") => return Some(Period::month(this)),
-            ("last" | "previous" | "prior", "month") => return Some(Period::month(this.plus(-1))),
-            ("this" | "current", "quarter") => return Some(Period::quarter(this.quarter())),
+            ("this" | "current", "month") => return Some(Period::month(current_month)),
+            ("last" | "previous" | "prior", "month") => return Some(Period::month(current_month.add_months(-1))),
+            ("this" | "current", "quarter") => return Some(Period::quarter(current_month.quarter())),
             ("last" | "previous" | "prior", "quarter") => {
-                return Some(Period::quarter(this.plus(-3).quarter()));
+                return Some(Period::quarter(current_month.add_months(-3).quarter()));
             }
-            ("this" | "current", "year") => return Some(Period::year(this.year)),
-            ("last" | "previous" | "prior", "year") => return Some(Period::year(this.year - 1)),
+            ("this" | "current", "year") => return Some(Period::year(current_month.year)),
+            ("last" | "previous" | "prior", "year") => return Some(Period::year(current_month.year - 1)),
             ("last" | "past" | "trailing", count) if after.starts_with("month") => {
                 let count = count.parse::<i64>().ok().filter(|count| (1..=120).contains(count))?;
-                return Some(Period::trailing(this, count));
+                return Some(Period::trailing(current_month, count));
             }
             _ => {}
         }
     }
     // A bare year, where nothing narrower was said.
-    parts.iter().find_map(|part| year(part)).map(Period::year)
+    parts.iter().find_map(|part| parse_year(part)).map(Period::year)
 }
 
-fn year(text: &str) -> Option<i64> {
+fn parse_year(text: &str) -> Option<i64> {
     let year = text.parse::<i64>().ok().filter(|_| text.len() == 4)?;
     (1970..2200).contains(&year).then_some(year)
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_are_found_as_people_name_them() {
+    fn find_recognizes_common_period_phrases() {
         let now = crate::civil::midnight(2025, 10, 5);
         let check = |words: &str, expect: Option<&str>| {
             assert_eq!(find(words, now).map(|period| period.label).as_deref(), expect, "{words}");
@@ -136,6 +136,6 @@ mod tests {
         check("may i ask", None);
         check("in may", Some("2025-05"));
         check("how much", None);
-        assert_eq!(find("2025-q3", now).unwrap().before().label, "2025-04 to 2025-06");
+        assert_eq!(find("2025-q3", now).unwrap().previous().label, "2025-04 to 2025-06");
     }
 }

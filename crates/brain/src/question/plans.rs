@@ -6,11 +6,11 @@ use quad_core::Result;
 use quad_statements::{Amount, Currency};
 use quad_store::Sql;
 
-use super::flow::excerpt;
+use super::flow::transaction_excerpt;
 use super::{Answer, Question};
 use crate::counterparty::Counterparty;
 use crate::invoice::{self, Invoice, InvoiceStatus};
-use crate::money::{self, spoken};
+use crate::money::{self, format_with_currency};
 use crate::obligation::{self, Obligation, ObligationType};
 use crate::payment_intent::{self, IntentStatus};
 use crate::transaction::Transaction;
@@ -26,35 +26,35 @@ pub(super) fn invoice_number(question: &Question) -> Option<String> {
     trimmed.into_iter().find(|word| word.bytes().any(|byte| byte.is_ascii_digit())).map(str::to_owned)
 }
 
-fn line(invoice: &Invoice) -> Result<String> {
+fn describe_invoice(invoice: &Invoice) -> Result<String> {
     let (due, open) =
-        (spoken(invoice.amount_due, invoice.currency), spoken(invoice.outstanding()?, invoice.currency));
+        (format_with_currency(invoice.amount_due, invoice.currency), format_with_currency(invoice.outstanding()?, invoice.currency));
     Ok(format!("Invoice {} of {due}: {}, outstanding {open}", invoice.invoice_number, invoice.status))
 }
 
 /// Whether an invoice is paid.
 pub(super) fn invoice_status(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let number = invoice_number(question).unwrap_or_default();
-    let found = invoice::by_number(sql, &number)?;
-    if found.is_empty() {
-        return Ok(Answer::none(format!("No invoice has the number {number}.")));
+    let invoices = invoice::by_number(sql, &number)?;
+    if invoices.is_empty() {
+        return Ok(Answer::unanswered(format!("No invoice has the number {number}.")));
     }
     let mut answer = Answer::default();
-    for invoice in &found {
-        let how = if invoice.outstanding()?.is_zero() {
+    for invoice in &invoices {
+        let state = if invoice.outstanding()?.is_zero() {
             "paid in full"
         } else if invoice.amount_paid.is_zero() {
             "not paid"
         } else {
             "paid in part"
         };
-        let paid = spoken(invoice.amount_paid, invoice.currency);
-        answer.text.push_str(&format!("{}. It is {how} ({paid} paid). ", line(invoice)?));
-        answer.cite(invoice, line(invoice)?);
-        let few =
-            &invoice.linked_transaction_ids[..invoice.linked_transaction_ids.len().min(limits::CITATIONS)];
-        for row in noun::find_many::<Transaction>(sql, few)? {
-            answer.cite(&row, excerpt(&row));
+        let paid = format_with_currency(invoice.amount_paid, invoice.currency);
+        answer.text.push_str(&format!("{}. It is {state} ({paid} paid). ", describe_invoice(invoice)?));
+        answer.cite(invoice, describe_invoice(invoice)?);
+        let transaction_ids =
+            &invoice.linked_transaction_ids[..invoice.linked_transaction_ids.len().min(limits::MAX_CITATIONS)];
+        for row in noun::find_many::<Transaction>(sql, transaction_ids)? {
+            answer.cite(&row, transaction_excerpt(&row));
         }
     }
     answer.text = answer.text.trim_end().to_owned();
@@ -63,33 +63,33 @@ pub(super) fn invoice_status(sql: &mut dyn Sql, question: &Question) -> Result<A
 
 /// Invoices whose day has passed, among the newest.
 pub(super) fn overdue_invoices(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
-    let newest = invoice::newest(sql, None, limits::OBLIGATIONS_SUMMED)?;
-    if newest.len() == limits::OBLIGATIONS_SUMMED {
-        return Ok(Answer::none("There are more invoices than one answer looks at."));
+    let newest = invoice::newest(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    if newest.len() == limits::MAX_OBLIGATIONS_SUMMED {
+        return Ok(Answer::unanswered("There are more invoices than one answer looks at."));
     }
-    let late = |invoice: &Invoice| {
-        let settled =
+    let is_overdue = |invoice: &Invoice| {
+        let is_settled =
             matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
         invoice.status == InvoiceStatus::Overdue
-            || (!settled && invoice.due_date.is_some_and(|due| due < civil::day_start(question.now)))
+            || (!is_settled && invoice.due_date.is_some_and(|due| due < civil::day_start(question.now)))
     };
-    let rows: Vec<Invoice> = newest.into_iter().filter(late).collect();
-    listed(&rows, "Nothing is overdue", "Overdue")
+    let rows: Vec<Invoice> = newest.into_iter().filter(is_overdue).collect();
+    list_answer(&rows, "Nothing is overdue", "Overdue")
 }
 
 /// The newest invoices.
 pub(super) fn list_invoices(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
-    let rows = invoice::newest(sql, None, limits::CITATIONS)?;
-    listed(&rows, "There are no invoices", "The newest invoices")
+    let rows = invoice::newest(sql, None, limits::MAX_CITATIONS)?;
+    list_answer(&rows, "There are no invoices", "The newest invoices")
 }
 
-fn listed(rows: &[Invoice], nothing: &str, intro: &str) -> Result<Answer> {
-    let lines = rows.iter().map(line).collect::<Result<Vec<_>>>()?;
-    let shown = &lines[..lines.len().min(limits::CITATIONS)];
+fn list_answer(rows: &[Invoice], nothing: &str, intro: &str) -> Result<Answer> {
+    let lines = rows.iter().map(describe_invoice).collect::<Result<Vec<_>>>()?;
+    let shown_lines = &lines[..lines.len().min(limits::MAX_CITATIONS)];
     let mut answer = Answer::new(if lines.is_empty() {
         format!("{nothing}.")
     } else {
-        format!("{intro} ({}): {}.", lines.len(), shown.join("; "))
+        format!("{intro} ({}): {}.", lines.len(), shown_lines.join("; "))
     });
     for (row, line) in rows.iter().zip(&lines) {
         answer.cite(row, line.as_str());
@@ -98,7 +98,7 @@ fn listed(rows: &[Invoice], nothing: &str, intro: &str) -> Result<Answer> {
 }
 
 /// What one obligation costs a month, as far as its recurrence says.
-fn monthly(row: &Obligation) -> Option<Amount> {
+fn monthly_cost(row: &Obligation) -> Option<Amount> {
     let recurrence = row.recurrence.as_deref().unwrap_or("monthly").to_lowercase();
     let (times, months): (i128, i128) = match recurrence.as_str() {
         "weekly" | "week" => (52, 12),
@@ -119,9 +119,9 @@ fn monthly(row: &Obligation) -> Option<Amount> {
 pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let filter =
         obligation::Filter { kind: Some(ObligationType::Subscription), ..obligation::Filter::default() };
-    let (rows, more) = filter.page(sql, None, limits::OBLIGATIONS_SUMMED)?;
-    if more.is_some() {
-        return Ok(Answer::none("There are more subscriptions than one answer adds up."));
+    let (rows, next) = filter.page(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    if next.is_some() {
+        return Ok(Answer::unanswered("There are more subscriptions than one answer adds up."));
     }
     // One subscription may be several obligations, one a time; the newest of each counterparty tells.
     let mut newest: BTreeMap<String, Obligation> = BTreeMap::new();
@@ -134,19 +134,19 @@ pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     for (id, row) in &newest {
         let name = noun::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
         let recurrence = row.recurrence.as_deref().unwrap_or("monthly");
-        let cost = match monthly(row) {
+        let cost = match monthly_cost(row) {
             Some(cost) => {
                 let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
                 *sum = money::add(*sum, cost)?;
-                format!("{} a month", spoken(cost, row.currency))
+                format!("{} a month", format_with_currency(cost, row.currency))
             }
-            None => spoken(row.amount_due, row.currency),
+            None => format_with_currency(row.amount_due, row.currency),
         };
-        let part = format!("{name}: {cost}, {recurrence}, next {}", civil::date(row.due_date));
+        let part = format!("{name}: {cost}, {recurrence}, next {}", civil::format_date(row.due_date));
         answer.cite(row, part.clone());
         parts.push(part);
     }
-    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| spoken(amount, currency)).collect();
+    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
     answer.text = if parts.is_empty() {
         "No subscription is active.".to_owned()
     } else {
@@ -169,41 +169,41 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
         due_before: period
             .as_ref()
             .and_then(|period| period.months.last())
-            .map(|month| month.plus(1).start().plus_ms(-1)),
+            .map(|month| month.add_months(1).start().plus_ms(-1)),
         ..obligation::Filter::default()
     };
-    let (rows, more) = filter.page(sql, None, limits::OBLIGATIONS_SUMMED)?;
-    if more.is_some() {
-        return Ok(Answer::none("There is more payroll than one answer adds up; name a period."));
+    let (rows, next) = filter.page(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    if next.is_some() {
+        return Ok(Answer::unanswered("There is more payroll than one answer adds up; name a period."));
     }
     let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
     for row in &rows {
         let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
         *sum = money::add(*sum, row.amount_due)?;
     }
-    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| spoken(amount, currency)).collect();
-    let when = period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label));
+    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let period_text = period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label));
     let mut answer = Answer::new(if totals.is_empty() {
-        format!("There is no payroll {when}.")
+        format!("There is no payroll {period_text}.")
     } else {
-        format!("Payroll {when}: {} in {} obligations.", totals.join(" and "), rows.len())
+        format!("Payroll {period_text}: {} in {} obligations.", totals.join(" and "), rows.len())
     });
     for row in &rows {
         answer
-            .cite(row, format!("{} due {}", spoken(row.amount_due, row.currency), civil::date(row.due_date)));
+            .cite(row, format!("{} due {}", format_with_currency(row.amount_due, row.currency), civil::format_date(row.due_date)));
     }
     Ok(answer)
 }
 
 /// Which proposals wait for somebody.
-pub(super) fn pending(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
+pub(super) fn pending_intents(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let mut answer = Answer::default();
     let mut lines = Vec::new();
     for status in
         [IntentStatus::Proposed, IntentStatus::PendingApproval, IntentStatus::AwaitingSecondApproval]
     {
-        for row in payment_intent::of_status(sql, status, limits::CITATIONS)? {
-            let line = format!("{} {} ({status})", spoken(row.amount, row.currency), row.action_type);
+        for row in payment_intent::by_status(sql, status, limits::MAX_CITATIONS)? {
+            let line = format!("{} {} ({status})", format_with_currency(row.amount, row.currency), row.action_type);
             answer.cite(&row, line.as_str());
             lines.push(line);
         }

@@ -5,12 +5,12 @@ use quad_core::{Basis, Result, Tool};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use super::{Arguments, input, read, unknown};
+use super::{Arguments, input_schema, run_read, not_implemented};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
-use crate::money::spoken;
-use crate::noun::{self, Noun};
+use crate::money::format_with_currency;
+use crate::noun::{self, Entity};
 use crate::obligation::Obligation;
 use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
@@ -30,10 +30,10 @@ pub(super) fn tools() -> Vec<Tool> {
         "evidence.resolve",
         "Resolve references",
         "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
-        input(
+        input_schema(
             &[(
                 "refs",
-                json!({"type": "array", "minItems": 1, "maxItems": limits::REFERENCES, "items": reference}),
+                json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference}),
             )],
             &["refs"],
         ),
@@ -44,7 +44,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
     if call.tool.name != "evidence.resolve" {
-        return Err(unknown(call.tool.name));
+        return Err(not_implemented(call.tool.name));
     }
     let arguments = Arguments(call.arguments);
     let refs: Vec<(String, String)> = arguments
@@ -59,42 +59,42 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
         })
         .collect();
     let work = move |sql: &mut dyn Sql| {
-        let mut basis = tags::basis(sql.version());
+        let mut read_set = tags::read_set(sql.version());
         let mut results = Vec::with_capacity(refs.len());
         for (kind, reference) in &refs {
-            results.push(resolve(sql, kind, reference, &mut basis)?);
+            results.push(resolve(sql, kind, reference, &mut read_set)?);
         }
-        Ok((json!({"results": results}), basis))
+        Ok((json!({"results": results}), read_set))
     };
-    read(brain, call.caller, work).await
+    run_read(brain, call.caller, work).await
 }
 
-fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, basis: &mut Basis) -> Result<Value> {
-    basis.tags.insert(tags::row(kind, reference));
-    let found: Option<(String, String)> = match kind {
+fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut Basis) -> Result<Value> {
+    read_set.tags.insert(tags::row(kind, reference));
+    let target: Option<(String, String)> = match kind {
         Account::KIND => noun::find::<Account>(sql, reference)?.map(|row| {
             (
-                format!("{}, {}", row.name, spoken(row.current_balance.0, row.currency)),
+                format!("{}, {}", row.name, format_with_currency(row.current_balance.0, row.currency)),
                 Account::uri(reference),
             )
         }),
         Counterparty::KIND => noun::find::<Counterparty>(sql, reference)?
             .map(|row| (format!("{}, {}", row.title(), row.kind), Counterparty::uri(reference))),
         Invoice::KIND => noun::find::<Invoice>(sql, reference)?.map(|row| {
-            let amount = spoken(row.amount_due, row.currency);
+            let amount = format_with_currency(row.amount_due, row.currency);
             (format!("Invoice {}, {amount}, {}", row.invoice_number, row.status), Invoice::uri(reference))
         }),
         Obligation::KIND => noun::find::<Obligation>(sql, reference)?.map(|row| {
-            let (amount, day) = (spoken(row.amount_due, row.currency), civil::date(row.due_date));
+            let (amount, day) = (format_with_currency(row.amount_due, row.currency), civil::format_date(row.due_date));
             (format!("{} of {amount}, due {day}, {}", row.kind, row.status), Obligation::uri(reference))
         }),
         Transaction::KIND => noun::find::<Transaction>(sql, reference)?.map(|row| {
-            let (amount, day) = (spoken(row.amount, row.currency), civil::date(row.transaction_date));
+            let (amount, day) = (format_with_currency(row.amount, row.currency), civil::format_date(row.transaction_date));
             (format!("{day}: {amount} {}, {}", row.direction, row.status), Transaction::uri(reference))
         }),
         _ => None,
     };
-    let reason = match (&found, kind) {
+    let reason = match (&target, kind) {
         (Some(_), _) => None,
         (None, "wiki_entity") => Some("the wiki has pages, not entities: name the row itself"),
         (None, _) => Some("nothing has that id"),
@@ -102,10 +102,10 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, basis: &mut Basis) ->
     let mut result = json!({
         "kind": kind,
         "ref": reference,
-        "resolvable": found.is_some(),
-        "not_found": found.is_none(),
-        "summary": found.as_ref().map(|(summary, _)| summary),
-        "deep_link": found.as_ref().map(|(_, uri)| uri),
+        "resolvable": target.is_some(),
+        "not_found": target.is_none(),
+        "summary": target.as_ref().map(|(summary, _)| summary),
+        "deep_link": target.as_ref().map(|(_, uri)| uri),
     });
     if let (Some(reason), Some(result)) = (reason, result.as_object_mut()) {
         result.insert("reason".into(), reason.into());

@@ -4,11 +4,11 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, cursor, id, input, moment, read, string, unknown, whole, word};
+use super::{Arguments, cursor, id, input_schema, timestamp, run_read, string_schema, not_implemented, integer, string_enum};
 use crate::account::{self, Account, AccountStatus, AccountType};
 use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::keyset::Key;
-use crate::noun::Noun;
+use crate::noun::Entity;
 use crate::obligation::{self, Obligation, ObligationStatus, ObligationType};
 use crate::routes::LEDGER_READ;
 use crate::transaction::{self, Direction, Transaction, TransactionStatus};
@@ -18,23 +18,23 @@ pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, schema| {
         Tool::new(name, title, description, schema, LEDGER_READ, Effect::Reads)
     };
-    let items = || whole(1, limits::ITEMS_MAX, limits::ITEMS_DEFAULT);
+    let limit_schema = || integer(1, limits::ITEMS_MAX, limits::ITEMS_DEFAULT);
     vec![
         tool(
             "ledger.account.get",
             "One account",
             "An account with its newest balance. The same as brain://ledger/accounts/{account_id}.",
-            input(&[("account_id", id("The account"))], &["account_id"]),
+            input_schema(&[("account_id", id("The account"))], &["account_id"]),
         ),
         tool(
             "ledger.accounts.list",
             "Accounts",
             "Accounts, the newest first.",
-            input(
+            input_schema(
                 &[
-                    ("status", word(AccountStatus::NAMES, "Only those")),
-                    ("account_type", word(AccountType::NAMES, "Only those")),
-                    ("limit", items()),
+                    ("status", string_enum(AccountStatus::NAMES, "Only those")),
+                    ("account_type", string_enum(AccountType::NAMES, "Only those")),
+                    ("limit", limit_schema()),
                     ("cursor", cursor()),
                 ],
                 &[],
@@ -44,15 +44,15 @@ pub(super) fn tools() -> Vec<Tool> {
             "ledger.transactions.list",
             "Transactions",
             "Transactions, the newest first. A page may be short while next_cursor still goes on.",
-            input(
+            input_schema(
                 &[
                     ("account_id", id("Only of this account")),
                     ("counterparty_id", id("Only with this counterparty")),
-                    ("direction", word(Direction::NAMES, "Only those")),
-                    ("status", word(TransactionStatus::NAMES, "Only those")),
-                    ("since", moment("From this moment on, inclusive")),
-                    ("until", moment("Up to this moment, inclusive")),
-                    ("limit", whole(1, limits::TRANSACTIONS_MAX, limits::TRANSACTIONS_DEFAULT)),
+                    ("direction", string_enum(Direction::NAMES, "Only those")),
+                    ("status", string_enum(TransactionStatus::NAMES, "Only those")),
+                    ("since", timestamp("From this moment on, inclusive")),
+                    ("until", timestamp("Up to this moment, inclusive")),
+                    ("limit", integer(1, limits::TRANSACTIONS_MAX, limits::TRANSACTIONS_DEFAULT)),
                     ("cursor", cursor()),
                 ],
                 &[],
@@ -62,12 +62,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "ledger.obligations.list",
             "Obligations",
             "What is owed, the earliest due first.",
-            input(
+            input_schema(
                 &[
-                    ("status", word(ObligationStatus::NAMES, "Only those")),
-                    ("type", word(ObligationType::NAMES, "Only those")),
-                    ("due_before", moment("Only what is due by then")),
-                    ("limit", items()),
+                    ("status", string_enum(ObligationStatus::NAMES, "Only those")),
+                    ("type", string_enum(ObligationType::NAMES, "Only those")),
+                    ("due_before", timestamp("Only what is due by then")),
+                    ("limit", limit_schema()),
                     ("cursor", cursor()),
                 ],
                 &[],
@@ -77,11 +77,11 @@ pub(super) fn tools() -> Vec<Tool> {
             "ledger.counterparties.list",
             "Counterparties",
             "Whom money comes from and goes to, by name, with what was paid to them.",
-            input(
+            input_schema(
                 &[
-                    ("q", string("Part of a name, or an alias")),
-                    ("type", word(CounterpartyType::NAMES, "Only those")),
-                    ("limit", items()),
+                    ("q", string_schema("Part of a name, or an alias")),
+                    ("type", string_enum(CounterpartyType::NAMES, "Only those")),
+                    ("limit", limit_schema()),
                     ("cursor", cursor()),
                 ],
                 &[],
@@ -92,18 +92,18 @@ pub(super) fn tools() -> Vec<Tool> {
 
 pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
     let arguments = Arguments(call.arguments);
-    let list = arguments.list_name(call.caller, call.tool.name);
-    let after = Key::decode(&list, arguments.text("cursor"))?;
-    let limit = arguments.count("limit", limits::ITEMS_DEFAULT);
+    let scope = arguments.cursor_scope(call.caller, call.tool.name);
+    let after = Key::decode(&scope, arguments.text("cursor"))?;
+    let limit = arguments.usize_or("limit", limits::ITEMS_DEFAULT);
     match call.tool.name {
         "ledger.account.get" => {
             let id = arguments.required("account_id")?.to_owned();
             let work = move |sql: &mut dyn quad_store::Sql| {
-                let basis = tags::basis(sql.version()).on(tags::row(Account::KIND, &id));
-                let found = account::detail(sql, &id)?;
-                Ok((found.unwrap_or_else(|| json!({"found": false, "account_id": id})), basis))
+                let read_set = tags::read_set(sql.version()).on(tags::row(Account::KIND, &id));
+                let detail = account::detail(sql, &id)?;
+                Ok((detail.unwrap_or_else(|| json!({"found": false, "account_id": id})), read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
         "ledger.accounts.list" => {
             let status = arguments.text("status").and_then(AccountStatus::parse);
@@ -111,65 +111,65 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = account::page(sql, status, account_type, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
-                let items: Vec<Value> = rows.iter().map(|row| Value::Object(row.view(&tenant))).collect();
+                let items: Vec<Value> = rows.iter().map(|row| Value::Object(row.to_public_json(&tenant))).collect();
                 let total = account::count(sql, status, account_type)?;
-                let mut page = paged(items, next, &list);
+                let mut page = page_json(items, next, &scope);
                 page["total_count"] = total.into();
-                Ok((page, tags::basis(sql.version()).on(tags::all(Account::KIND))))
+                Ok((page, tags::read_set(sql.version()).on(tags::rows_of_kind(Account::KIND))))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
         "ledger.transactions.list" => {
-            let limit = arguments.count("limit", limits::TRANSACTIONS_DEFAULT);
+            let limit = arguments.usize_or("limit", limits::TRANSACTIONS_DEFAULT);
             let filter = transaction::Filter {
-                account_id: arguments.owned("account_id"),
-                counterparty_id: arguments.owned("counterparty_id"),
+                account_id: arguments.owned_text("account_id"),
+                counterparty_id: arguments.owned_text("counterparty_id"),
                 direction: arguments.text("direction").and_then(Direction::parse),
                 status: arguments.text("status").and_then(TransactionStatus::parse),
-                since: arguments.moment("since", false)?,
-                until: arguments.moment("until", true)?,
+                since: arguments.timestamp("since", false)?,
+                until: arguments.timestamp("until", true)?,
             };
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = filter.page(sql, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
-                let items = rows.iter().map(|row| Value::Object(row.view(&tenant))).collect();
-                let basis = tags::basis(sql.version()).on(tags::all(Transaction::KIND));
-                Ok((paged(items, next, &list), basis))
+                let items = rows.iter().map(|row| Value::Object(row.to_public_json(&tenant))).collect();
+                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Transaction::KIND));
+                Ok((page_json(items, next, &scope), read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
         "ledger.obligations.list" => {
             let filter = obligation::Filter {
                 status: arguments.text("status").and_then(ObligationStatus::parse),
                 kind: arguments.text("type").and_then(ObligationType::parse),
-                due_before: arguments.moment("due_before", true)?,
+                due_before: arguments.timestamp("due_before", true)?,
                 ..obligation::Filter::default()
             };
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = filter.page(sql, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
-                let items = rows.iter().map(|row| Value::Object(row.show(&tenant))).collect();
-                let basis = tags::basis(sql.version()).on(tags::all(Obligation::KIND));
-                Ok((paged(items, next, &list), basis))
+                let items = rows.iter().map(|row| Value::Object(row.to_json(&tenant))).collect();
+                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Obligation::KIND));
+                Ok((page_json(items, next, &scope), read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
         "ledger.counterparties.list" => {
-            let q = arguments.owned("q");
+            let q = arguments.owned_text("q");
             let kind = arguments.text("type").and_then(CounterpartyType::parse);
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = counterparty::page(sql, q.as_deref(), kind, after.clone(), limit)?;
-                let items = rows.iter().map(|row| row.view(sql).map(Value::Object)).collect::<Result<_>>()?;
+                let items = rows.iter().map(|row| row.to_public_json(sql).map(Value::Object)).collect::<Result<_>>()?;
                 // What was paid to somebody changes with every posting, and that touches the counterparty.
-                let basis = tags::basis(sql.version()).on(tags::all(Counterparty::KIND));
-                Ok((paged(items, next, &list), basis))
+                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Counterparty::KIND));
+                Ok((page_json(items, next, &scope), read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
-        name => Err(unknown(name)),
+        name => Err(not_implemented(name)),
     }
 }
 
-fn paged(items: Vec<Value>, next: Option<Key>, list: &str) -> Value {
-    json!({"items": items, "next_cursor": next.map(|key| key.cursor(list))})
+fn page_json(items: Vec<Value>, next: Option<Key>, scope: &str) -> Value {
+    json!({"items": items, "next_cursor": next.map(|key| key.encode(scope))})
 }

@@ -30,7 +30,7 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// The one that only those need who follow references of others.
-const NOT_CORE: &str = "evidence.resolve";
+const NON_CORE_TOOL: &str = "evidence.resolve";
 
 /// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Tool> {
     tools.extend(payments::tools());
     tools.extend(evidence::tools());
     for tool in &mut tools {
-        tool.core = tool.name != NOT_CORE;
+        tool.core = tool.name != NON_CORE_TOOL;
     }
     tools
 }
@@ -59,22 +59,22 @@ pub(crate) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
 }
 
 /// A tool that is published but that no file knows.
-fn unknown(name: &str) -> Error {
+fn not_implemented(name: &str) -> Error {
     Error::internal(format!("tool {name} is published but not implemented"))
 }
 
 /// Runs a tool that only reads.
-async fn read(
+async fn run_read(
     brain: &Brain,
     caller: &Principal,
     mut work: impl FnMut(&mut dyn Sql) -> Result<(Value, Basis)> + Send + 'static,
 ) -> Result<Called> {
-    let (value, basis) = brain.store.read(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(Called::read(ToolOutput::structured(value), basis))
+    let (value, read_set) = brain.store.read(&caller.tenant, move |sql| work(sql)).await?;
+    Ok(Called::read(ToolOutput::structured(value), read_set))
 }
 
 /// The schema of a tool's arguments: an object with these properties and no others.
-fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
@@ -85,7 +85,7 @@ fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
 }
 
 /// A text property.
-fn string(description: &str) -> Value {
+fn string_schema(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
@@ -95,23 +95,23 @@ fn id(description: &str) -> Value {
 }
 
 /// A word of a vocabulary.
-fn word(words: &[&str], description: &str) -> Value {
+fn string_enum(words: &[&str], description: &str) -> Value {
     json!({"type": "string", "enum": words, "description": description})
 }
 
 /// A whole number with bounds.
-fn whole(least: usize, most: usize, default: usize) -> Value {
-    json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
+fn integer(min: usize, max: usize, default: usize) -> Value {
+    json!({"type": "integer", "minimum": min, "maximum": max, "default": default})
 }
 
 /// A moment.
-fn moment(description: &str) -> Value {
+fn timestamp(description: &str) -> Value {
     json!({"type": "string", "description": format!("{description}; such as 2025-09-14 or 2025-09-14T08:30:00Z")})
 }
 
 /// A cursor of an earlier answer.
 fn cursor() -> Value {
-    string("next_cursor of the page before")
+    string_schema("next_cursor of the page before")
 }
 
 /// The arguments of a call. Their types have been checked against the schema; here they become what they mean.
@@ -124,7 +124,7 @@ impl Arguments {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    fn owned(&self, name: &str) -> Option<String> {
+    fn owned_text(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
     }
 
@@ -132,27 +132,27 @@ impl Arguments {
         self.text(name).ok_or_else(|| refusal::missing(name))
     }
 
-    fn truth(&self, name: &str, default: bool) -> bool {
+    fn bool_or(&self, name: &str, default: bool) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(default)
     }
 
     /// A whole number within bounds that the schema has checked; 3.0 is one too.
-    fn count(&self, name: &str, default: usize) -> usize {
+    fn usize_or(&self, name: &str, default: usize) -> usize {
         let number = self.0.get(name).and_then(Value::as_f64);
         number.filter(|number| *number >= 0.0).map_or(default, |number| number as usize)
     }
 
     /// A moment. Where it ends a range, a bare day means all of it.
-    fn moment(&self, name: &str, ends: bool) -> Result<Option<Timestamp>> {
+    fn timestamp(&self, name: &str, is_range_end: bool) -> Result<Option<Timestamp>> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let wrong = || invalid(name, "must be a time such as 2025-09-14 or 2025-09-14T08:30:00Z");
-        let time = Timestamp::parse(text).ok_or_else(wrong)?;
+        let invalid_time = || invalid(name, "must be a time such as 2025-09-14 or 2025-09-14T08:30:00Z");
+        let time = Timestamp::parse(text).ok_or_else(invalid_time)?;
         let is_day = text.len() <= 10;
-        Ok(Some(if ends && is_day { time.plus_ms(crate::civil::DAY_MS - 1) } else { time }))
+        Ok(Some(if is_range_end && is_day { time.plus_ms(crate::civil::DAY_MS - 1) } else { time }))
     }
 
     /// A cursor of a list that these filters make: another filter or tenant is another list.
-    fn list_name(&self, caller: &Principal, tool: &str) -> String {
+    fn cursor_scope(&self, caller: &Principal, tool: &str) -> String {
         let filters: Map<String, Value> = self
             .0
             .iter()
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_names_is_the_list_of_tools() {
+    fn names_match_published_tools() {
         let names: Vec<&str> = all().iter().map(|tool| tool.name).collect();
         assert_eq!(names, NAMES);
         assert!(all().iter().filter(|tool| tool.core).count() <= 10);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_list_is_short() {
+    fn core_tool_list_under_10_kib() {
         let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::entry).collect();
         let bytes = json!({"tools": core}).to_string().len();
         assert!(bytes <= 10_240, "{bytes} bytes");

@@ -7,7 +7,7 @@ use quad_core::{Error, Kind, PrincipalKind, Result, Tool, ToolOutput, canonical}
 use quad_store::{Tx, Writer};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, id, input, read, string, unknown, word};
+use super::{Arguments, id, input_schema, run_read, string_schema, not_implemented, string_enum};
 use crate::raw::{self, NewArtifact, SourceType};
 use crate::refusal::invalid;
 use crate::routes::{EVIDENCE_READ, RAW_WRITE};
@@ -21,11 +21,11 @@ pub(super) fn tools() -> Vec<Tool> {
             "Stores a document as evidence, unchanged and for ever: a bank statement, an invoice, a receipt. The same bytes \
              twice are one artifact. Statements (CSV, OFX, camt.053, hledger) are read into the ledger; those of a new \
              agent wait until somebody has released it.",
-            input(
+            input_schema(
                 &[
-                    ("payload", string("The document")),
-                    ("encoding", word(&["utf-8", "base64"], "How the payload is written; utf-8 unless said")),
-                    ("mime_type", string("Its media type; application/json unless said")),
+                    ("payload", string_schema("The document")),
+                    ("encoding", string_enum(&["utf-8", "base64"], "How the payload is written; utf-8 unless said")),
+                    ("mime_type", string_schema("Its media type; application/json unless said")),
                     (
                         "source_ref",
                         json!({"type": "object", "description": "Where it comes from; account_id names the account of a statement"}),
@@ -40,7 +40,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "raw.artifact.get",
             "Look at evidence",
             "What an artifact is and what was read from it: one that you contributed, or one that the ledger cites.",
-            input(
+            input_schema(
                 &[
                     ("raw_id", id("The artifact")),
                     ("include_parsed", json!({"type": "boolean", "default": true})),
@@ -59,16 +59,16 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
         "raw.artifact.get" => {
             let arguments = Arguments(call.arguments);
             let raw_id = arguments.required("raw_id")?.to_owned();
-            let with_parsed = arguments.truth("include_parsed", true);
+            let with_parsed = arguments.bool_or("include_parsed", true);
             let subject = call.caller.subject.clone();
             let work = move |sql: &mut dyn quad_store::Sql| {
-                let basis = tags::basis(sql.version()).on(tags::row(raw::KIND, &raw_id));
-                let found = raw::visible(sql, &raw_id, &subject, with_parsed)?;
-                Ok((found.ok_or_else(|| raw::no_artifact(&raw_id))?, basis))
+                let read_set = tags::read_set(sql.version()).on(tags::row(raw::KIND, &raw_id));
+                let artifact_json = raw::to_json_for(sql, &raw_id, &subject, with_parsed)?;
+                Ok((artifact_json.ok_or_else(|| raw::artifact_not_found(&raw_id))?, read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
-        name => Err(unknown(name)),
+        name => Err(not_implemented(name)),
     }
 }
 
@@ -85,28 +85,28 @@ async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
         return Err(invalid("mime_type", "has at most 128 characters"));
     }
     let agent = call.caller.subject.as_ref().to_owned();
-    let said = attribution(&arguments, &agent)?;
+    let source_ref = attributed_source_ref(&arguments, &agent)?;
     let new = NewArtifact {
         source_type: SourceType::AgentContributed,
-        source_ref: said.clone(),
+        source_ref: source_ref.clone(),
         mime_type: Some(mime_type),
         ingested_by: agent.clone(),
         sha256: canonical::sha256_hex(&bytes),
         bytes: bytes.len() as i64,
     };
     let writer = Writer::from(call.caller);
-    let in_parts = bytes.len() > limits::BYTES_PER_WRITE;
-    if in_parts {
+    let is_large = bytes.len() > limits::BYTES_PER_WRITE;
+    if is_large {
         raw::store_bytes(&brain.store, &writer, &new.sha256, &bytes).await?;
     }
     let event = call.event.succeeded();
     let contributor = agent.clone();
     let work = move |tx: &mut Tx<'_>| {
-        if !in_parts {
+        if !is_large {
             raw::write_chunks(tx, &new.sha256, 0, &bytes)?;
         }
         let (artifact, is_new) = raw::register(tx, &new)?;
-        contribution::record(tx, &artifact, &agent, &said)?;
+        contribution::record(tx, &artifact, &agent, &source_ref)?;
         tx.output("raw_id", artifact.id.as_str());
         tx.output("sha256", artifact.sha256.as_str());
         tx.output("deduplicated", !is_new);
@@ -120,7 +120,7 @@ async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
         }))
     };
     let (value, receipt) = brain.store.write(&writer, event, work).await?;
-    brain.extract_waiting(&writer, &contributor).await?;
+    brain.extract_pending(&writer, &contributor).await?;
     let uri = raw::Artifact::uri(value["rawId"].as_str().unwrap_or_default());
     Ok(Called::wrote(ToolOutput::structured(value).link(uri, "Raw evidence"), receipt))
 }
@@ -147,12 +147,12 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
 }
 
 /// What the caller says of the source, under what we know of the caller: that comes last and wins.
-fn attribution(arguments: &Arguments, agent: &str) -> Result<Map<String, Value>> {
-    let mut said = arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
-    if Value::Object(said.clone()).to_string().len() > limits::METADATA_BYTES {
+fn attributed_source_ref(arguments: &Arguments, agent: &str) -> Result<Map<String, Value>> {
+    let mut source_ref = arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
+    if Value::Object(source_ref.clone()).to_string().len() > limits::METADATA_BYTES {
         return Err(invalid("source_ref", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
     }
-    said.remove("agent_role");
-    said.insert("agent_id".into(), agent.into());
-    Ok(said)
+    source_ref.remove("agent_role");
+    source_ref.insert("agent_id".into(), agent.into());
+    Ok(source_ref)
 }

@@ -4,10 +4,10 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Result, Timestamp, Tool, ToolOutput};
 use serde_json::json;
 
-use super::{Arguments, input, moment, read, string, unknown, whole};
+use super::{Arguments, input_schema, timestamp, run_read, string_schema, not_implemented, integer};
 use crate::reading::{self, Page};
 use crate::routes::WIKI_READ;
-use crate::wiki::Wanted;
+use crate::wiki::PageRef;
 use crate::{Brain, limits, question, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -20,15 +20,15 @@ pub(super) fn tools() -> Vec<Tool> {
             "Ask about the money",
             "Answers a question about balances, spending, income, bills, invoices, subscriptions or counterparties from \
              the ledger, with evidence. What it cannot answer it says; it never guesses and never pays.",
-            input(
+            input_schema(
                 &[
                     (
                         "question",
                         json!({"type": "string", "minLength": 1, "maxLength": limits::QUESTION_CHARS,
                             "description": "Such as: How much did I spend in September 2025?"}),
                     ),
-                    ("as_of", moment("What counts as today")),
-                    ("max_evidence_depth", whole(1, 5, 3)),
+                    ("as_of", timestamp("What counts as today")),
+                    ("max_evidence_depth", integer(1, 5, 3)),
                 ],
                 &["question"],
             ),
@@ -37,7 +37,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "wiki.page.get",
             "One wiki page",
             "A page by its slug (/monthly-summaries/2025-09), by the id of what it is about, or one revision by its id.",
-            input(&[("slug_or_id", string("Slug, subject or revision"))], &["slug_or_id"]),
+            input_schema(&[("slug_or_id", string_schema("Slug, subject or revision"))], &["slug_or_id"]),
         ),
     ]
 }
@@ -47,33 +47,33 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
     match call.tool.name {
         "wiki.question" => {
             let question = arguments.required("question")?.to_owned();
-            let as_of = arguments.moment("as_of", true)?;
-            let depth = arguments.count("max_evidence_depth", 3);
+            let as_of = arguments.timestamp("as_of", true)?;
+            let depth = arguments.usize_or("max_evidence_depth", 3);
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let now = as_of.unwrap_or_else(Timestamp::now);
-                let answer = question::ask(sql, &question, now, depth)?;
+                let answer = question::answer_question(sql, &question, now, depth)?;
                 // A question may look at anything.
-                let mut basis = tags::basis(sql.version());
+                let mut read_set = tags::read_set(sql.version());
                 for kind in question::KINDS {
-                    basis = basis.on(tags::all(kind));
+                    read_set = read_set.on(tags::rows_of_kind(kind));
                 }
-                Ok((answer, basis))
+                Ok((answer, read_set))
             };
-            read(brain, call.caller, work).await
+            run_read(brain, call.caller, work).await
         }
         "wiki.page.get" => {
             let text = arguments.required("slug_or_id")?;
-            let page = match Wanted::parse(text) {
-                Some(wanted) => reading::page(brain, call.caller, wanted).await?,
+            let page = match PageRef::parse(text) {
+                Some(page_ref) => reading::get_or_render(brain, call.caller, page_ref).await?,
                 None => None,
             };
-            let (value, basis) = match page {
-                Some(Page::Current(rendered, revision)) => (revision.show(), rendered.basis),
-                Some(Page::Old(revision, basis)) => (revision.show(), basis),
+            let (value, read_set) = match page {
+                Some(Page::Current(rendered, revision)) => (revision.to_json(), rendered.read_set),
+                Some(Page::Revision(revision, read_set)) => (revision.to_json(), read_set),
                 None => (json!({"found": false}), Basis::default()),
             };
-            Ok(Called::read(ToolOutput::structured(value), basis))
+            Ok(Called::read(ToolOutput::structured(value), read_set))
         }
-        name => Err(unknown(name)),
+        name => Err(not_implemented(name)),
     }
 }

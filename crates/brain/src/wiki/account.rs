@@ -3,102 +3,102 @@
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
-use super::Draft;
+use super::PageBuilder;
 use super::draft::{
-    Names, Section, account_link, counterparty_link, list_transactions, obligation_line, plain,
+    CounterpartyNames, Section, account_link, counterparty_link, add_transactions, obligation_line, escape_markdown,
 };
 use crate::account::{Account, AccountStatus};
-use crate::money::spoken;
+use crate::money::format_with_currency;
 use crate::obligation::Obligation;
 use crate::transaction::Filter;
 use crate::{balance, civil, money, noun, obligation};
 
 /// Transactions that are looked at for the counterparties of an account; the newest of them are listed.
-const LOOKED_AT: usize = 50;
-const LISTED: usize = 10;
+const SCANNED_TRANSACTIONS: usize = 50;
+const LISTED_TRANSACTIONS: usize = 10;
 const COUNTERPARTIES: usize = 10;
 const OBLIGATIONS: usize = 5;
 
-pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<Draft>> {
+pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
     let Some(account) = noun::find::<Account>(sql, id)? else { return Ok(None) };
-    let mut draft = Draft::new(sql, account.name.as_str());
-    let me = account_link(&account);
-    draft.see(&account);
-    draft.depends_on_the_day(now);
+    let mut builder = PageBuilder::new(sql, account.name.as_str());
+    let self_link = account_link(&account);
+    builder.depend_on(&account);
+    builder.expire_at_midnight(now);
     let institution =
-        account.institution.as_deref().map(|bank| format!(" at {}", plain(bank))).unwrap_or_default();
-    draft.say(
+        account.institution.as_deref().map(|bank| format!(" at {}", escape_markdown(bank))).unwrap_or_default();
+    builder.add_line(
         Section::CurrentTruth,
-        format!("{}{institution}, {}, {} — {me}", account.account_type, account.currency, account.status),
+        format!("{}{institution}, {}, {} — {self_link}", account.account_type, account.currency, account.status),
     );
-    let current = spoken(account.current_balance.0, account.currency);
-    draft.say(Section::CurrentTruth, format!("Current balance: {current} — {me}"));
+    let current = format_with_currency(account.current_balance.0, account.currency);
+    builder.add_line(Section::CurrentTruth, format!("Current balance: {current} — {self_link}"));
     if let Some(available) = account.available_balance {
-        let available = spoken(available.0, account.currency);
-        draft.say(Section::CurrentTruth, format!("Available balance: {available} — {me}"));
+        let available = format_with_currency(available.0, account.currency);
+        builder.add_line(Section::CurrentTruth, format!("Available balance: {available} — {self_link}"));
     }
     if let Some(latest) = balance::latest(sql, id)? {
-        draft.see(&latest);
-        let held = spoken(latest.current_balance.0, latest.currency);
-        let day = civil::date(latest.as_of);
-        draft.say(Section::CurrentTruth, format!("Last balance of the bank: {held} on {day} — {me}"));
+        builder.depend_on(&latest);
+        let bank_balance = format_with_currency(latest.current_balance.0, latest.currency);
+        let day = civil::format_date(latest.as_of);
+        builder.add_line(Section::CurrentTruth, format!("Last balance of the bank: {bank_balance} on {day} — {self_link}"));
         let opening = money::subtract(account.current_balance.0, account.posted.0)?;
         if !opening.is_zero() {
-            let before = spoken(opening, account.currency);
-            draft.say(
+            let opening_amount = format_with_currency(opening, account.currency);
+            builder.add_line(
                 Section::OpenQuestions,
                 format!(
-                    "{before} of the balance come from before the first transaction that is known — {me}"
+                    "{opening_amount} of the balance come from before the first transaction that is known — {self_link}"
                 ),
             );
         }
     } else {
-        draft.say(
+        builder.add_line(
             Section::OpenQuestions,
-            format!("No balance of the bank is known; the balance is the sum of the transactions — {me}"),
+            format!("No balance of the bank is known; the balance is the sum of the transactions — {self_link}"),
         );
     }
-    let rows = Filter { account_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, LOOKED_AT)?;
-    let listed = &rows[..rows.len().min(LISTED)];
-    list_transactions(sql, &mut draft, Section::RecentActivity, listed)?;
-    let mut seen: Vec<&str> = Vec::new();
+    let rows = Filter { account_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, SCANNED_TRANSACTIONS)?;
+    let listed = &rows[..rows.len().min(LISTED_TRANSACTIONS)];
+    add_transactions(sql, &mut builder, Section::RecentActivity, listed)?;
+    let mut counterparty_ids: Vec<&str> = Vec::new();
     for counterparty in rows.iter().filter_map(|row| row.counterparty_id.as_ref()) {
-        if !seen.contains(&counterparty.as_str()) && seen.len() < COUNTERPARTIES {
-            seen.push(counterparty.as_str());
+        if !counterparty_ids.contains(&counterparty.as_str()) && counterparty_ids.len() < COUNTERPARTIES {
+            counterparty_ids.push(counterparty.as_str());
         }
     }
-    let names = Names::of(sql, &mut draft, seen.iter().copied())?;
-    for counterparty in names.all() {
-        draft.say(
+    let names = CounterpartyNames::load(sql, &mut builder, counterparty_ids.iter().copied())?;
+    for counterparty in names.sorted_by_name() {
+        builder.add_line(
             Section::LinkedEntities,
             format!("{} — {}", counterparty.kind, counterparty_link(counterparty)),
         );
     }
     if account.unconfirmed_count > 0 {
-        let unconfirmed = spoken(account.unconfirmed.0, account.currency);
-        draft.say(
+        let unconfirmed = format_with_currency(account.unconfirmed.0, account.currency);
+        builder.add_line(
             Section::OpenQuestions,
-            format!("{unconfirmed} of the balance are what was said and nobody has confirmed — {me}"),
+            format!("{unconfirmed} of the balance are what was said and nobody has confirmed — {self_link}"),
         );
     }
     if account.unreconciled_count > 0 {
-        draft.say(
+        builder.add_line(
             Section::OpenQuestions,
-            format!("{} transactions are not reconciled — {me}", account.unreconciled_count),
+            format!("{} transactions are not reconciled — {self_link}", account.unreconciled_count),
         );
     }
     if account.status != AccountStatus::Active {
-        draft.say(Section::RiskNotes, format!("The account is {} — {me}", account.status));
+        builder.add_line(Section::RiskNotes, format!("The account is {} — {self_link}", account.status));
     }
-    let mut open: Vec<Obligation> = Vec::new();
-    for counterparty in seen {
-        draft.basis.tags.insert(crate::tags::row("counterparty", counterparty));
-        open.extend(obligation::open(sql, Some(counterparty), None, None, OBLIGATIONS)?);
+    let mut open_obligations: Vec<Obligation> = Vec::new();
+    for counterparty in counterparty_ids {
+        builder.read_set.tags.insert(crate::tags::row("counterparty", counterparty));
+        open_obligations.extend(obligation::list_open(sql, Some(counterparty), None, None, OBLIGATIONS)?);
     }
-    open.sort_by(|one, other| (one.due_date, &one.id).cmp(&(other.due_date, &other.id)));
-    for row in open.iter().take(OBLIGATIONS) {
-        draft.see(row);
-        draft.say(Section::Timeline, obligation_line(row, &names, now));
+    open_obligations.sort_by(|a, b| (a.due_date, &a.id).cmp(&(b.due_date, &b.id)));
+    for row in open_obligations.iter().take(OBLIGATIONS) {
+        builder.depend_on(row);
+        builder.add_line(Section::Timeline, obligation_line(row, &names, now));
     }
-    Ok(Some(draft))
+    Ok(Some(builder))
 }

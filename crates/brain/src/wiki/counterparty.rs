@@ -3,12 +3,12 @@
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
-use super::Draft;
+use super::PageBuilder;
 use super::draft::{
-    Names, Section, counterparty_link, invoice_link, list_transactions, obligation_line, plain,
+    CounterpartyNames, Section, counterparty_link, invoice_link, add_transactions, obligation_line, escape_markdown,
 };
 use crate::counterparty::{Counterparty, RiskLevel, TrustStatus, VerifiedStatus};
-use crate::money::spoken;
+use crate::money::format_with_currency;
 use crate::total::{self, Subject};
 use crate::transaction::Filter;
 use crate::{civil, invoice, noun, obligation};
@@ -16,64 +16,64 @@ use crate::{civil, invoice, noun, obligation};
 const LISTED: usize = 10;
 const INVOICES: usize = 5;
 
-pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<Draft>> {
+pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
     let Some(counterparty) = noun::find::<Counterparty>(sql, id)? else { return Ok(None) };
-    let mut draft = Draft::new(sql, counterparty.title());
-    let me = counterparty_link(&counterparty);
-    draft.see(&counterparty);
-    draft.depends_on_the_day(now);
+    let mut builder = PageBuilder::new(sql, counterparty.title());
+    let self_link = counterparty_link(&counterparty);
+    builder.depend_on(&counterparty);
+    builder.expire_at_midnight(now);
     let verified = counterparty.verified_status.unwrap_or(VerifiedStatus::Unverified);
-    draft.say(
+    builder.add_line(
         Section::CurrentTruth,
-        format!("{}, {verified}, trust: {} — {me}", counterparty.kind, counterparty.trust_status),
+        format!("{}, {verified}, trust: {} — {self_link}", counterparty.kind, counterparty.trust_status),
     );
     if let Some(risk) = counterparty.risk_level {
-        draft.say(Section::CurrentTruth, format!("Risk: {risk} — {me}"));
+        builder.add_line(Section::CurrentTruth, format!("Risk: {risk} — {self_link}"));
     }
     if !counterparty.aliases.is_empty() {
         let aliases: Vec<String> =
-            counterparty.aliases.iter().take(LISTED).map(|alias| plain(alias)).collect();
-        draft.say(Section::CurrentTruth, format!("Also known as {} — {me}", aliases.join(", ")));
+            counterparty.aliases.iter().take(LISTED).map(|alias| escape_markdown(alias)).collect();
+        builder.add_line(Section::CurrentTruth, format!("Also known as {} — {self_link}", aliases.join(", ")));
     }
-    for sum in total::of(sql, Subject::Counterparty, id, total::EVER)? {
-        let amount = spoken(sum.amount, sum.currency);
-        draft.see_figure(
+    for sum in total::for_subject(sql, Subject::Counterparty, id, total::ALL_TIME)? {
+        let amount = format_with_currency(sum.amount, sum.currency);
+        builder.record_value(
             format!("{}:{}", sum.currency, sum.direction),
             format!("{} {}", sum.count, sum.amount),
         );
-        let times = if sum.count == 1 { "transaction" } else { "transactions" };
-        draft.say(
+        let noun = if sum.count == 1 { "transaction" } else { "transactions" };
+        builder.add_line(
             Section::CurrentTruth,
-            format!("{}: {amount} in {} {times} — {me}", sum.direction, sum.count),
+            format!("{}: {amount} in {} {noun} — {self_link}", sum.direction, sum.count),
         );
     }
-    let names = Names::of(sql, &mut draft, [id])?;
-    for row in obligation::open(sql, Some(id), None, None, LISTED)? {
-        draft.see(&row);
-        draft.say(Section::LinkedEntities, obligation_line(&row, &names, now));
+    let names = CounterpartyNames::load(sql, &mut builder, [id])?;
+    for row in obligation::list_open(sql, Some(id), None, None, LISTED)? {
+        builder.depend_on(&row);
+        builder.add_line(Section::LinkedEntities, obligation_line(&row, &names, now));
     }
     for row in invoice::newest(sql, Some(id), INVOICES)? {
-        draft.see(&row);
-        let (amount, day) = (spoken(row.amount_due, row.currency), civil::date(row.issue_date));
-        draft.say(
+        builder.depend_on(&row);
+        let (amount, day) = (format_with_currency(row.amount_due, row.currency), civil::format_date(row.issue_date));
+        builder.add_line(
             Section::LinkedEntities,
             format!("{day}: invoice of {amount}, {} — {}", row.status, invoice_link(&row)),
         );
     }
     let rows = Filter { counterparty_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, LISTED)?;
-    list_transactions(sql, &mut draft, Section::RecentActivity, &rows)?;
+    add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
     match counterparty.risk_level {
         Some(RiskLevel::Sanctioned) => {
-            draft.say(Section::RiskNotes, format!("Sanctioned: do not pay — {me}"))
+            builder.add_line(Section::RiskNotes, format!("Sanctioned: do not pay — {self_link}"))
         }
-        Some(RiskLevel::High) => draft.say(Section::RiskNotes, format!("High risk — {me}")),
+        Some(RiskLevel::High) => builder.add_line(Section::RiskNotes, format!("High risk — {self_link}")),
         _ => {}
     }
     if verified == VerifiedStatus::Unverified {
-        draft.say(Section::RiskNotes, format!("Nobody has verified who this is — {me}"));
+        builder.add_line(Section::RiskNotes, format!("Nobody has verified who this is — {self_link}"));
     }
     if counterparty.trust_status == TrustStatus::Paused {
-        draft.say(Section::RiskNotes, format!("Payments are paused — {me}"));
+        builder.add_line(Section::RiskNotes, format!("Payments are paused — {self_link}"));
     }
-    Ok(Some(draft))
+    Ok(Some(builder))
 }

@@ -6,13 +6,13 @@ use quad_core::{Basis, Timestamp, canonical};
 use quad_store::Sql;
 use serde_json::Value;
 
-use super::{PageName, Rendered};
+use super::{PageName, RenderedPage};
 use crate::account::Account;
 use crate::civil;
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
-use crate::money::spoken;
-use crate::noun::{self, Noun};
+use crate::money::format_with_currency;
+use crate::noun::{self, Entity};
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::raw::Artifact;
@@ -42,67 +42,67 @@ const SECTIONS: [(Section, &str); 7] = [
 ];
 
 /// Artifacts that a page links to.
-const RAW_LINKS: usize = 10;
+const MAX_RAW_LINKS: usize = 10;
 
 /// A page in the making.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct PageBuilder {
     title: String,
     lines: Vec<(Section, String)>,
     /// What each row that was looked at said, so that an edit of any of them shows.
-    seen: BTreeMap<String, String>,
-    raws: Vec<String>,
+    dependencies: BTreeMap<String, String>,
+    raw_ids: Vec<String>,
     tenant: String,
-    pub basis: Basis,
+    pub read_set: Basis,
 }
 
-impl Draft {
-    pub(crate) fn new(sql: &dyn Sql, title: impl Into<String>) -> Draft {
-        Draft {
+impl PageBuilder {
+    pub(crate) fn new(sql: &dyn Sql, title: impl Into<String>) -> PageBuilder {
+        PageBuilder {
             title: title.into(),
             lines: Vec::new(),
-            seen: BTreeMap::new(),
-            raws: Vec::new(),
+            dependencies: BTreeMap::new(),
+            raw_ids: Vec::new(),
             tenant: sql.tenant().as_str().to_owned(),
-            basis: tags::basis(sql.version()),
+            read_set: tags::read_set(sql.version()),
         }
     }
 
     /// Adds a line.
-    pub(crate) fn say(&mut self, section: Section, line: impl Into<String>) {
+    pub(crate) fn add_line(&mut self, section: Section, line: impl Into<String>) {
         self.lines.push((section, line.into()));
     }
 
     /// Remembers that a row was looked at: its evidence is the page's evidence.
-    pub(crate) fn see<N: Noun>(&mut self, row: &N) {
-        let text = Value::Object(row.show(&self.tenant)).to_string();
-        self.seen.insert(row.id_text().to_owned(), canonical::sha256_hex(text.as_bytes()));
-        self.basis.tags.insert(tags::row(N::KIND, row.id_text()));
-        for raw in &row.standing().source_ids {
-            if self.raws.len() < RAW_LINKS && !self.raws.contains(raw) {
-                self.raws.push(raw.clone());
+    pub(crate) fn depend_on<N: Entity>(&mut self, row: &N) {
+        let text = Value::Object(row.to_json(&self.tenant)).to_string();
+        self.dependencies.insert(row.id_text().to_owned(), canonical::sha256_hex(text.as_bytes()));
+        self.read_set.tags.insert(tags::row(N::KIND, row.id_text()));
+        for raw in &row.meta().source_ids {
+            if self.raw_ids.len() < MAX_RAW_LINKS && !self.raw_ids.contains(raw) {
+                self.raw_ids.push(raw.clone());
             }
         }
     }
 
     /// Remembers a figure that is no row: a total.
-    pub(crate) fn see_figure(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
-        self.seen.insert(name.into(), value.to_string());
+    pub(crate) fn record_value(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
+        self.dependencies.insert(name.into(), value.to_string());
     }
 
     /// The page says what day it is: at midnight it is another one.
-    pub(crate) fn depends_on_the_day(&mut self, now: Timestamp) {
-        self.basis.valid_until = Some(civil::day_start(now).plus_ms(civil::DAY_MS));
+    pub(crate) fn expire_at_midnight(&mut self, now: Timestamp) {
+        self.read_set.valid_until = Some(civil::day_start(now).plus_ms(civil::DAY_MS));
     }
 
     /// The body and what it rests on.
-    pub(super) fn finish(mut self, name: PageName) -> Rendered {
-        for raw in std::mem::take(&mut self.raws) {
-            self.say(Section::EvidenceLinks, link(&raw, &Artifact::uri(&raw)));
+    pub(super) fn finish(mut self, name: PageName) -> RenderedPage {
+        for raw in std::mem::take(&mut self.raw_ids) {
+            self.add_line(Section::EvidenceLinks, link(&raw, &Artifact::uri(&raw)));
         }
-        let mut body = format!("# {}\n", one_line(&self.title));
+        let mut body = format!("# {}\n", collapse_whitespace(&self.title));
         for (section, heading) in SECTIONS {
-            let mut lines = self.lines.iter().filter(|(of, _)| *of == section).peekable();
+            let mut lines = self.lines.iter().filter(|(line_section, _)| *line_section == section).peekable();
             if lines.peek().is_none() {
                 continue;
             }
@@ -111,31 +111,31 @@ impl Draft {
                 body.push_str(&format!("- {line}\n"));
             }
         }
-        let seen: Vec<String> = self.seen.iter().map(|(id, hash)| format!("{id}|{hash}")).collect();
-        let mut source_revision = canonical::sha256_hex(seen.join("\n").as_bytes());
+        let dependencies: Vec<String> = self.dependencies.iter().map(|(id, hash)| format!("{id}|{hash}")).collect();
+        let mut source_revision = canonical::sha256_hex(dependencies.join("\n").as_bytes());
         source_revision.truncate(16);
-        Rendered { name, body, source_revision, basis: self.basis }
+        RenderedPage { name, body, source_revision, read_set: self.read_set }
     }
 }
 
 /// A Markdown link. What stands between the brackets comes from banks, so it must not end them.
 pub(crate) fn link(text: &str, uri: &str) -> String {
-    format!("[{}]({uri})", plain(text))
+    format!("[{}]({uri})", escape_markdown(text))
 }
 
 /// Text of others on one line, without what Markdown would take for its own.
-pub(crate) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in one_line(text).chars() {
+pub(crate) fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in collapse_whitespace(text).chars() {
         if matches!(character, '[' | ']' | '(' | ')' | '*' | '`' | '<' | '>' | '#' | '|' | '\\' | '!') {
-            plain.push('\\');
+            escaped.push('\\');
         }
-        plain.push(character);
+        escaped.push(character);
     }
-    plain
+    escaped
 }
 
-fn one_line(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -157,20 +157,20 @@ pub(crate) fn invoice_link(invoice: &Invoice) -> String {
 
 /// The names of the counterparties of some rows, each looked up once.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeMap<String, Counterparty>);
+pub(crate) struct CounterpartyNames(BTreeMap<String, Counterparty>);
 
-impl Names {
+impl CounterpartyNames {
     /// Looks them up.
-    pub(crate) fn of<'a>(
+    pub(crate) fn load<'a>(
         sql: &mut dyn Sql,
-        draft: &mut Draft,
+        builder: &mut PageBuilder,
         ids: impl IntoIterator<Item = &'a str>,
-    ) -> quad_core::Result<Names> {
+    ) -> quad_core::Result<CounterpartyNames> {
         let ids: BTreeSet<String> = ids.into_iter().map(str::to_owned).collect();
         let ids: Vec<String> = ids.into_iter().collect();
-        let found: Vec<Counterparty> = noun::find_many(sql, &ids)?;
-        found.iter().for_each(|counterparty| draft.see(counterparty));
-        Ok(Names(found.into_iter().map(|found| (found.id.as_str().to_owned(), found)).collect()))
+        let counterparties: Vec<Counterparty> = noun::find_many(sql, &ids)?;
+        counterparties.iter().for_each(|counterparty| builder.depend_on(counterparty));
+        Ok(CounterpartyNames(counterparties.into_iter().map(|counterparty| (counterparty.id.as_str().to_owned(), counterparty)).collect()))
     }
 
     /// A link to one.
@@ -179,37 +179,37 @@ impl Names {
     }
 
     /// All of them, by name: ids of the same moment come in any order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Counterparty> {
-        let mut all: Vec<&Counterparty> = self.0.values().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all.into_iter()
+    pub(crate) fn sorted_by_name(&self) -> impl Iterator<Item = &Counterparty> {
+        let mut counterparties: Vec<&Counterparty> = self.0.values().collect();
+        counterparties.sort_by(|a, b| a.name.cmp(&b.name));
+        counterparties.into_iter()
     }
 }
 
 /// One transaction on a line.
-pub(crate) fn transaction_line(row: &Transaction, names: &Names) -> String {
-    let day = civil::date(row.transaction_date);
-    let amount = spoken(row.amount, row.currency);
+pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> String {
+    let day = civil::format_date(row.transaction_date);
+    let amount = format_with_currency(row.amount, row.currency);
     let mut line = format!("{day}: {amount} {}", row.direction);
-    if !row.status.counts() {
+    if !row.status.affects_totals() {
         line.push_str(&format!(" ({})", row.status));
     }
     if let Some(counterparty) = &row.counterparty_id {
         line.push_str(&format!(", {}", names.link(counterparty.as_str())));
     } else if let Some(description) = row.description_normalized.as_ref().or(row.description_raw.as_ref()) {
-        line.push_str(&format!(", {}", plain(&crate::refusal::cut(description, 60))));
+        line.push_str(&format!(", {}", escape_markdown(&crate::refusal::truncate(description, 60))));
     }
     line.push_str(&format!(" — {}", link(row.id.as_str(), &Transaction::uri(row.id.as_str()))));
     line
 }
 
 /// One obligation on a line.
-pub(crate) fn obligation_line(row: &Obligation, names: &Names, now: Timestamp) -> String {
-    let (amount, day) = (spoken(row.amount_due, row.currency), civil::date(row.due_date));
-    let late = if row.is_overdue(now) { ", overdue" } else { "" };
-    let owed = row.owed();
+pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: Timestamp) -> String {
+    let (amount, day) = (format_with_currency(row.amount_due, row.currency), civil::format_date(row.due_date));
+    let overdue = if row.is_overdue(now) { ", overdue" } else { "" };
+    let direction = row.direction_or_payable();
     format!(
-        "{day}: {amount} {owed}, {} {}{late}, {} — {}",
+        "{day}: {amount} {direction}, {} {}{overdue}, {} — {}",
         row.kind,
         row.status,
         names.link(row.counterparty_id.as_str()),
@@ -219,23 +219,23 @@ pub(crate) fn obligation_line(row: &Obligation, names: &Names, now: Timestamp) -
 
 /// One payment intent on a line.
 pub(crate) fn intent_line(row: &PaymentIntent) -> String {
-    let amount = spoken(row.amount, row.currency);
+    let amount = format_with_currency(row.amount, row.currency);
     let link = link(row.id.as_str(), &PaymentIntent::uri(row.id.as_str()));
-    format!("{}: {amount} {}, {} — {link}", civil::date(row.standing.created_at), row.action_type, row.status)
+    format!("{}: {amount} {}, {} — {link}", civil::format_date(row.meta.created_at), row.action_type, row.status)
 }
 
 /// See and list transactions.
-pub(crate) fn list_transactions(
+pub(crate) fn add_transactions(
     sql: &mut dyn Sql,
-    draft: &mut Draft,
+    builder: &mut PageBuilder,
     section: Section,
     rows: &[Transaction],
-) -> quad_core::Result<Names> {
+) -> quad_core::Result<CounterpartyNames> {
     let ids = rows.iter().filter_map(|row| row.counterparty_id.as_ref().map(|id| id.as_str()));
-    let names = Names::of(sql, draft, ids)?;
+    let names = CounterpartyNames::load(sql, builder, ids)?;
     for row in rows {
-        draft.see(row);
-        draft.say(section, transaction_line(row, &names));
+        builder.depend_on(row);
+        builder.add_line(section, transaction_line(row, &names));
     }
     Ok(names)
 }
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_banks_write_is_not_markdown() {
+    fn bank_text_is_escaped() {
         assert_eq!(link("a](x) b\n# c", "brain://x"), r"[a\]\(x\) b \# c](brain://x)");
     }
 }

@@ -3,74 +3,74 @@
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
-use super::Draft;
-use super::draft::{Names, Section, invoice_link, list_transactions, plain};
+use super::PageBuilder;
+use super::draft::{CounterpartyNames, Section, invoice_link, add_transactions, escape_markdown};
 use crate::invoice::{Invoice, InvoiceStatus};
-use crate::money::spoken;
+use crate::money::format_with_currency;
 use crate::transaction::Transaction;
 use crate::{civil, invoice, noun, tags};
 
 const TRANSACTIONS: usize = 10;
 const DOCUMENTS: usize = 5;
 const PARSED: usize = 5;
-const INDEXED: usize = 100;
+const LISTED_INVOICES: usize = 100;
 
-pub(super) fn draft(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<Draft>> {
+pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
     let Some(row) = noun::find::<Invoice>(sql, id)? else { return Ok(None) };
-    let mut draft = Draft::new(sql, format!("Invoice {}", row.invoice_number));
-    let me = invoice_link(&row);
-    draft.see(&row);
-    draft.depends_on_the_day(now);
-    draft.say(Section::CurrentTruth, format!("Status: {} — {me}", row.status));
-    for (what, amount) in
+    let mut builder = PageBuilder::new(sql, format!("Invoice {}", row.invoice_number));
+    let self_link = invoice_link(&row);
+    builder.depend_on(&row);
+    builder.expire_at_midnight(now);
+    builder.add_line(Section::CurrentTruth, format!("Status: {} — {self_link}", row.status));
+    for (label, amount) in
         [("Due", row.amount_due), ("Paid", row.amount_paid), ("Outstanding", row.outstanding()?)]
     {
-        draft.say(Section::CurrentTruth, format!("{what}: {} — {me}", spoken(amount, row.currency)));
+        builder.add_line(Section::CurrentTruth, format!("{label}: {} — {self_link}", format_with_currency(amount, row.currency)));
     }
-    draft.say(Section::CurrentTruth, format!("Issued on {} — {me}", civil::date(row.issue_date)));
+    builder.add_line(Section::CurrentTruth, format!("Issued on {} — {self_link}", civil::format_date(row.issue_date)));
     if let Some(due) = row.due_date {
-        draft.say(Section::CurrentTruth, format!("To be paid by {} — {me}", civil::date(due)));
+        builder.add_line(Section::CurrentTruth, format!("To be paid by {} — {self_link}", civil::format_date(due)));
     }
-    let names = Names::of(sql, &mut draft, [row.counterparty_id.as_str()])?;
-    draft.say(Section::LinkedEntities, names.link(row.counterparty_id.as_str()));
+    let names = CounterpartyNames::load(sql, &mut builder, [row.counterparty_id.as_str()])?;
+    builder.add_line(Section::LinkedEntities, names.link(row.counterparty_id.as_str()));
     for document in row.linked_document_ids.iter().take(DOCUMENTS) {
-        draft.say(Section::LinkedEntities, format!("Document {} — {me}", plain(document)));
+        builder.add_line(Section::LinkedEntities, format!("Document {} — {self_link}", escape_markdown(document)));
     }
     let ids = &row.linked_transaction_ids[..row.linked_transaction_ids.len().min(TRANSACTIONS)];
     let mut linked: Vec<Transaction> = noun::find_many(sql, ids)?;
-    linked.sort_by(|one, other| (other.transaction_date, &other.id).cmp(&(one.transaction_date, &one.id)));
-    list_transactions(sql, &mut draft, Section::RecentActivity, &linked)?;
-    let settled = matches!(row.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
-    let late = row.due_date.is_some_and(|due| due < civil::day_start(now));
-    if row.status == InvoiceStatus::Overdue || (late && !settled) {
-        draft.say(Section::RiskNotes, format!("Overdue — {me}"));
+    linked.sort_by(|a, b| (b.transaction_date, &b.id).cmp(&(a.transaction_date, &a.id)));
+    add_transactions(sql, &mut builder, Section::RecentActivity, &linked)?;
+    let is_settled = matches!(row.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
+    let is_late = row.due_date.is_some_and(|due| due < civil::day_start(now));
+    if row.status == InvoiceStatus::Overdue || (is_late && !is_settled) {
+        builder.add_line(Section::RiskNotes, format!("Overdue — {self_link}"));
     }
     if row.amount_paid > row.amount_due {
-        draft.say(Section::RiskNotes, format!("More was paid than billed — {me}"));
+        builder.add_line(Section::RiskNotes, format!("More was paid than billed — {self_link}"));
     }
     if linked.is_empty() && !row.amount_paid.is_zero() {
-        draft.say(Section::OpenQuestions, format!("No transaction is linked to what was paid — {me}"));
+        builder.add_line(Section::OpenQuestions, format!("No transaction is linked to what was paid — {self_link}"));
     }
-    for parsed in row.standing.evidence_ids.iter().take(PARSED) {
-        draft.say(Section::EvidenceLinks, format!("Projection {} — {me}", plain(parsed)));
+    for parsed in row.meta.evidence_ids.iter().take(PARSED) {
+        builder.add_line(Section::EvidenceLinks, format!("Projection {} — {self_link}", escape_markdown(parsed)));
     }
-    Ok(Some(draft))
+    Ok(Some(builder))
 }
 
 /// The newest invoices.
-pub(super) fn index(sql: &mut dyn Sql) -> Result<Draft> {
-    let mut draft = Draft::new(sql, "Invoices");
-    draft.basis.tags.insert(tags::all("invoice"));
-    let rows = invoice::newest(sql, None, INDEXED)?;
-    let names = Names::of(sql, &mut draft, rows.iter().map(|row| row.counterparty_id.as_str()))?;
+pub(super) fn build_index(sql: &mut dyn Sql) -> Result<PageBuilder> {
+    let mut builder = PageBuilder::new(sql, "Invoices");
+    builder.read_set.tags.insert(tags::rows_of_kind("invoice"));
+    let rows = invoice::newest(sql, None, LISTED_INVOICES)?;
+    let names = CounterpartyNames::load(sql, &mut builder, rows.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &rows {
-        draft.see(row);
-        let (due, open) = (spoken(row.amount_due, row.currency), spoken(row.outstanding()?, row.currency));
-        draft.say(
+        builder.depend_on(row);
+        let (due, open) = (format_with_currency(row.amount_due, row.currency), format_with_currency(row.outstanding()?, row.currency));
+        builder.add_line(
             Section::CurrentTruth,
             format!(
                 "{}: {due}, outstanding {open}, {}, {} — {}",
-                civil::date(row.issue_date),
+                civil::format_date(row.issue_date),
                 row.status,
                 names.link(row.counterparty_id.as_str()),
                 invoice_link(row)
@@ -78,7 +78,7 @@ pub(super) fn index(sql: &mut dyn Sql) -> Result<Draft> {
         );
     }
     if rows.is_empty() {
-        draft.say(Section::OpenQuestions, "There are no invoices");
+        builder.add_line(Section::OpenQuestions, "There are no invoices");
     }
-    Ok(draft)
+    Ok(builder)
 }

@@ -20,11 +20,11 @@ use quad_store::Sql;
 use crate::AgentSummary;
 use crate::civil::{Month, Quarter};
 use crate::ids::PageId;
-use crate::words::words;
+use crate::words::string_enum;
 
-pub(crate) use draft::Draft;
+pub(crate) use draft::PageBuilder;
 
-words!(
+string_enum!(
     /// What a page is about.
     PageType, "page type" {
         Account = "account", Counterparty = "counterparty", Obligation = "obligation", Invoice = "invoice",
@@ -43,50 +43,50 @@ pub(crate) enum PageName {
     Agent(String),
     Policy(String),
     ActivePolicy,
-    Month(Month),
-    FlowOfMonth(Month),
-    FlowOfQuarter(Quarter),
+    MonthlySummary(Month),
+    MonthlyCashFlow(Month),
+    QuarterlyCashFlow(Quarter),
 }
 
 /// What a reader may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum PageRef {
     /// The page as it is now.
     Page(PageName),
     /// One revision, for ever the same.
     Revision(PageId),
 }
 
-impl Wanted {
+impl PageRef {
     /// Reads a slug, a page's id, or the id of what a page is about.
-    pub(crate) fn parse(text: &str) -> Option<Wanted> {
+    pub(crate) fn parse(text: &str) -> Option<PageRef> {
         let text = text.trim();
         let text = text.strip_prefix("brain://wiki/").unwrap_or(text).trim_start_matches('/');
         let text = text.strip_prefix("pages/").unwrap_or(text);
         if let Some((folder, name)) = text.split_once('/') {
             let id = || quad_core::id::is_id(name).then(|| name.to_owned());
-            return Some(Wanted::Page(match folder {
+            return Some(PageRef::Page(match folder {
                 "accounts" => PageName::Account(id()?),
                 "counterparties" => PageName::Counterparty(id()?),
                 "obligations" => PageName::Obligation(id()?),
                 "invoices" if name == "all" => PageName::AllInvoices,
                 "invoices" => PageName::Invoice(id()?),
-                "agents" => PageName::Agent(subject(name)?),
+                "agents" => PageName::Agent(parse_subject(name)?),
                 "policies" if name == "active" => PageName::ActivePolicy,
                 "policies" => PageName::Policy(id()?),
-                "monthly-summaries" => PageName::Month(Month::parse(name)?),
+                "monthly-summaries" => PageName::MonthlySummary(Month::parse(name)?),
                 "cash-flow" => match Quarter::parse(name) {
-                    Some(quarter) => PageName::FlowOfQuarter(quarter),
-                    None => PageName::FlowOfMonth(Month::parse(name)?),
+                    Some(quarter) => PageName::QuarterlyCashFlow(quarter),
+                    None => PageName::MonthlyCashFlow(Month::parse(name)?),
                 },
                 _ => return None,
             }));
         }
         if let Some(month) = Month::parse(text) {
-            return Some(Wanted::Page(PageName::Month(month)));
+            return Some(PageRef::Page(PageName::MonthlySummary(month)));
         }
         if let Some(quarter) = Quarter::parse(text) {
-            return Some(Wanted::Page(PageName::FlowOfQuarter(quarter)));
+            return Some(PageRef::Page(PageName::QuarterlyCashFlow(quarter)));
         }
         if !quad_core::id::is_id(text) {
             return None;
@@ -94,22 +94,22 @@ impl Wanted {
         let (prefix, _) = text.split_once('_')?;
         let id = text.to_owned();
         Some(match prefix {
-            "wpg" => Wanted::Revision(PageId::parse(text)?),
-            "acct" => Wanted::Page(PageName::Account(id)),
-            "cp" => Wanted::Page(PageName::Counterparty(id)),
-            "obl" => Wanted::Page(PageName::Obligation(id)),
-            "inv" => Wanted::Page(PageName::Invoice(id)),
-            "agent" => Wanted::Page(PageName::Agent(id)),
-            "pol" => Wanted::Page(PageName::Policy(id)),
+            "wpg" => PageRef::Revision(PageId::parse(text)?),
+            "acct" => PageRef::Page(PageName::Account(id)),
+            "cp" => PageRef::Page(PageName::Counterparty(id)),
+            "obl" => PageRef::Page(PageName::Obligation(id)),
+            "inv" => PageRef::Page(PageName::Invoice(id)),
+            "agent" => PageRef::Page(PageName::Agent(id)),
+            "pol" => PageRef::Page(PageName::Policy(id)),
             _ => return None,
         })
     }
 }
 
 /// A subject of the registry: the characters of a slug's segment.
-fn subject(name: &str) -> Option<String> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    ((1..=128).contains(&name.len()) && name.bytes().all(fits)).then(|| name.to_owned())
+fn parse_subject(name: &str) -> Option<String> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    ((1..=128).contains(&name.len()) && name.bytes().all(is_allowed)).then(|| name.to_owned())
 }
 
 impl PageName {
@@ -124,9 +124,9 @@ impl PageName {
             PageName::Agent(id) => format!("agents/{id}"),
             PageName::Policy(id) => format!("policies/{id}"),
             PageName::ActivePolicy => "policies/active".to_owned(),
-            PageName::Month(month) => format!("monthly-summaries/{month}"),
-            PageName::FlowOfMonth(month) => format!("cash-flow/{month}"),
-            PageName::FlowOfQuarter(quarter) => format!("cash-flow/{quarter}"),
+            PageName::MonthlySummary(month) => format!("monthly-summaries/{month}"),
+            PageName::MonthlyCashFlow(month) => format!("cash-flow/{month}"),
+            PageName::QuarterlyCashFlow(quarter) => format!("cash-flow/{quarter}"),
         }
     }
 
@@ -143,8 +143,8 @@ impl PageName {
             PageName::Invoice(_) | PageName::AllInvoices => PageType::Invoice,
             PageName::Agent(_) => PageType::Agent,
             PageName::Policy(_) | PageName::ActivePolicy => PageType::Policy,
-            PageName::Month(_) => PageType::MonthlySummary,
-            PageName::FlowOfMonth(_) | PageName::FlowOfQuarter(_) => PageType::CashFlow,
+            PageName::MonthlySummary(_) => PageType::MonthlySummary,
+            PageName::MonthlyCashFlow(_) | PageName::QuarterlyCashFlow(_) => PageType::CashFlow,
         }
     }
 
@@ -164,11 +164,11 @@ impl PageName {
 
 /// A page as the ledger has it now.
 #[derive(Clone, Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedPage {
     pub name: PageName,
     pub body: String,
     pub source_revision: String,
-    pub basis: Basis,
+    pub read_set: Basis,
 }
 
 /// Makes a page; `None` if its subject does not exist. `agent` is what the registry says, for the page of an agent.
@@ -177,21 +177,21 @@ pub(crate) fn render(
     name: &PageName,
     agent: Option<&AgentSummary>,
     now: Timestamp,
-) -> Result<Option<Rendered>> {
-    let draft = match name {
-        PageName::Account(id) => account::draft(sql, id, now)?,
-        PageName::Counterparty(id) => counterparty::draft(sql, id, now)?,
-        PageName::Obligation(id) => obligation::draft(sql, id, now)?,
-        PageName::Invoice(id) => invoice::draft(sql, id, now)?,
-        PageName::AllInvoices => Some(invoice::index(sql)?),
-        PageName::Agent(id) => agent::draft(sql, id, agent)?,
-        PageName::Policy(id) => policy::draft(sql, id)?,
-        PageName::ActivePolicy => Some(policy::active(sql)?),
-        PageName::Month(month) => period::summary(sql, *month, now)?,
-        PageName::FlowOfMonth(month) => period::flow(sql, &month.to_string(), &[*month])?,
-        PageName::FlowOfQuarter(quarter) => period::flow(sql, &quarter.to_string(), &quarter.months())?,
+) -> Result<Option<RenderedPage>> {
+    let builder = match name {
+        PageName::Account(id) => account::build_page(sql, id, now)?,
+        PageName::Counterparty(id) => counterparty::build_page(sql, id, now)?,
+        PageName::Obligation(id) => obligation::build_page(sql, id, now)?,
+        PageName::Invoice(id) => invoice::build_page(sql, id, now)?,
+        PageName::AllInvoices => Some(invoice::build_index(sql)?),
+        PageName::Agent(id) => agent::build_page(sql, id, agent)?,
+        PageName::Policy(id) => policy::build_page(sql, id)?,
+        PageName::ActivePolicy => Some(policy::build_active_page(sql)?),
+        PageName::MonthlySummary(month) => period::build_monthly_summary(sql, *month, now)?,
+        PageName::MonthlyCashFlow(month) => period::build_cash_flow(sql, &month.to_string(), &[*month])?,
+        PageName::QuarterlyCashFlow(quarter) => period::build_cash_flow(sql, &quarter.to_string(), &quarter.months())?,
     };
-    Ok(draft.map(|draft| draft.finish(name.clone())))
+    Ok(builder.map(|builder| builder.finish(name.clone())))
 }
 
 #[cfg(test)]
@@ -199,9 +199,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_normalizer_reads_every_spelling() {
-        let check = |text: &str, slug: &str| match Wanted::parse(text) {
-            Some(Wanted::Page(name)) => assert_eq!(name.slug(), slug, "{text}"),
+    fn page_ref_parses_all_accepted_forms() {
+        let check = |text: &str, slug: &str| match PageRef::parse(text) {
+            Some(PageRef::Page(name)) => assert_eq!(name.slug(), slug, "{text}"),
             other => panic!("{text}: {other:?}"),
         };
         for text in ["2025-09", "/monthly-summaries/2025-09", "brain://wiki/pages/monthly-summaries/2025-09"]
@@ -212,9 +212,9 @@ mod tests {
         check("/cash-flow/2025-Q3", "cash-flow/2025-Q3");
         check("2025-Q3", "cash-flow/2025-Q3");
         check("agents/agent.local", "agents/agent.local");
-        assert!(matches!(Wanted::parse("wpg_1"), Some(Wanted::Revision(_))));
-        for nothing in ["", "x", "accounts/", "accounts/a/b", "widgets/x", "monthly-summaries/2025-13"] {
-            assert_eq!(Wanted::parse(nothing), None, "{nothing}");
+        assert!(matches!(PageRef::parse("wpg_1"), Some(PageRef::Revision(_))));
+        for invalid in ["", "x", "accounts/", "accounts/a/b", "widgets/x", "monthly-summaries/2025-13"] {
+            assert_eq!(PageRef::parse(invalid), None, "{invalid}");
         }
     }
 }

@@ -6,35 +6,35 @@ use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
 use quad_store::Sql;
 
-use super::Draft;
+use super::PageBuilder;
 use super::PageName;
-use super::draft::{Names, Section, list_transactions, obligation_line};
+use super::draft::{CounterpartyNames, Section, add_transactions, obligation_line};
 use crate::civil::Month;
-use crate::money::{self, spoken};
+use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject, Total};
 use crate::transaction::{Filter, Transaction};
 use crate::{noun, obligation, peak, tags};
 
-const TOP: usize = 5;
-const TOP_OF_FLOW: usize = 3;
-const LISTED: usize = 15;
-const DUE: usize = 25;
-const LARGEST: usize = 5;
+const TOP_COUNTERPARTIES: usize = 5;
+const TOP_CASH_FLOW_COUNTERPARTIES: usize = 3;
+const LISTED_TRANSACTIONS: usize = 15;
+const LISTED_OBLIGATIONS: usize = 25;
+const LISTED_LARGEST: usize = 5;
 
 /// What came in and went out in one currency.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct CashFlow {
     pub inflow: Amount,
     pub outflow: Amount,
     pub count: i64,
 }
 
 /// The sums of some months by currency.
-pub(crate) fn flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap<Currency, Flow>> {
-    let mut flows: BTreeMap<Currency, Flow> = BTreeMap::new();
+pub(crate) fn cash_flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap<Currency, CashFlow>> {
+    let mut flows: BTreeMap<Currency, CashFlow> = BTreeMap::new();
     for month in months {
         for Total { currency, direction, count, amount, .. } in
-            total::of(sql, Subject::Everything, "", &month.to_string())?
+            total::for_subject(sql, Subject::Everything, "", &month.to_string())?
         {
             let flow = flows.entry(currency).or_default();
             flow.count += count;
@@ -50,7 +50,7 @@ pub(crate) fn flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap<Curr
 }
 
 /// The counterparties with the greatest sums over some months.
-pub(crate) fn top(
+pub(crate) fn top_counterparties(
     sql: &mut dyn Sql,
     months: &[Month],
     currency: Currency,
@@ -60,99 +60,99 @@ pub(crate) fn top(
     let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
     for month in months {
         // More than are shown, since who is first over a quarter may be second in each of its months.
-        let greatest =
-            total::greatest(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?;
-        for total in greatest {
+        let top_totals =
+            total::top(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?;
+        for total in top_totals {
             let sum = sums.entry(total.subject_id).or_insert(Amount::ZERO);
             *sum = money::add(*sum, total.amount)?;
         }
     }
     let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
-    sums.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     sums.truncate(limit);
     Ok(sums)
 }
 
 /// The page of a month; `None` if nothing was posted in it.
-pub(super) fn summary(sql: &mut dyn Sql, month: Month, now: Timestamp) -> Result<Option<Draft>> {
-    let flows = flows(sql, &[month])?;
-    let rows = newest(sql, &[month], LISTED)?;
+pub(super) fn build_monthly_summary(sql: &mut dyn Sql, month: Month, now: Timestamp) -> Result<Option<PageBuilder>> {
+    let flows = cash_flows(sql, &[month])?;
+    let rows = newest_transactions(sql, &[month], LISTED_TRANSACTIONS)?;
     if flows.is_empty() && rows.is_empty() {
         return Ok(None);
     }
-    let mut draft = Draft::new(sql, format!("Summary of {month}"));
-    draft.basis.tags.insert(tags::month(month));
-    draft.basis.tags.insert(tags::all("obligation"));
-    draft.depends_on_the_day(now);
-    say_flows(sql, &mut draft, &flows, &[month], TOP, &PageName::FlowOfMonth(month))?;
-    list_transactions(sql, &mut draft, Section::RecentActivity, &rows)?;
-    let due = due(sql, &[month])?;
-    let names = Names::of(sql, &mut draft, due.iter().map(|row| row.counterparty_id.as_str()))?;
+    let mut builder = PageBuilder::new(sql, format!("Summary of {month}"));
+    builder.read_set.tags.insert(tags::month(month));
+    builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
+    builder.expire_at_midnight(now);
+    add_cash_flow_lines(sql, &mut builder, &flows, &[month], TOP_COUNTERPARTIES, &PageName::MonthlyCashFlow(month))?;
+    add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
+    let due = obligations_due(sql, &[month])?;
+    let names = CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &due {
-        draft.see(row);
+        builder.depend_on(row);
         let section = if row.is_overdue(now) { Section::RiskNotes } else { Section::Timeline };
-        draft.say(section, obligation_line(row, &names, now));
+        builder.add_line(section, obligation_line(row, &names, now));
     }
-    Ok(Some(draft))
+    Ok(Some(builder))
 }
 
 /// The page of what flowed in some months; `None` if nothing did.
-pub(super) fn flow(sql: &mut dyn Sql, period: &str, months: &[Month]) -> Result<Option<Draft>> {
-    let flows = flows(sql, months)?;
+pub(super) fn build_cash_flow(sql: &mut dyn Sql, period: &str, months: &[Month]) -> Result<Option<PageBuilder>> {
+    let flows = cash_flows(sql, months)?;
     if flows.is_empty() {
         return Ok(None);
     }
-    let mut draft = Draft::new(sql, format!("Cash flow of {period}"));
+    let mut builder = PageBuilder::new(sql, format!("Cash flow of {period}"));
     for month in months {
-        draft.basis.tags.insert(tags::month(month));
+        builder.read_set.tags.insert(tags::month(month));
     }
-    draft.basis.tags.insert(tags::all("obligation"));
+    builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
     let first = months.first().copied().unwrap_or(Month { year: 1970, month: 1 });
-    say_flows(sql, &mut draft, &flows, months, TOP_OF_FLOW, &PageName::Month(first))?;
+    add_cash_flow_lines(sql, &mut builder, &flows, months, TOP_CASH_FLOW_COUNTERPARTIES, &PageName::MonthlySummary(first))?;
     let mut largest: Vec<(Amount, String)> = Vec::new();
     for currency in flows.keys() {
         for direction in ["inflow", "outflow"] {
             for month in months {
-                largest.extend(peak::of(sql, &month.to_string(), *currency, direction)?);
+                largest.extend(peak::for_month(sql, &month.to_string(), *currency, direction)?);
             }
         }
     }
-    largest.sort_unstable_by(|one, other| other.cmp(one));
-    let ids: Vec<String> = largest.into_iter().take(LARGEST).map(|(_, id)| id).collect();
+    largest.sort_unstable_by(|a, b| b.cmp(a));
+    let ids: Vec<String> = largest.into_iter().take(LISTED_LARGEST).map(|(_, id)| id).collect();
     let mut rows: Vec<Transaction> = noun::find_many(sql, &ids)?;
-    rows.sort_by(|one, other| other.amount.cmp(&one.amount).then_with(|| other.id.cmp(&one.id)));
-    list_transactions(sql, &mut draft, Section::RecentActivity, &rows)?;
-    let due = due(sql, months)?;
-    let names = Names::of(sql, &mut draft, due.iter().map(|row| row.counterparty_id.as_str()))?;
+    rows.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| b.id.cmp(&a.id)));
+    add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
+    let due = obligations_due(sql, months)?;
+    let names = CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &due {
-        draft.see(row);
+        builder.depend_on(row);
         // A page about a period does not look at the clock.
-        draft.say(Section::Timeline, obligation_line(row, &names, first.start()));
+        builder.add_line(Section::Timeline, obligation_line(row, &names, first.start()));
     }
-    Ok(Some(draft))
+    Ok(Some(builder))
 }
 
-fn bounds(months: &[Month]) -> (Option<Timestamp>, Option<Timestamp>) {
+fn time_bounds(months: &[Month]) -> (Option<Timestamp>, Option<Timestamp>) {
     let start = months.first().map(|month| month.start());
-    let end = months.last().map(|month| month.plus(1).start().plus_ms(-1));
+    let end = months.last().map(|month| month.add_months(1).start().plus_ms(-1));
     (start, end)
 }
 
-fn newest(sql: &mut dyn Sql, months: &[Month], limit: usize) -> Result<Vec<Transaction>> {
-    let (since, until) = bounds(months);
+fn newest_transactions(sql: &mut dyn Sql, months: &[Month], limit: usize) -> Result<Vec<Transaction>> {
+    let (since, until) = time_bounds(months);
     Filter { since, until, ..Filter::default() }.newest(sql, limit)
 }
 
-fn due(sql: &mut dyn Sql, months: &[Month]) -> Result<Vec<obligation::Obligation>> {
-    let (since, until) = bounds(months);
-    obligation::open(sql, None, since, until, DUE)
+fn obligations_due(sql: &mut dyn Sql, months: &[Month]) -> Result<Vec<obligation::Obligation>> {
+    let (since, until) = time_bounds(months);
+    obligation::list_open(sql, None, since, until, LISTED_OBLIGATIONS)
 }
 
 /// Inflow, outflow and net by currency, each with who stands behind it. Currencies are never added.
-fn say_flows(
+fn add_cash_flow_lines(
     sql: &mut dyn Sql,
-    draft: &mut Draft,
-    flows: &BTreeMap<Currency, Flow>,
+    builder: &mut PageBuilder,
+    flows: &BTreeMap<Currency, CashFlow>,
     months: &[Month],
     limit: usize,
     other_page: &PageName,
@@ -160,52 +160,52 @@ fn say_flows(
     for (currency, flow) in flows {
         let mut top_of: BTreeMap<&str, Vec<(String, Amount)>> = BTreeMap::new();
         for direction in ["inflow", "outflow"] {
-            top_of.insert(direction, top(sql, months, *currency, direction, limit)?);
+            top_of.insert(direction, top_counterparties(sql, months, *currency, direction, limit)?);
         }
-        let names = Names::of(sql, draft, top_of.values().flatten().map(|(id, _)| id.as_str()))?;
+        let names = CounterpartyNames::load(sql, builder, top_of.values().flatten().map(|(id, _)| id.as_str()))?;
         let net = money::subtract(flow.inflow, flow.outflow)?;
-        draft.see_figure(
+        builder.record_value(
             format!("flow:{currency}"),
             format!("{} {} {}", flow.inflow, flow.outflow, flow.count),
         );
         let mut evidence: BTreeMap<&str, String> = BTreeMap::new();
         for direction in ["inflow", "outflow"] {
-            let mut cited: Vec<String> = Vec::new();
+            let mut links: Vec<String> = Vec::new();
             for month in months {
-                for (_, id) in peak::of(sql, &month.to_string(), *currency, direction)?.into_iter().take(2) {
-                    cited.push(super::draft::link(&id, &Transaction::uri(&id)));
+                for (_, id) in peak::for_month(sql, &month.to_string(), *currency, direction)?.into_iter().take(2) {
+                    links.push(super::draft::link(&id, &Transaction::uri(&id)));
                 }
             }
-            evidence.insert(direction, cited.join(", "));
+            evidence.insert(direction, links.join(", "));
         }
-        let cite = |direction: &str| match evidence.get(direction).filter(|cited| !cited.is_empty()) {
-            Some(cited) => format!("largest: {cited}"),
+        let citation = |direction: &str| match evidence.get(direction).filter(|links| !links.is_empty()) {
+            Some(links) => format!("largest: {links}"),
             None => format!("see {}", super::draft::link(&other_page.slug(), &other_page.uri())),
         };
-        draft.say(
+        builder.add_line(
             Section::CurrentTruth,
-            format!("Inflow: {} — {}", spoken(flow.inflow, *currency), cite("inflow")),
+            format!("Inflow: {} — {}", format_with_currency(flow.inflow, *currency), citation("inflow")),
         );
-        draft.say(
+        builder.add_line(
             Section::CurrentTruth,
-            format!("Outflow: {} — {}", spoken(flow.outflow, *currency), cite("outflow")),
+            format!("Outflow: {} — {}", format_with_currency(flow.outflow, *currency), citation("outflow")),
         );
         let page = super::draft::link(&other_page.slug(), &other_page.uri());
-        draft.say(Section::CurrentTruth, format!("Net: {} — see {page}", spoken(net, *currency)));
-        draft.say(Section::CurrentTruth, format!("{} transactions in {currency} — see {page}", flow.count));
+        builder.add_line(Section::CurrentTruth, format!("Net: {} — see {page}", format_with_currency(net, *currency)));
+        builder.add_line(Section::CurrentTruth, format!("{} transactions in {currency} — see {page}", flow.count));
         for (direction, top) in top_of {
             for (id, amount) in top {
-                draft.see_figure(format!("{direction}:{currency}:{id}"), amount);
-                draft.say(
+                builder.record_value(format!("{direction}:{currency}:{id}"), amount);
+                builder.add_line(
                     Section::LinkedEntities,
-                    format!("{direction} of {} — {}", spoken(amount, *currency), names.link(&id)),
+                    format!("{direction} of {} — {}", format_with_currency(amount, *currency), names.link(&id)),
                 );
             }
         }
         if net.is_negative() {
-            draft.say(
+            builder.add_line(
                 Section::RiskNotes,
-                format!("More went out than came in: {} — see {page}", spoken(net, *currency)),
+                format!("More went out than came in: {} — see {page}", format_with_currency(net, *currency)),
             );
         }
     }

@@ -3,49 +3,49 @@
 use quad_core::Result;
 use quad_store::Sql;
 
-use super::Draft;
-use super::draft::{Section, plain};
+use super::PageBuilder;
+use super::draft::{Section, escape_markdown};
 use crate::policy::{self, Policy};
 use crate::{civil, noun, tags};
 
 /// The page of one policy.
-pub(super) fn draft(sql: &mut dyn Sql, id: &str) -> Result<Option<Draft>> {
+pub(super) fn build_page(sql: &mut dyn Sql, id: &str) -> Result<Option<PageBuilder>> {
     let Some(policy) = noun::find::<Policy>(sql, id)? else { return Ok(None) };
-    let draft = Draft::new(sql, format!("Policy {id}"));
-    Ok(Some(fill(draft, &policy)))
+    let builder = PageBuilder::new(sql, format!("Policy {id}"));
+    Ok(Some(add_policy(builder, &policy)))
 }
 
 /// The page of the policy that holds, or of its absence.
-pub(super) fn active(sql: &mut dyn Sql) -> Result<Draft> {
-    let found = policy::active(sql)?;
-    let mut draft = Draft::new(sql, "Active policy");
-    draft.basis.tags.insert(tags::all("policy"));
-    Ok(match found {
-        Some(policy) => fill(draft, &policy),
+pub(super) fn build_active_page(sql: &mut dyn Sql) -> Result<PageBuilder> {
+    let active_policy = policy::active(sql)?;
+    let mut builder = PageBuilder::new(sql, "Active policy");
+    builder.read_set.tags.insert(tags::rows_of_kind("policy"));
+    Ok(match active_policy {
+        Some(policy) => add_policy(builder, &policy),
         None => {
-            draft.say(
+            builder.add_line(
                 Section::CurrentTruth,
                 "No policy is active: nothing is allowed without a person's approval",
             );
-            draft
+            builder
         }
     })
 }
 
-fn fill(mut draft: Draft, policy: &Policy) -> Draft {
-    draft.see(policy);
-    draft.say(Section::CurrentTruth, format!("{}, version {}, {}", policy.id, policy.version, policy.state));
-    draft.say(
+fn add_policy(mut builder: PageBuilder, policy: &Policy) -> PageBuilder {
+    builder.depend_on(policy);
+    builder.add_line(Section::CurrentTruth, format!("{}, version {}, {}", policy.id, policy.version, policy.state));
+    builder.add_line(
         Section::CurrentTruth,
         format!("Quorum: {} of {} signers", policy.quorum_required, policy.signers.len()),
     );
-    draft.say(Section::CurrentTruth, format!("Hash of its content: {}", policy.content_hash));
+    builder.add_line(Section::CurrentTruth, format!("Hash of its content: {}", policy.content_hash));
     for signer in policy.signers.iter().take(10) {
-        draft.say(Section::LinkedEntities, format!("Signed by {}", plain(signer)));
+        builder.add_line(Section::LinkedEntities, format!("Signed by {}", escape_markdown(signer)));
     }
-    draft.say(Section::Timeline, format!("{}: made", civil::date(policy.standing.created_at)));
+    builder.add_line(Section::Timeline, format!("{}: made", civil::format_date(policy.meta.created_at)));
     if let Some(at) = policy.activated_at {
-        draft.say(Section::Timeline, format!("{}: activated", civil::date(at)));
+        builder.add_line(Section::Timeline, format!("{}: activated", civil::format_date(at)));
     }
-    draft
+    builder
 }

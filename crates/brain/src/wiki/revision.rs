@@ -7,7 +7,7 @@ use quad_core::{Error, Result, Timestamp};
 use quad_store::{Row, Sql, Tx, params};
 use serde_json::{Value, json};
 
-use super::{PageName, PageType, Rendered};
+use super::{PageName, PageType, RenderedPage};
 use crate::ids::PageId;
 
 /// A revision as stored.
@@ -40,7 +40,7 @@ impl Revision {
     }
 
     /// As `wiki.page.get` shows it. Slugs begin with a slash there.
-    pub(crate) fn show(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id.as_str(),
             "page_type": self.page_type.as_str(),
@@ -75,19 +75,19 @@ pub(crate) fn newest(sql: &mut dyn Sql, name: &PageName) -> Result<Option<(Revis
 
 /// Keeps a page that says something new; gives the revision that says it. `None` if somebody has kept a page of a newer
 /// ledger meanwhile: then this one must be made again.
-pub(crate) fn keep(tx: &mut Tx<'_>, rendered: &Rendered) -> Result<Option<Revision>> {
+pub(crate) fn save_if_changed(tx: &mut Tx<'_>, rendered: &RenderedPage) -> Result<Option<Revision>> {
     let slug = rendered.name.slug();
     tx.lock(&format!("brain:page:{slug}"))?;
-    let version = rendered.basis.version.map_or(0, |version| version.0);
-    if let Some((known, seen)) = newest(tx, &rendered.name)? {
-        if known.body_md == rendered.body {
-            return Ok(Some(known));
+    let version = rendered.read_set.version.map_or(0, |version| version.0);
+    if let Some((latest, latest_version)) = newest(tx, &rendered.name)? {
+        if latest.body_md == rendered.body {
+            return Ok(Some(latest));
         }
-        if seen > version {
+        if latest_version > version {
             return Ok(None);
         }
     }
-    let made = Revision {
+    let revision = Revision {
         id: PageId::generate()?,
         slug: slug.clone(),
         page_type: rendered.name.page_type(),
@@ -103,20 +103,20 @@ pub(crate) fn keep(tx: &mut Tx<'_>, rendered: &Rendered) -> Result<Option<Revisi
         ),
         params![
             tenant.as_str(),
-            made.id.as_str(),
+            revision.id.as_str(),
             slug.as_str(),
-            made.page_type.as_str(),
-            made.subject_id.clone(),
-            made.body_md.as_str(),
-            made.source_revision.as_str(),
-            made.rendered_at
+            revision.page_type.as_str(),
+            revision.subject_id.clone(),
+            revision.body_md.as_str(),
+            revision.source_revision.as_str(),
+            revision.rendered_at
         ],
     )?;
     tx.execute(
         "INSERT INTO brain_page (tenant_id, slug, page_id, rendered_version) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (tenant_id, slug) DO UPDATE SET page_id = excluded.page_id, \
          rendered_version = excluded.rendered_version",
-        params![tenant, slug, made.id.as_str(), version],
+        params![tenant, slug, revision.id.as_str(), version],
     )?;
-    Ok(Some(made))
+    Ok(Some(revision))
 }

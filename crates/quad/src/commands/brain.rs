@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use quad_brain::import::{Report, Request, Said, Source, StatementReport};
+use quad_brain::import::{FileReport, ImportOptions, ImportEvent, ImportFile, StatementReport};
 use quad_brain::{Brain, contribution, export, import, load, raw};
 use quad_core::{Error, Result};
 use quad_store::Writer;
@@ -58,7 +58,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
         BrainCommand::Release { agent } => {
             let at = contribution::release(&app.store, &writer, ACTOR, &agent).await?;
             let brain = Brain::new(app.store.clone(), Arc::new(Agents(app.gate.clone())));
-            let extracted = brain.extract_waiting(&writer, &agent).await?;
+            let extracted = brain.extract_pending(&writer, &agent).await?;
             if as_json {
                 outcome::json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
             } else {
@@ -90,28 +90,28 @@ fn name_of(file: &Path) -> String {
 }
 
 async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool) -> Result<()> {
-    let request = Request {
+    let request = ImportOptions {
         account: flags.account.clone(),
         currency: flags.currency.clone(),
         settings: flags.map.clone(),
         dry_run: flags.dry_run,
     };
     let sources = flags.files.clone().into_iter().map(move |file| {
-        Ok(Source { name: name_of(&file), bytes: bytes_of(&file)?, request: request.clone() })
+        Ok(ImportFile { name: name_of(&file), bytes: bytes_of(&file)?, options: request.clone() })
     });
     let mut reports = Vec::new();
     let bar = bar("entries");
-    let said = |number: usize, said: Said| match said {
-        Said::Behind(done, total) => {
+    let said = |number: usize, said: ImportEvent| match said {
+        ImportEvent::Progress(done, total) => {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         }
-        Said::Done(report) if as_json => reports.push(entry(&flags.files[number], &report)),
-        Said::Done(report) => bar.suspend(|| print(&flags.files[number], &report, flags.dry_run)),
+        ImportEvent::FileDone(report) if as_json => reports.push(entry(&flags.files[number], &report)),
+        ImportEvent::FileDone(report) => bar.suspend(|| print(&flags.files[number], &report, flags.dry_run)),
     };
     let imported = import::import_all(&app.store, writer, ACTOR, sources, said).await;
     bar.finish_and_clear();
-    imported.map_err(|stopped| named(&flags.files[stopped.file], stopped.error))?;
+    imported.map_err(|stopped| named(&flags.files[stopped.file_index], stopped.error))?;
     if !flags.dry_run {
         app.store.tidy().await?;
     }
@@ -134,7 +134,7 @@ fn named(file: &Path, error: Error) -> Error {
     }
 }
 
-fn entry(file: &Path, report: &Report) -> Value {
+fn entry(file: &Path, report: &FileReport) -> Value {
     let statement = |statement: &StatementReport| {
         json!({
             "account_id": statement.account_id,
@@ -144,7 +144,7 @@ fn entry(file: &Path, report: &Report) -> Value {
             "entries": statement.entries,
             "added": statement.posted.added,
             "updated": statement.posted.updated,
-            "known": statement.posted.known,
+            "known": statement.posted.unchanged,
         })
     };
     json!({
@@ -153,18 +153,18 @@ fn entry(file: &Path, report: &Report) -> Value {
         "format": report.format,
         "mapping": report.mapping.as_deref().map(|mapping| mapping.lines().collect::<Vec<_>>()),
         "statements": report.statements.iter().map(statement).collect::<Vec<_>>(),
-        "findings": report.findings,
+        "findings": report.diagnostics,
         "has_errors": report.has_errors,
         "resumed": report.is_resumed,
         "transfers": {
             "paired": report.transfers.paired,
             "ambiguous": report.transfers.ambiguous,
-            "sentences": report.transfers.sentences,
+            "sentences": report.transfers.messages,
         },
     })
 }
 
-fn print(file: &Path, report: &Report, dry_run: bool) {
+fn print(file: &Path, report: &FileReport, dry_run: bool) {
     let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
     let resumed = if report.is_resumed { ", goes on where it was interrupted" } else { "" };
     outcome::line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
@@ -182,20 +182,20 @@ fn print(file: &Path, report: &Report, dry_run: bool) {
             statement.posted.added,
             statement.entries,
             statement.posted.updated,
-            statement.posted.known
+            statement.posted.unchanged
         ));
     }
-    for finding in &report.findings {
+    for finding in &report.diagnostics {
         outcome::line(format_args!("  {finding}"));
     }
     let transfers = &report.transfers;
     if transfers.paired > 0 {
         outcome::line(format_args!("  {} transfers between own accounts paired", transfers.paired));
     }
-    for sentence in &transfers.sentences {
+    for sentence in &transfers.messages {
         outcome::line(format_args!("  {sentence}"));
     }
-    let unnamed = transfers.ambiguous - transfers.sentences.len();
+    let unnamed = transfers.ambiguous - transfers.messages.len();
     if unnamed > 0 {
         outcome::line(format_args!("  and {unnamed} more that stay unpaired"));
     }
@@ -210,7 +210,7 @@ async fn exports(app: &App, file: &Path, as_json: bool) -> Result<()> {
         Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(failed)?))
     };
     let written =
-        export::journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed))
+        export::export_journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed))
             .await?;
     out.flush().map_err(failed)?;
     if as_json && !to_stdout {
