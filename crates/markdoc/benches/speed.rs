@@ -12,35 +12,35 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 300;
 
 fn main() {
-    let plain = plain(2000);
-    let page = page(500, 40);
-    let [ours, theirs, tagged] =
-        fastest([&|| drop(black_box(quad_markdoc::parse(&plain))), &|| theirs(&plain), &|| {
-            drop(black_box(quad_markdoc::parse(&page)))
+    let plain_source = plain_markdown(2000);
+    let page_source = page_with_tags(500, 40);
+    let [markdoc_time, pulldown_time, page_time] =
+        fastest_times([&|| drop(black_box(quad_markdoc::parse(&plain_source))), &|| run_pulldown_cmark(&plain_source), &|| {
+            drop(black_box(quad_markdoc::parse(&page_source)))
         }]);
     let rate = |time: Duration, source: &str| source.len() as f64 / time.as_secs_f64() / 1e6;
-    println!("plain Markdown, {} lines, {} bytes", plain.lines().count(), plain.len());
+    println!("plain Markdown, {} lines, {} bytes", plain_source.lines().count(), plain_source.len());
     println!(
         "  quad-markdoc    {:>8.1} µs  {:>6.1} MB/s, a tree with positions",
-        micros(ours),
-        rate(ours, &plain)
+        micros(markdoc_time),
+        rate(markdoc_time, &plain_source)
     );
-    println!("  pulldown-cmark  {:>8.1} µs  {:>6.1} MB/s, events", micros(theirs), rate(theirs, &plain));
-    println!("  ratio           {:>8.1}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!("  pulldown-cmark  {:>8.1} µs  {:>6.1} MB/s, events", micros(pulldown_time), rate(pulldown_time, &plain_source));
+    println!("  ratio           {:>8.1}", markdoc_time.as_secs_f64() / pulldown_time.as_secs_f64());
     println!(
         "a page of {} lines with {} tags, {} bytes",
-        page.lines().count(),
-        page.matches("{% /").count(),
-        page.len()
+        page_source.lines().count(),
+        page_source.matches("{% /").count(),
+        page_source.len()
     );
-    println!("  quad-markdoc    {:>8.1} µs", micros(tagged));
+    println!("  quad-markdoc    {:>8.1} µs", micros(page_time));
 }
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-fn theirs(source: &str) {
+fn run_pulldown_cmark(source: &str) {
     let mut options = pulldown_cmark::Options::empty();
     options.insert(pulldown_cmark::Options::ENABLE_TABLES);
     options.insert(pulldown_cmark::Options::ENABLE_STRIKETHROUGH);
@@ -49,12 +49,12 @@ fn theirs(source: &str) {
     }
 }
 
-fn fastest<const N: usize>(works: [&dyn Fn(); N]) -> [Duration; N] {
+fn fastest_times<const N: usize>(tasks: [&dyn Fn(); N]) -> [Duration; N] {
     let mut best = [Duration::MAX; N];
     for _ in 0..ROUNDS {
-        for (best, work) in best.iter_mut().zip(works) {
+        for (best, task) in best.iter_mut().zip(tasks) {
             let start = Instant::now();
-            work();
+            task();
             *best = start.elapsed().min(*best);
         }
     }
@@ -62,7 +62,7 @@ fn fastest<const N: usize>(works: [&dyn Fn(); N]) -> [Duration; N] {
 }
 
 /// About `lines` lines of what pages are made of, without a tag.
-fn plain(lines: usize) -> String {
+fn plain_markdown(lines: usize) -> String {
     let mut text = String::new();
     for section in 0..lines / 25 {
         write!(
@@ -78,16 +78,16 @@ fn plain(lines: usize) -> String {
 }
 
 /// A page of about `lines` lines in which `tags` tags with attributes open and close.
-fn page(lines: usize, tags: usize) -> String {
+fn page_with_tags(lines: usize, tags: usize) -> String {
     let mut text = String::from("---\ntitle: A page\n---\n\n# A page {% #top .wide %}\n\n");
-    let each = lines / tags;
+    let lines_per_tag = lines / tags;
     for tag in 0..tags {
         write!(
             text,
             "{{% callout type=\"note\" level={tag} tags=[\"a\", \"b\"] show=$user.flags.beta %}}\n\n"
         )
         .unwrap();
-        for line in 0..each.saturating_sub(6) / 2 {
+        for line in 0..lines_per_tag.saturating_sub(6) / 2 {
             write!(text, "Line {line} of the text, with *some* `marks` and {{% $variable.name %}}.\n\n")
                 .unwrap();
         }

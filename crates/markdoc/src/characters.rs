@@ -2,43 +2,43 @@
 //! punctuation table that ends with the basic plane.
 
 /// White space as JavaScript trims it.
-pub(crate) fn is_space(c: char) -> bool {
+pub(crate) fn is_js_whitespace(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{2028}' | '\u{2029}'
         | '\u{202F}' | '\u{205F}' | '\u{3000}' | '\u{FEFF}')
 }
 
 /// The text without the white space around it.
 pub(crate) fn trim(text: &str) -> &str {
-    text.trim_matches(is_space)
+    text.trim_matches(is_js_whitespace)
 }
 
 /// How many bytes of white space the text begins with; all of them if it has nothing else.
-pub(crate) fn leading_space(text: &str) -> usize {
-    text.len() - text.trim_start_matches(is_space).len()
+pub(crate) fn leading_whitespace_len(text: &str) -> usize {
+    text.len() - text.trim_start_matches(is_js_whitespace).len()
 }
 
 /// A space or a tab: what indents and separates.
-pub(crate) fn is_blank(byte: u8) -> bool {
+pub(crate) fn is_space_or_tab(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
 /// White space for the question of which side of a `*` a word stands on.
-pub(crate) fn flanks_as_space(c: char) -> bool {
+pub(crate) fn is_flanking_whitespace(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }
 
 /// Punctuation for the same question: every ASCII sign, and Unicode's categories P* within the basic plane.
-pub(crate) fn flanks_as_punctuation(c: char) -> bool {
+pub(crate) fn is_flanking_punctuation(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_punctuation();
     }
     let Ok(code) = u16::try_from(u32::from(c)) else { return false };
     let after = PUNCTUATION.partition_point(|(first, _)| *first <= code);
-    after.checked_sub(1).and_then(|at| PUNCTUATION.get(at)).is_some_and(|(_, last)| code <= *last)
+    after.checked_sub(1).and_then(|index| PUNCTUATION.get(index)).is_some_and(|(_, last)| code <= *last)
 }
 
 /// The characters of an identifier: of tags, attributes, functions and variables.
-pub(crate) fn is_identifier(byte: u8) -> bool {
+pub(crate) fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
@@ -75,15 +75,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_ascending() {
+    fn punctuation_table_is_sorted() {
         assert!(PUNCTUATION.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 
     #[test]
-    fn classes_differ_where_the_original_differs_from_rust() {
-        assert!(is_space('\u{FEFF}') && !is_space('\u{85}'));
-        assert!(flanks_as_punctuation('$') && flanks_as_punctuation('»') && !flanks_as_punctuation('€'));
-        assert!(!flanks_as_punctuation('\u{10100}'), "outside the basic plane");
+    fn char_classes_match_javascript() {
+        assert!(is_js_whitespace('\u{FEFF}') && !is_js_whitespace('\u{85}'));
+        assert!(is_flanking_punctuation('$') && is_flanking_punctuation('»') && !is_flanking_punctuation('€'));
+        assert!(!is_flanking_punctuation('\u{10100}'), "outside the basic plane");
         assert_eq!(trim("\u{a0} x\u{3000}"), "x");
     }
 }

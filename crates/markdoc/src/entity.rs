@@ -11,7 +11,7 @@ static NAMES: &str = include_str!("entities.txt");
 const NAME_BYTES_MAX: usize = 32;
 
 /// Reads a reference that begins at the start of `text`; gives its characters and its length.
-pub(crate) fn reference(text: &str) -> Option<(String, usize)> {
+pub(crate) fn decode_entity(text: &str) -> Option<(String, usize)> {
     let body = text.strip_prefix('&')?;
     if let Some(number) = body.strip_prefix('#') {
         let (digits, radix, marker) = match number.strip_prefix(['x', 'X']) {
@@ -24,7 +24,7 @@ pub(crate) fn reference(text: &str) -> Option<(String, usize)> {
             return None;
         }
         let code = u32::from_str_radix(digits.get(..length)?, radix).ok()?;
-        let c = character(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let c = char_from_code(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         return Some((c.to_string(), marker + length + 1));
     }
     let length = body.bytes().take(NAME_BYTES_MAX + 1).take_while(u8::is_ascii_alphanumeric).count();
@@ -32,38 +32,38 @@ pub(crate) fn reference(text: &str) -> Option<(String, usize)> {
     if !is_name || body.as_bytes().get(length) != Some(&b';') {
         return None;
     }
-    Some((named(body.get(..length)?)?, length + 2))
+    Some((decode_named_entity(body.get(..length)?)?, length + 2))
 }
 
 /// The text of a link's destination or title, with escapes and references resolved.
-pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\\', '&']) {
         return Cow::Borrowed(text);
     }
     let bytes = text.as_bytes();
     let mut result = String::with_capacity(text.len());
-    let (mut at, mut copied) = (0, 0);
-    while at < bytes.len() {
-        let (replacement, length): (Cow<'_, str>, usize) = match bytes[at] {
-            b'\\' if bytes.get(at + 1).is_some_and(u8::is_ascii_punctuation) => {
-                (Cow::Borrowed(text.get(at + 1..at + 2).unwrap_or("")), 2)
+    let (mut pos, mut copied) = (0, 0);
+    while pos < bytes.len() {
+        let (replacement, length): (Cow<'_, str>, usize) = match bytes[pos] {
+            b'\\' if bytes.get(pos + 1).is_some_and(u8::is_ascii_punctuation) => {
+                (Cow::Borrowed(text.get(pos + 1..pos + 2).unwrap_or("")), 2)
             }
-            b'&' => match reference_within(text.get(at..).unwrap_or("")) {
+            b'&' => match decode_entity_lenient(text.get(pos..).unwrap_or("")) {
                 Some((replacement, length)) => (Cow::Owned(replacement), length),
                 None => {
-                    at += 1;
+                    pos += 1;
                     continue;
                 }
             },
             _ => {
-                at += 1;
+                pos += 1;
                 continue;
             }
         };
-        result.push_str(text.get(copied..at).unwrap_or(""));
+        result.push_str(text.get(copied..pos).unwrap_or(""));
         result.push_str(&replacement);
-        at += length;
-        copied = at;
+        pos += length;
+        copied = pos;
     }
     result.push_str(text.get(copied..).unwrap_or(""));
     Cow::Owned(result)
@@ -71,7 +71,7 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
 
 /// A reference within a destination or a title, where the original is less strict about numbers (digits may be
 /// followed by other letters) and leaves those that are no character as they are.
-fn reference_within(text: &str) -> Option<(String, usize)> {
+fn decode_entity_lenient(text: &str) -> Option<(String, usize)> {
     let body = text.strip_prefix('&')?;
     let first = *body.as_bytes().first()?;
     if !(first.is_ascii_alphabetic() || first == b'#') {
@@ -84,7 +84,7 @@ fn reference_within(text: &str) -> Option<(String, usize)> {
     }
     let name = body.get(..length)?;
     let replacement = match name.strip_prefix('#') {
-        None => named(name)?,
+        None => decode_named_entity(name)?,
         Some(number) => {
             let (digits, radix) = match number.strip_prefix(['x', 'X']) {
                 Some(digits) => (digits, 16),
@@ -93,24 +93,24 @@ fn reference_within(text: &str) -> Option<(String, usize)> {
             let mut code = digits.chars().map_while(|c| c.to_digit(radix)).peekable();
             code.peek()?;
             let code = code.fold(0_u32, |code, digit| code.saturating_mul(radix).saturating_add(digit));
-            character(code)?.to_string()
+            char_from_code(code)?.to_string()
         }
     };
     Some((replacement, length + 2))
 }
 
 /// The character of a number; none for what is no character or must not appear in a document.
-fn character(code: u32) -> Option<char> {
+fn char_from_code(code: u32) -> Option<char> {
     let is_noncharacter = (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE;
     let is_control = matches!(code, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F..=0x9F);
     if is_noncharacter || is_control { None } else { char::from_u32(code) }
 }
 
-fn named(name: &str) -> Option<String> {
+fn decode_named_entity(name: &str) -> Option<String> {
     static INDEX: OnceLock<Vec<(&'static str, &'static str)>> = OnceLock::new();
     let index = INDEX.get_or_init(|| NAMES.lines().filter_map(|line| line.split_once(' ')).collect());
-    let at = index.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-    let (_, codes) = index.get(at)?;
+    let position = index.binary_search_by(|(candidate, _)| (*candidate).cmp(name)).ok()?;
+    let (_, codes) = index.get(position)?;
     Some(codes.split(' ').filter_map(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)).collect())
 }
 
@@ -119,35 +119,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_found_and_has_characters() {
+    fn every_named_entity_decodes() {
         let mut count = 0;
         for line in NAMES.lines() {
             let (name, codes) = line.split_once(' ').unwrap();
             assert_eq!(
-                named(name).map(|text| text.chars().count()),
+                decode_named_entity(name).map(|text| text.chars().count()),
                 Some(codes.split(' ').count()),
                 "{name}"
             );
             count += 1;
         }
         assert_eq!(count, 2125, "the number of names that HTML has with a semicolon");
-        assert_eq!(named("nosuchname"), None);
+        assert_eq!(decode_named_entity("nosuchname"), None);
     }
 
     #[test]
-    fn references_in_text() {
-        let read = reference;
-        assert_eq!(read("&amp; x"), Some(("&".to_owned(), 5)));
-        assert_eq!(read("&#65;"), Some(("A".to_owned(), 5)));
-        assert_eq!(read("&#X41;"), Some(("A".to_owned(), 6)));
-        assert_eq!(read("&#0;"), Some(("\u{FFFD}".to_owned(), 4)));
-        assert_eq!(read("&#12345678;"), None);
-        assert_eq!(read("&bogus;"), None);
-        assert_eq!(read("&amp"), None);
+    fn decode_entity_in_text() {
+        let decode = decode_entity;
+        assert_eq!(decode("&amp; x"), Some(("&".to_owned(), 5)));
+        assert_eq!(decode("&#65;"), Some(("A".to_owned(), 5)));
+        assert_eq!(decode("&#X41;"), Some(("A".to_owned(), 6)));
+        assert_eq!(decode("&#0;"), Some(("\u{FFFD}".to_owned(), 4)));
+        assert_eq!(decode("&#12345678;"), None);
+        assert_eq!(decode("&bogus;"), None);
+        assert_eq!(decode("&amp"), None);
     }
 
     #[test]
-    fn references_in_destinations_are_read_less_strictly() {
-        assert_eq!(unescaped(r"a\*b\c&amp;&#65;&#0;&#66x;&no;"), r"a*b\c&A&#0;B&no;");
+    fn unescape_accepts_lenient_numeric_entities() {
+        assert_eq!(unescape(r"a\*b\c&amp;&#65;&#0;&#66x;&no;"), r"a*b\c&A&#0;B&no;");
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use thiserror::Error;
 
-use crate::limits::{ECHO_CHARS_MAX, SOURCE_BYTES_MAX};
+use crate::limits::{EXCERPT_CHARS_MAX, SOURCE_BYTES_MAX};
 use crate::span::{Position, Span};
 
 /// The one reason why a source is not parsed at all.
@@ -121,15 +121,15 @@ impl Serialize for Location<'_> {
         let start = [("offset", span.start), ("line", position.line), ("character", position.column)];
         let end = [("offset", span.end)];
         let mut object = serializer.serialize_map(Some(2))?;
-        object.serialize_entry("start", &Fields(&start))?;
-        object.serialize_entry("end", &Fields(&end))?;
+        object.serialize_entry("start", &OffsetFields(&start))?;
+        object.serialize_entry("end", &OffsetFields(&end))?;
         object.end()
     }
 }
 
-struct Fields<'f>(&'f [(&'static str, u32)]);
+struct OffsetFields<'f>(&'f [(&'static str, u32)]);
 
-impl Serialize for Fields<'_> {
+impl Serialize for OffsetFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())
     }
@@ -206,14 +206,14 @@ impl WarningId {
 }
 
 /// A little of the source, fit to be repeated within a message.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut characters = text.chars();
-    let mut shown: String =
-        characters.by_ref().take(ECHO_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut excerpt: String =
+        characters.by_ref().take(EXCERPT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if characters.next().is_some() {
-        shown.push('…');
+        excerpt.push('…');
     }
-    shown
+    excerpt
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
     use crate::limits::{FILLED_CELLS_MAX, NESTING_MAX, TREE_DEPTH_MAX};
 
     #[test]
-    fn messages_name_the_limits_as_they_are() {
+    fn warning_messages_contain_the_limits() {
         assert!(WarningId::BlocksTooDeep.message().contains(&NESTING_MAX.to_string()));
         assert!(WarningId::InlineTooDeep.message().contains(&NESTING_MAX.to_string()));
         assert!(WarningId::TreeTooDeep.message().contains(&TREE_DEPTH_MAX.to_string()));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_location_has_offsets_and_a_line() {
+    fn error_location_serializes_offset_and_line() {
         let error = ParseError {
             id: ErrorId::ParseError,
             message: "no".to_owned(),
@@ -246,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_little_of_the_source_is_repeated() {
-        assert_eq!(shown(&"x".repeat(500)).chars().count(), ECHO_CHARS_MAX + 1);
-        assert_eq!(shown("a\nb"), "a b");
+    fn excerpt_truncates_long_text() {
+        assert_eq!(excerpt(&"x".repeat(500)).chars().count(), EXCERPT_CHARS_MAX + 1);
+        assert_eq!(excerpt("a\nb"), "a b");
     }
 }

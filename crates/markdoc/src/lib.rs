@@ -95,8 +95,8 @@ mod url;
 mod value;
 
 pub use error::{ErrorId, Level, ParseError, SourceTooLong, Warning, WarningId};
-pub use map::Map;
-pub use node::{Annotation, AnnotationType, Lines, Node, NodeType, Parts, Task, Walk};
+pub use map::AttributeMap;
+pub use node::{Annotation, AnnotationKind, LineNumbers, Node, NodeType, SourceParts, Task, Descendants};
 pub use span::{LineIndex, Position, Span};
 pub use value::{Function, PathPart, Value, Variable};
 
@@ -136,7 +136,7 @@ impl Document {
     /// All errors in the tree, each with the node that it stands on.
     pub fn errors(&self) -> impl Iterator<Item = (&Node, &ParseError)> {
         std::iter::once(&self.root)
-            .chain(self.root.walk())
+            .chain(self.root.descendants())
             .flat_map(|node| node.errors.iter().map(move |error| (node, error)))
     }
 
@@ -158,10 +158,10 @@ pub fn parse_with(source: &str, options: &Options) -> Result<Document, SourceToo
         return Err(SourceTooLong { bytes: source.len() });
     }
     let lines = LineIndex::new(source);
-    let normalised = source::Source::new(source);
-    let blocks = block::parse(&normalised.text, options);
+    let normalized = source::NormalizedSource::new(source);
+    let blocks = block::parse(&normalized.text, options);
     let tree::Tree { root, front_matter, warnings, steps } =
-        tree::build(blocks, &normalised, &lines, options, source.len());
+        tree::build(blocks, &normalized, &lines, options, source.len());
     Ok(Document { root, front_matter, warnings, lines, steps })
 }
 

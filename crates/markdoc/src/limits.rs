@@ -31,4 +31,4 @@ pub const DESTINATION_PARENTHESES_MAX: usize = 32;
 pub const HOST_NAME_CHARS_MAX: usize = 255;
 
 /// Most characters of a source that an error message repeats, so that a message stays one readable line.
-pub const ECHO_CHARS_MAX: usize = 32;
+pub const EXCERPT_CHARS_MAX: usize = 32;

@@ -11,54 +11,54 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::value::Value;
 
 /// From this many entries on, names are found by an index.
-const INDEX_FROM: usize = 24;
+const HASH_INDEX_THRESHOLD: usize = 24;
 
 /// Where each name stands.
 type Index = HashMap<Cow<'static, str>, usize>;
 
 /// An ordered map. A name that is set again keeps its place.
 #[derive(Clone, Default)]
-pub struct Map {
+pub struct AttributeMap {
     entries: Vec<(Cow<'static, str>, Value)>,
     index: Option<Box<Index>>,
 }
 
-impl Map {
+impl AttributeMap {
     /// An empty map.
-    pub fn new() -> Map {
-        Map::default()
+    pub fn new() -> AttributeMap {
+        AttributeMap::default()
     }
 
     /// A map of one entry.
-    pub(crate) fn of(name: &'static str, value: Value) -> Map {
-        Map { entries: vec![(Cow::Borrowed(name), value)], index: None }
+    pub(crate) fn from_entry(name: &'static str, value: Value) -> AttributeMap {
+        AttributeMap { entries: vec![(Cow::Borrowed(name), value)], index: None }
     }
 
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.find(name).and_then(|at| self.entries.get(at)).map(|(_, value)| value)
+        self.index_of(name).and_then(|index| self.entries.get(index)).map(|(_, value)| value)
     }
 
     /// The value of a name, if it is a string.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Value::as_str)
     }
 
     /// Sets a name and returns what it was before.
     pub fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: Value) -> Option<Value> {
         let name = name.into();
-        if let Some(entry) = self.find(&name).and_then(|at| self.entries.get_mut(at)) {
+        if let Some(entry) = self.index_of(&name).and_then(|position| self.entries.get_mut(position)) {
             return Some(std::mem::replace(&mut entry.1, value));
         }
-        let at = self.entries.len();
+        let position = self.entries.len();
         match &mut self.index {
             Some(index) => {
-                index.insert(name.clone(), at);
+                index.insert(name.clone(), position);
             }
-            None if at + 1 >= INDEX_FROM => {
+            None if position + 1 >= HASH_INDEX_THRESHOLD => {
                 let mut index: HashMap<_, _> =
-                    self.entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-                index.insert(name.clone(), at);
+                    self.entries.iter().enumerate().map(|(position, (name, _))| (name.clone(), position)).collect();
+                index.insert(name.clone(), position);
                 self.index = Some(Box::new(index));
             }
             None => {}
@@ -68,13 +68,13 @@ impl Map {
     }
 
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        let at = self.find(name)?;
-        self.entries.get_mut(at).map(|(_, value)| value)
+        let index = self.index_of(name)?;
+        self.entries.get_mut(index).map(|(_, value)| value)
     }
 
     /// Whether a name is set.
     pub fn contains(&self, name: &str) -> bool {
-        self.find(name).is_some()
+        self.index_of(name).is_some()
     }
 
     /// How many names are set.
@@ -92,30 +92,30 @@ impl Map {
         self.entries.iter().map(|(name, value)| (name.as_ref(), value))
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    fn index_of(&self, name: &str) -> Option<usize> {
         match &self.index {
             Some(index) => index.get(name).copied(),
-            None => self.entries.iter().position(|(known, _)| known == name),
+            None => self.entries.iter().position(|(existing, _)| existing == name),
         }
     }
 }
 
-impl PartialEq for Map {
+impl PartialEq for AttributeMap {
     /// Equal entries; the order does not matter, as it does not in JSON.
-    fn eq(&self, other: &Map) -> bool {
+    fn eq(&self, other: &AttributeMap) -> bool {
         self.len() == other.len() && self.iter().all(|(name, value)| other.get(name) == Some(value))
     }
 }
 
-impl std::fmt::Debug for Map {
+impl std::fmt::Debug for AttributeMap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<N: Into<Cow<'static, str>>> FromIterator<(N, Value)> for Map {
-    fn from_iter<I: IntoIterator<Item = (N, Value)>>(entries: I) -> Map {
-        let mut map = Map::new();
+impl<N: Into<Cow<'static, str>>> FromIterator<(N, Value)> for AttributeMap {
+    fn from_iter<I: IntoIterator<Item = (N, Value)>>(entries: I) -> AttributeMap {
+        let mut map = AttributeMap::new();
         for (name, value) in entries {
             map.insert(name, value);
         }
@@ -123,19 +123,19 @@ impl<N: Into<Cow<'static, str>>> FromIterator<(N, Value)> for Map {
     }
 }
 
-impl Serialize for Map {
+impl Serialize for AttributeMap {
     /// In the order of a JavaScript object: names that are array indexes first, in ascending order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.len()))?;
         let mut indexes: Vec<(u32, usize)> = Vec::new();
-        for (at, (name, _)) in self.entries.iter().enumerate() {
+        for (position, (name, _)) in self.entries.iter().enumerate() {
             if let Some(index) = array_index(name) {
-                indexes.push((index, at));
+                indexes.push((index, position));
             }
         }
         indexes.sort_unstable();
-        for (_, at) in &indexes {
-            if let Some((name, value)) = self.entries.get(*at) {
+        for (_, position) in &indexes {
+            if let Some((name, value)) = self.entries.get(*position) {
                 object.serialize_entry(name, value)?;
             }
         }
@@ -162,14 +162,14 @@ fn array_index(name: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn numbered(count: usize) -> Map {
+    fn map_with_entries(count: usize) -> AttributeMap {
         (0..count).map(|n| (format!("k{n}"), Value::Number(n as f64))).collect()
     }
 
     #[test]
-    fn small_and_large_maps_answer_alike() {
-        for count in [0, 1, INDEX_FROM - 1, INDEX_FROM, 100] {
-            let mut map = numbered(count);
+    fn attribute_map_same_result_with_and_without_index() {
+        for count in [0, 1, HASH_INDEX_THRESHOLD - 1, HASH_INDEX_THRESHOLD, 100] {
+            let mut map = map_with_entries(count);
             assert_eq!(map.len(), count);
             for n in 0..count {
                 assert_eq!(map.get(&format!("k{n}")), Some(&Value::Number(n as f64)));
@@ -183,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn array_indexes_come_first_as_in_javascript() {
-        let map: Map = ["b", "10", "a", "9", "01"].map(|name| (name, Value::Null)).into_iter().collect();
+    fn array_indexes_serialize_first_as_in_javascript() {
+        let map: AttributeMap = ["b", "10", "a", "9", "01"].map(|name| (name, Value::Null)).into_iter().collect();
         let json = serde_json::to_string(&map).unwrap();
         assert_eq!(json, r#"{"9":null,"10":null,"b":null,"a":null,"01":null}"#);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::error::ParseError;
-use crate::map::Map;
+use crate::map::AttributeMap;
 use crate::span::Span;
 use crate::value::Value;
 
@@ -92,11 +92,11 @@ pub struct Node {
     /// Whether it stands in the text of a block.
     pub inline: bool,
     /// Its attributes: of the element (`level`, `href`, `content`, …) and those that the author annotated.
-    pub attributes: Map,
+    pub attributes: AttributeMap,
     /// The author's attributes and classes as they were written, in order, doubles included.
     pub annotations: Vec<Annotation>,
     /// First line and the line after the last one; for a block tag with a closing tag, these two of both.
-    pub lines: Lines,
+    pub lines: LineNumbers,
     /// What is wrong with it.
     pub errors: Vec<ParseError>,
     /// The nodes within it.
@@ -106,12 +106,12 @@ pub struct Node {
     /// All bytes of it, opening to closing, and of everything within it.
     pub span: Span,
     /// The bytes of what only a tag, a fence or a list item has.
-    pub parts: Option<Box<Parts>>,
+    pub source_parts: Option<Box<SourceParts>>,
 }
 
 /// Positions within a node, for callers that change a source in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct SourceParts {
     /// `{% name … %}`: the opening tag, the whole of a self-closing one, or the tag in a fence's info string.
     pub opening: Option<Span>,
     /// `{% /name %}`
@@ -133,7 +133,7 @@ pub struct Task {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
     /// Whether it was written as a class (`.name`).
-    pub kind: AnnotationType,
+    pub kind: AnnotationKind,
     /// Its name: `id` if it was written `#value`, `primary` if it is the value without a name.
     pub name: String,
     /// Its value; `true` for a class.
@@ -146,7 +146,7 @@ pub struct Annotation {
 
 /// How an annotation was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnnotationType {
+pub enum AnnotationKind {
     /// `name=value`, `#id`, or a primary value.
     Attribute,
     /// `.name`
@@ -159,34 +159,34 @@ impl Node {
             kind,
             tag: None,
             inline: false,
-            attributes: Map::new(),
+            attributes: AttributeMap::new(),
             annotations: Vec::new(),
-            lines: Lines::default(),
+            lines: LineNumbers::default(),
             errors: Vec::new(),
             children: Vec::new(),
             slots: BTreeMap::new(),
             span: Span::default(),
-            parts: None,
+            source_parts: None,
         }
     }
 
-    pub(crate) fn parts_mut(&mut self) -> &mut Parts {
-        self.parts.get_or_insert_default()
+    pub(crate) fn source_parts_mut(&mut self) -> &mut SourceParts {
+        self.source_parts.get_or_insert_default()
     }
 
     /// The opening tag's bytes.
     pub fn opening(&self) -> Option<Span> {
-        self.parts.as_ref()?.opening
+        self.source_parts.as_ref()?.opening
     }
 
     /// The closing tag's bytes.
     pub fn closing(&self) -> Option<Span> {
-        self.parts.as_ref()?.closing
+        self.source_parts.as_ref()?.closing
     }
 
     /// The checkbox, if it is a list item that begins with one.
     pub fn task(&self) -> Option<Task> {
-        self.parts.as_ref()?.task
+        self.source_parts.as_ref()?.task
     }
 
     /// Whether it is a tag of this name.
@@ -196,62 +196,62 @@ impl Node {
 
     /// The annotation that decides an attribute's value: the last one of this name.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
-        self.annotations.iter().rfind(|it| it.kind == AnnotationType::Attribute && it.name == name)
+        self.annotations.iter().rfind(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == name)
     }
 
     /// All nodes below this one, each before its own children; slots come before children.
-    pub fn walk(&self) -> Walk<'_> {
-        let mut walk = Walk { waiting: Vec::new() };
-        walk.push_below(self);
-        walk
+    pub fn descendants(&self) -> Descendants<'_> {
+        let mut descendants = Descendants { stack: Vec::new() };
+        descendants.push_children(self);
+        descendants
     }
 }
 
 /// The iterator of [`Node::walk`].
 #[derive(Clone, Debug)]
-pub struct Walk<'n> {
-    waiting: Vec<&'n Node>,
+pub struct Descendants<'n> {
+    stack: Vec<&'n Node>,
 }
 
-impl<'n> Walk<'n> {
-    fn push_below(&mut self, node: &'n Node) {
-        self.waiting.extend(node.children.iter().rev());
-        self.waiting.extend(node.slots.values().rev());
+impl<'n> Descendants<'n> {
+    fn push_children(&mut self, node: &'n Node) {
+        self.stack.extend(node.children.iter().rev());
+        self.stack.extend(node.slots.values().rev());
     }
 }
 
-impl<'n> Iterator for Walk<'n> {
+impl<'n> Iterator for Descendants<'n> {
     type Item = &'n Node;
 
     fn next(&mut self) -> Option<&'n Node> {
-        let node = self.waiting.pop()?;
-        self.push_below(node);
+        let node = self.stack.pop()?;
+        self.push_children(node);
         Some(node)
     }
 }
 
 /// The lines of a node. Nodes within a tag share the tag's own lines, which grow when it is closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lines(pub(crate) LinesOf);
+pub struct LineNumbers(pub(crate) LineRepr);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LinesOf {
+pub(crate) enum LineRepr {
     #[default]
     None,
     Pair([u32; 2]),
     Shared(Arc<Vec<u32>>),
     /// While the tree is being built: which of the builder's lists it is.
-    Pending(u32),
+    Unresolved(u32),
 }
 
-impl Deref for Lines {
+impl Deref for LineNumbers {
     type Target = [u32];
 
     fn deref(&self) -> &[u32] {
         match &self.0 {
-            LinesOf::Pair(pair) => pair,
-            LinesOf::Shared(lines) => lines,
-            LinesOf::None | LinesOf::Pending(_) => &[],
+            LineRepr::Pair(pair) => pair,
+            LineRepr::Shared(lines) => lines,
+            LineRepr::None | LineRepr::Unresolved(_) => &[],
         }
     }
 }
@@ -279,8 +279,8 @@ impl Serialize for Node {
 impl Serialize for Annotation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = match self.kind {
-            AnnotationType::Attribute => "attribute",
-            AnnotationType::Class => "class",
+            AnnotationKind::Attribute => "attribute",
+            AnnotationKind::Class => "class",
         };
         let mut object = serializer.serialize_map(Some(3))?;
         object.serialize_entry("type", kind)?;

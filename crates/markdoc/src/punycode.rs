@@ -10,7 +10,7 @@ const CODE_FIRST: u32 = 128;
 
 /// A host name in ASCII. One that cannot be encoded stays as it is.
 pub(crate) fn to_ascii(host: &str) -> String {
-    by_label(host, |label| {
+    map_labels(host, |label| {
         if label.is_ascii() { Some(label.to_owned()) } else { Some(format!("xn--{}", encode(label)?)) }
     })
     .unwrap_or_else(|| host.to_owned())
@@ -18,7 +18,7 @@ pub(crate) fn to_ascii(host: &str) -> String {
 
 /// A host name with its letters. One that cannot be decoded stays as it is.
 pub(crate) fn to_unicode(host: &str) -> String {
-    by_label(host, |label| match label.strip_prefix("xn--") {
+    map_labels(host, |label| match label.strip_prefix("xn--") {
         Some(encoded) => decode(&encoded.to_lowercase()),
         None => Some(label.to_owned()),
     })
@@ -27,7 +27,7 @@ pub(crate) fn to_unicode(host: &str) -> String {
 
 /// Applies `convert` to every label. What stands before an `@` is no host, and the full stops of East Asian scripts
 /// separate labels too.
-fn by_label(host: &str, convert: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn map_labels(host: &str, convert: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (user, host) = match host.split_once('@') {
         Some((user, host)) => (format!("{user}@"), host),
         None => (String::new(), host),
@@ -57,16 +57,16 @@ fn encode(label: &str) -> Option<String> {
                 let mut rest = delta;
                 let mut step = BASE;
                 loop {
-                    let threshold = threshold(step, bias);
+                    let threshold = digit_threshold(step, bias);
                     if rest < threshold {
                         break;
                     }
-                    output.push(digit(threshold + (rest - threshold) % (BASE - threshold))?);
+                    output.push(encode_digit(threshold + (rest - threshold) % (BASE - threshold))?);
                     rest = (rest - threshold) / (BASE - threshold);
                     step += BASE;
                 }
-                output.push(digit(rest)?);
-                bias = adapt(delta, handled + 1, handled == basic);
+                output.push(encode_digit(rest)?);
+                bias = adapt_bias(delta, handled + 1, handled == basic);
                 delta = 0;
                 handled += 1;
             }
@@ -96,7 +96,7 @@ fn decode(text: &str) -> Option<String> {
             // Punycode counts letters first, then digits.
             let digit = if digit >= 10 { digit - 10 } else { digit + 26 };
             index = index.checked_add(digit.checked_mul(weight)?)?;
-            let threshold = threshold(step, bias);
+            let threshold = digit_threshold(step, bias);
             if digit < threshold {
                 break;
             }
@@ -104,7 +104,7 @@ fn decode(text: &str) -> Option<String> {
             step += BASE;
         }
         let length = output.len() as u32 + 1;
-        bias = adapt(index - before, length, before == 0);
+        bias = adapt_bias(index - before, length, before == 0);
         code = code.checked_add(index / length)?;
         index %= length;
         output.insert(index as usize, char::from_u32(code)?);
@@ -113,11 +113,11 @@ fn decode(text: &str) -> Option<String> {
     Some(output.into_iter().collect())
 }
 
-fn threshold(step: u32, bias: u32) -> u32 {
+fn digit_threshold(step: u32, bias: u32) -> u32 {
     step.saturating_sub(bias).clamp(THRESHOLD_MIN, THRESHOLD_MAX)
 }
 
-fn adapt(delta: u32, count: u32, first: bool) -> u32 {
+fn adapt_bias(delta: u32, count: u32, first: bool) -> u32 {
     let mut delta = if first { delta / DAMP } else { delta / 2 };
     delta += delta / count;
     let mut steps = 0;
@@ -128,7 +128,7 @@ fn adapt(delta: u32, count: u32, first: bool) -> u32 {
     steps + (BASE - THRESHOLD_MIN + 1) * delta / (delta + SKEW)
 }
 
-fn digit(value: u32) -> Option<char> {
+fn encode_digit(value: u32) -> Option<char> {
     let value = u8::try_from(value).ok()?;
     Some(char::from(if value < 26 { b'a' + value } else { b'0' + value - 26 }))
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn punycode_round_trips() {
         for (unicode, ascii) in [
             ("bücher.example", "xn--bcher-kva.example"),
             ("ü.com", "xn--tda.com"),

@@ -6,49 +6,49 @@
 use std::borrow::Cow;
 
 /// A normalised source.
-pub(crate) struct Source<'s> {
+pub(crate) struct NormalizedSource<'s> {
     pub(crate) text: Cow<'s, str>,
     /// From the normalised offset on, given offsets are `given + (offset - normalised)`.
-    shifts: Vec<Shift>,
+    shifts: Vec<OffsetShift>,
 }
 
-struct Shift {
+struct OffsetShift {
     normalised: u32,
-    given: u32,
+    original: u32,
 }
 
-impl<'s> Source<'s> {
-    pub(crate) fn new(given: &'s str) -> Source<'s> {
-        let needs_work = |byte: &u8| *byte == b'\r' || *byte == 0;
-        let Some(first) = given.bytes().position(|byte| needs_work(&byte)) else {
-            return Source { text: Cow::Borrowed(given), shifts: Vec::new() };
+impl<'s> NormalizedSource<'s> {
+    pub(crate) fn new(original: &'s str) -> NormalizedSource<'s> {
+        let must_normalize = |byte: &u8| *byte == b'\r' || *byte == 0;
+        let Some(first) = original.bytes().position(|byte| must_normalize(&byte)) else {
+            return NormalizedSource { text: Cow::Borrowed(original), shifts: Vec::new() };
         };
-        let bytes = given.as_bytes();
-        let mut text = String::with_capacity(given.len());
+        let bytes = original.as_bytes();
+        let mut text = String::with_capacity(original.len());
         let mut shifts = Vec::new();
         let mut copied = 0;
-        let mut at = first;
-        while at < bytes.len() {
-            if !needs_work(&bytes[at]) {
-                at += 1;
+        let mut pos = first;
+        while pos < bytes.len() {
+            if !must_normalize(&bytes[pos]) {
+                pos += 1;
                 continue;
             }
-            text.push_str(&given[copied..at]);
-            let crlf = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
-            text.push(if bytes[at] == 0 { '\u{FFFD}' } else { '\n' });
-            at += if crlf { 2 } else { 1 };
-            copied = at;
-            shifts.push(Shift { normalised: text.len() as u32, given: at as u32 });
+            text.push_str(&original[copied..pos]);
+            let crlf = bytes[pos] == b'\r' && bytes.get(pos + 1) == Some(&b'\n');
+            text.push(if bytes[pos] == 0 { '\u{FFFD}' } else { '\n' });
+            pos += if crlf { 2 } else { 1 };
+            copied = pos;
+            shifts.push(OffsetShift { normalised: text.len() as u32, original: pos as u32 });
         }
-        text.push_str(&given[copied..]);
-        Source { text: Cow::Owned(text), shifts }
+        text.push_str(&original[copied..]);
+        NormalizedSource { text: Cow::Owned(text), shifts }
     }
 
     /// The offset in the source as it was given.
-    pub(crate) fn given(&self, offset: u32) -> u32 {
+    pub(crate) fn to_original_offset(&self, offset: u32) -> u32 {
         let after = self.shifts.partition_point(|shift| shift.normalised <= offset);
-        match after.checked_sub(1).and_then(|at| self.shifts.get(at)) {
-            Some(shift) => shift.given + (offset - shift.normalised),
+        match after.checked_sub(1).and_then(|index| self.shifts.get(index)) {
+            Some(shift) => shift.original + (offset - shift.normalised),
             None => offset,
         }
     }
@@ -59,15 +59,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_lead_back_to_the_given_bytes() {
-        let given = "a\r\nb\rc\0d\r\n";
-        let source = Source::new(given);
+    fn normalized_offsets_map_to_original_bytes() {
+        let original = "a\r\nb\rc\0d\r\n";
+        let source = NormalizedSource::new(original);
         assert_eq!(source.text, "a\nb\nc\u{FFFD}d\n");
         for (normalised, letter) in source.text.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()) {
-            let given_at = source.given(normalised as u32) as usize;
-            assert_eq!(given[given_at..].chars().next(), Some(letter));
+            let original_offset = source.to_original_offset(normalised as u32) as usize;
+            assert_eq!(original[original_offset..].chars().next(), Some(letter));
         }
-        assert_eq!(source.given(source.text.len() as u32) as usize, given.len());
-        assert_eq!(source.given(1), 1, "an end before a line ending stays before its \\r");
+        assert_eq!(source.to_original_offset(source.text.len() as u32) as usize, original.len());
+        assert_eq!(source.to_original_offset(1), 1, "an end before a line ending stays before its \\r");
     }
 }

@@ -19,12 +19,12 @@ impl Span {
     }
 
     /// Nothing, at this place.
-    pub(crate) fn empty_at(at: u32) -> Span {
-        Span { start: at, end: at }
+    pub(crate) fn empty(offset: u32) -> Span {
+        Span { start: offset, end: offset }
     }
 
     /// The smallest span that holds both.
-    pub(crate) fn joined(self, other: Span) -> Span {
+    pub(crate) fn union(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
@@ -44,7 +44,7 @@ impl Span {
     }
 
     /// The bytes that it names. Empty if `source` is not the text that was parsed.
-    pub fn of(self, source: &str) -> &str {
+    pub fn slice(self, source: &str) -> &str {
         source.get(self.range()).unwrap_or("")
     }
 
@@ -76,10 +76,10 @@ impl LineIndex {
     pub fn new(source: &str) -> LineIndex {
         let bytes = source.as_bytes();
         let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let ends_line = *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+        for (offset, byte) in bytes.iter().enumerate() {
+            let ends_line = *byte == b'\n' || (*byte == b'\r' && bytes.get(offset + 1) != Some(&b'\n'));
             if ends_line {
-                starts.push(at as u32 + 1);
+                starts.push(offset as u32 + 1);
             }
         }
         LineIndex { starts }
@@ -103,10 +103,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_ending_ends_a_line_once() {
+    fn line_index_handles_lf_crlf_and_cr() {
         let index = LineIndex::new("a\nb\r\nc\rd");
         let positions: Vec<(u32, u32)> =
-            (0..8).map(|at| index.position(at)).map(|p| (p.line, p.column)).collect();
+            (0..8).map(|offset| index.position(offset)).map(|p| (p.line, p.column)).collect();
         assert_eq!(positions, [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (3, 0)]);
         assert_eq!(index.line_start(3), Some(7));
         assert_eq!(index.line_start(4), None);

@@ -2,60 +2,60 @@
 
 use std::mem;
 
-use crate::map::Map;
+use crate::map::AttributeMap;
 use crate::node::{Node, NodeType};
 
 /// Turns the lists within every table tag below `node` into rows.
 pub(crate) fn transform(node: &mut Node) {
     for child in node.slots.values_mut().chain(node.children.iter_mut()) {
         if child.is_tag("table") {
-            rows_from_lists(child);
+            convert_lists_to_rows(child);
         }
         transform(child);
     }
 }
 
-fn rows_from_lists(tag: &mut Node) {
+fn convert_lists_to_rows(tag: &mut Node) {
     if tag.children.first().is_none_or(|first| first.kind == NodeType::Table) {
         return;
     }
     let mut children = mem::take(&mut tag.children).into_iter();
-    let mut thead = part_of(tag, NodeType::Thead);
-    let mut tbody = part_of(tag, NodeType::Tbody);
+    let mut thead = synthetic_child(tag, NodeType::Thead);
+    let mut tbody = synthetic_child(tag, NodeType::Tbody);
     // What comes first is the header; if it is no list, there is none.
     if let Some(mut first) = children.next().filter(|first| first.kind == NodeType::List) {
-        make_row(&mut first, NodeType::Th);
+        convert_to_row(&mut first, NodeType::Th);
         thead.children.push(first);
     }
     for mut child in children {
         if child.kind == NodeType::List {
-            make_row(&mut child, NodeType::Td);
+            convert_to_row(&mut child, NodeType::Td);
         } else if child.is_tag("if") {
             child.children.retain(|row| row.kind != NodeType::Hr);
             for row in child.children.iter_mut().filter(|row| row.kind == NodeType::List) {
-                make_row(row, NodeType::Td);
+                convert_to_row(row, NodeType::Td);
             }
         } else {
             continue;
         }
         tbody.children.push(child);
     }
-    let mut table = part_of(tag, NodeType::Table);
+    let mut table = synthetic_child(tag, NodeType::Table);
     table.attributes = tag.attributes.clone();
     table.children = vec![thead, tbody];
     tag.children = vec![table];
 }
 
 /// A node that stands for all of the tag.
-fn part_of(tag: &Node, kind: NodeType) -> Node {
+fn synthetic_child(tag: &Node, kind: NodeType) -> Node {
     let mut node = Node::new(kind);
     node.span = tag.span;
     node
 }
 
-fn make_row(list: &mut Node, cell: NodeType) {
+fn convert_to_row(list: &mut Node, cell: NodeType) {
     list.kind = NodeType::Tr;
-    list.attributes = Map::new();
+    list.attributes = AttributeMap::new();
     for item in &mut list.children {
         item.kind = cell;
     }

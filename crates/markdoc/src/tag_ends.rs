@@ -5,56 +5,56 @@
 //! answers for all of them.
 
 /// The ends of all tags that begin in one text.
-pub(crate) struct TagEnds {
-    marks: Vec<Mark>,
+pub(crate) struct TagCloseIndex {
+    markers: Vec<Marker>,
 }
 
 /// A byte that matters to the question.
-struct Mark {
-    at: u32,
+struct Marker {
+    offset: u32,
     /// The end of a tag that reaches this place outside of a string.
-    outside: Option<u32>,
+    close_outside_string: Option<u32>,
     /// The end of a tag that reaches this place within a string.
-    inside: Option<u32>,
+    close_in_string: Option<u32>,
 }
 
-impl TagEnds {
+impl TagCloseIndex {
     /// Looks through `text` once.
-    pub(crate) fn new(text: &str) -> TagEnds {
+    pub(crate) fn new(text: &str) -> TagCloseIndex {
         let bytes = text.as_bytes();
-        let is_close = |at: usize| bytes[at] == b'%' && bytes.get(at + 1) == Some(&b'}');
-        let mut marks: Vec<Mark> = bytes
+        let is_close = |pos: usize| bytes[pos] == b'%' && bytes.get(pos + 1) == Some(&b'}');
+        let mut markers: Vec<Marker> = bytes
             .iter()
             .enumerate()
-            .filter(|(at, byte)| matches!(byte, b'"' | b'\\') || is_close(*at))
-            .map(|(at, _)| Mark { at: at as u32, outside: None, inside: None })
+            .filter(|(pos, byte)| matches!(byte, b'"' | b'\\') || is_close(*pos))
+            .map(|(pos, _)| Marker { offset: pos as u32, close_outside_string: None, close_in_string: None })
             .collect();
-        let answer = |marks: &[Mark], index: usize| {
-            marks.get(index).map_or((None, None), |mark| (mark.outside, mark.inside))
+        let closes_from = |markers: &[Marker], index: usize| {
+            markers.get(index).map_or((None, None), |marker| (marker.close_outside_string, marker.close_in_string))
         };
-        for index in (0..marks.len()).rev() {
-            let at = marks[index].at;
-            let (outside, inside) = answer(&marks, index + 1);
-            let (outside, inside) = match bytes[at as usize] {
+        for index in (0..markers.len()).rev() {
+            let pos = markers[index].offset;
+            let (outside, inside) = closes_from(&markers, index + 1);
+            let (outside, inside) = match bytes[pos as usize] {
                 b'"' => (inside, outside),
                 // In a string a backslash takes the next character with it.
                 b'\\' => {
-                    let takes_a_mark = marks.get(index + 1).is_some_and(|next| next.at == at + 1);
-                    let beyond = if takes_a_mark { answer(&marks, index + 2).1 } else { inside };
-                    (outside, beyond)
+                    let escapes_marker = markers.get(index + 1).is_some_and(|next| next.offset == pos + 1);
+                    let after_escape = if escapes_marker { closes_from(&markers, index + 2).1 } else { inside };
+                    (outside, after_escape)
                 }
-                _ => (Some(at), inside),
+                _ => (Some(pos), inside),
             };
-            marks[index].outside = outside;
-            marks[index].inside = inside;
+            markers[index].close_outside_string = outside;
+            markers[index].close_in_string = inside;
         }
-        TagEnds { marks }
+        TagCloseIndex { markers }
     }
 
     /// The place of the `%}` that closes the tag which begins at `start`.
-    pub(crate) fn of(&self, start: usize) -> Option<usize> {
-        let index = self.marks.partition_point(|mark| (mark.at as usize) < start);
-        self.marks.get(index)?.outside.map(|at| at as usize)
+    pub(crate) fn close_of(&self, start: usize) -> Option<usize> {
+        let index = self.markers.partition_point(|marker| (marker.offset as usize) < start);
+        self.markers.get(index)?.close_outside_string.map(|offset| offset as usize)
     }
 }
 
@@ -63,23 +63,23 @@ mod tests {
     use super::*;
 
     /// The question asked the slow way.
-    fn scan(text: &str, start: usize) -> Option<usize> {
+    fn find_close_by_scan(text: &str, start: usize) -> Option<usize> {
         let bytes = text.as_bytes();
-        let (mut in_string, mut at) = (false, start);
-        while at < bytes.len() {
-            match (in_string, bytes[at]) {
-                (true, b'\\') => at += 1,
+        let (mut in_string, mut pos) = (false, start);
+        while pos < bytes.len() {
+            match (in_string, bytes[pos]) {
+                (true, b'\\') => pos += 1,
                 (_, b'"') => in_string = !in_string,
-                (false, b'%') if bytes.get(at + 1) == Some(&b'}') => return Some(at),
+                (false, b'%') if bytes.get(pos + 1) == Some(&b'}') => return Some(pos),
                 _ => {}
             }
-            at += 1;
+            pos += 1;
         }
         None
     }
 
     #[test]
-    fn agrees_with_a_plain_scan() {
+    fn tag_close_index_agrees_with_linear_scan() {
         let samples = [
             "{% a %}",
             "{%}",
@@ -91,9 +91,9 @@ mod tests {
             "\"\"\\\"\\\\\"%}\"%}",
         ];
         for text in samples {
-            let ends = TagEnds::new(text);
+            let index = TagCloseIndex::new(text);
             for start in 0..=text.len() {
-                assert_eq!(ends.of(start), scan(text, start), "{text:?} from {start}");
+                assert_eq!(index.close_of(start), find_close_by_scan(text, start), "{text:?} from {start}");
             }
         }
     }

@@ -6,21 +6,21 @@ use crate::limits::HOST_NAME_CHARS_MAX;
 use crate::punycode;
 
 /// A destination fit for an attribute.
-pub(crate) fn normalised(url: &str) -> String {
+pub(crate) fn encode_href(url: &str) -> String {
     let mut url = Url::parse(url);
-    if url.is_for_the_web() {
+    if url.has_dns_host() {
         url.host = punycode::to_ascii(&url.host);
     }
-    percent_encoded(&url.to_text())
+    percent_encode(&url.to_text())
 }
 
 /// A destination fit to be read, for links that are shown as they are.
-pub(crate) fn readable(url: &str) -> String {
+pub(crate) fn display_href(url: &str) -> String {
     let mut url = Url::parse(url);
-    if url.is_for_the_web() {
+    if url.has_dns_host() {
         url.host = punycode::to_unicode(&url.host);
     }
-    percent_decoded(&url.to_text())
+    percent_decode(&url.to_text())
 }
 
 /// Whether a normalised destination may become a link.
@@ -75,20 +75,20 @@ impl<'u> Url<'u> {
             Some(end) => rest[..end].rfind('@'),
             None => rest.rfind('@'),
         };
-        if let Some(at) = user_end {
-            parsed.user = Some(&rest[..at]);
-            rest = &rest[at + 1..];
+        if let Some(at_sign) = user_end {
+            parsed.user = Some(&rest[..at_sign]);
+            rest = &rest[at_sign + 1..];
         }
-        let mut host_end = rest.find(is_never_in_a_host).unwrap_or(rest.len());
+        let mut host_end = rest.find(is_host_terminator).unwrap_or(rest.len());
         if rest[..host_end].ends_with(':') {
             host_end -= 1;
         }
         let (host, after) = rest.split_at(host_end);
-        let (host, port) = without_port(host);
+        let (host, port) = split_port(host);
         parsed.port = port;
         let is_bracketed = host.starts_with('[') && host.ends_with(']');
-        let (host, refused) = if is_bracketed { (host, String::new()) } else { checked_host(host) };
-        parsed.rest = refused + after;
+        let (host, rejected) = if is_bracketed { (host, String::new()) } else { split_invalid_host(host) };
+        parsed.rest = rejected + after;
         if host.encode_utf16().count() <= HOST_NAME_CHARS_MAX {
             parsed.host = host.to_owned();
         }
@@ -99,7 +99,7 @@ impl<'u> Url<'u> {
     }
 
     /// Whether the host is one of the domain name system; of other schemes we do not know what they mean by it.
-    fn is_for_the_web(&self) -> bool {
+    fn has_dns_host(&self) -> bool {
         !self.host.is_empty() && matches!(self.protocol, "" | "http:" | "https:" | "mailto:")
     }
 
@@ -128,7 +128,7 @@ impl<'u> Url<'u> {
     }
 }
 
-fn is_never_in_a_host(c: char) -> bool {
+fn is_host_terminator(c: char) -> bool {
     matches!(
         c,
         '%' | '/'
@@ -153,7 +153,7 @@ fn is_never_in_a_host(c: char) -> bool {
 }
 
 /// The host, and the port after its last colon; an empty port is dropped.
-fn without_port(host: &str) -> (&str, Option<&str>) {
+fn split_port(host: &str) -> (&str, Option<&str>) {
     match host.rfind(':') {
         Some(colon) if host[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()) => {
             (&host[..colon], Some(&host[colon + 1..]).filter(|port| !port.is_empty()))
@@ -163,16 +163,16 @@ fn without_port(host: &str) -> (&str, Option<&str>) {
 }
 
 /// The labels of a host up to the first one that no host has, and what is left and belongs to the path.
-fn checked_host(host: &str) -> (&str, String) {
+fn split_invalid_host(host: &str) -> (&str, String) {
     const LABEL_CHARS_MAX: usize = 63;
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-');
+    let is_label_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-');
     let mut start = 0;
     for label in host.split('.') {
         let length = label.encode_utf16().count();
-        if length > LABEL_CHARS_MAX || !label.chars().all(|c| !c.is_ascii() || fits(c)) {
-            let good: usize =
-                label.chars().take_while(|c| fits(*c)).take(LABEL_CHARS_MAX).map(char::len_utf8).sum();
-            let (host, rest) = host.split_at(start + good);
+        if length > LABEL_CHARS_MAX || !label.chars().all(|c| !c.is_ascii() || is_label_char(c)) {
+            let valid_len: usize =
+                label.chars().take_while(|c| is_label_char(*c)).take(LABEL_CHARS_MAX).map(char::len_utf8).sum();
+            let (host, rest) = host.split_at(start + valid_len);
             return (host, rest.to_owned());
         }
         start += label.len() + 1;
@@ -181,20 +181,20 @@ fn checked_host(host: &str) -> (&str, String) {
 }
 
 /// Escapes what a URL cannot hold, and leaves escapes that are there.
-fn percent_encoded(url: &str) -> String {
+fn percent_encode(url: &str) -> String {
     let bytes = url.as_bytes();
     let mut encoded = String::with_capacity(url.len());
-    let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
-    for (at, byte) in bytes.iter().enumerate() {
-        let stays = byte.is_ascii_alphanumeric()
+    let is_hex = |pos: usize| bytes.get(pos).is_some_and(u8::is_ascii_hexdigit);
+    for (pos, byte) in bytes.iter().enumerate() {
+        let is_unescaped = byte.is_ascii_alphanumeric()
             || b";/?:@&=+$,-_.!~*'()#".contains(byte)
-            || (*byte == b'%' && is_hex(at + 1) && is_hex(at + 2));
-        if stays {
+            || (*byte == b'%' && is_hex(pos + 1) && is_hex(pos + 2));
+        if is_unescaped {
             encoded.push(char::from(*byte));
         } else {
             encoded.push('%');
-            for half in [byte >> 4, byte & 15] {
-                encoded.extend(char::from_digit(u32::from(half), 16).map(|digit| digit.to_ascii_uppercase()));
+            for nibble in [byte >> 4, byte & 15] {
+                encoded.extend(char::from_digit(u32::from(nibble), 16).map(|digit| digit.to_ascii_uppercase()));
             }
         }
     }
@@ -202,15 +202,15 @@ fn percent_encoded(url: &str) -> String {
 }
 
 /// Resolves escapes, except of those characters that mean something in a URL.
-fn percent_decoded(url: &str) -> String {
+fn percent_decode(url: &str) -> String {
     let mut decoded = String::with_capacity(url.len());
     let mut rest = url;
-    while let Some(at) = rest.find('%') {
-        decoded.push_str(&rest[..at]);
-        rest = &rest[at..];
+    while let Some(percent) = rest.find('%') {
+        decoded.push_str(&rest[..percent]);
+        rest = &rest[percent..];
         let mut bytes = Vec::new();
         let mut length = 0;
-        while let Some(byte) = escaped_byte(&rest.as_bytes()[length..]) {
+        while let Some(byte) = decode_escaped_byte(&rest.as_bytes()[length..]) {
             bytes.push(byte);
             length += 3;
         }
@@ -226,23 +226,23 @@ fn percent_decoded(url: &str) -> String {
     decoded
 }
 
-fn escaped_byte(text: &[u8]) -> Option<u8> {
+fn decode_escaped_byte(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
 fn push_decoded(decoded: &mut String, bytes: &[u8]) {
-    let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
+    let mut pos = 0;
+    while pos < bytes.len() {
+        let byte = bytes[pos];
         if byte < 0x80 {
             if b";/?:@&=+$,#%".contains(&byte) {
                 decoded.push_str(&format!("%{byte:02X}"));
             } else {
                 decoded.push(char::from(byte));
             }
-            at += 1;
+            pos += 1;
             continue;
         }
         let length = match byte {
@@ -252,7 +252,7 @@ fn push_decoded(decoded: &mut String, bytes: &[u8]) {
             _ => 1,
         };
         let sequence = bytes
-            .get(at..at + length)
+            .get(pos..pos + length)
             .filter(|sequence| length > 1 && sequence.iter().skip(1).all(|byte| (0x80..0xC0).contains(byte)));
         match sequence {
             Some(sequence) => {
@@ -261,11 +261,11 @@ fn push_decoded(decoded: &mut String, bytes: &[u8]) {
                     // Well formed but no character: as many marks as there were bytes.
                     Err(_) => decoded.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, length)),
                 }
-                at += length;
+                pos += length;
             }
             None => {
                 decoded.push(char::REPLACEMENT_CHARACTER);
-                at += 1;
+                pos += 1;
             }
         }
     }
@@ -276,21 +276,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn destinations_are_encoded_once() {
-        assert_eq!(normalised("/ü?q=ä b"), "/%C3%BC?q=%C3%A4%20b");
-        assert_eq!(normalised("/a%20b%zz"), "/a%20b%25zz");
-        assert_eq!(normalised("http://ü.com/ä"), "http://xn--tda.com/%C3%A4");
-        assert_eq!(normalised("http://u:p@host:80/x?y#z"), "http://u:p@host:80/x?y#z");
-        assert_eq!(normalised("x:ü"), "x:%C3%BC");
+    fn encode_href_does_not_encode_twice() {
+        assert_eq!(encode_href("/ü?q=ä b"), "/%C3%BC?q=%C3%A4%20b");
+        assert_eq!(encode_href("/a%20b%zz"), "/a%20b%25zz");
+        assert_eq!(encode_href("http://ü.com/ä"), "http://xn--tda.com/%C3%A4");
+        assert_eq!(encode_href("http://u:p@host:80/x?y#z"), "http://u:p@host:80/x?y#z");
+        assert_eq!(encode_href("x:ü"), "x:%C3%BC");
     }
 
     #[test]
-    fn shown_links_are_decoded() {
-        assert_eq!(readable("http://xn--tda.com/%C3%A4%20%2F%25%FF"), "http://ü.com/ä %2F%25\u{FFFD}");
+    fn display_href_decodes_punycode_and_escapes() {
+        assert_eq!(display_href("http://xn--tda.com/%C3%A4%20%2F%25%FF"), "http://ü.com/ä %2F%25\u{FFFD}");
     }
 
     #[test]
-    fn scripts_are_no_links() {
+    fn is_allowed_rejects_script_urls() {
         for url in ["javascript:x", " JavaScript:x", "data:text/html,x", "vbscript:", "file:///etc"] {
             assert!(!is_allowed(url), "{url}");
         }

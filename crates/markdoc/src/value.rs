@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::map::Map;
+use crate::map::AttributeMap;
 
 /// A value as it is written in a tag.
 ///
@@ -20,7 +20,7 @@ pub enum Value {
     /// `[1, "two"]`
     Array(Vec<Value>),
     /// `{key: 1, "other key": 2}`
-    Hash(Map),
+    Hash(AttributeMap),
     /// `$name.part[0]`
     Variable(Variable),
     /// `name(1, key="two")`
@@ -109,11 +109,11 @@ pub struct Function {
     /// Its name.
     pub name: String,
     /// Its parameters: by name where one is given, else by position (`"0"`, `"1"`, …).
-    pub parameters: Map,
+    pub parameters: AttributeMap,
 }
 
 /// Numbers as JavaScript writes them into JSON.
-fn number<S: Serializer>(number: f64, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_number<S: Serializer>(number: f64, serializer: S) -> Result<S::Ok, S::Error> {
     // Within this range every whole number is exact, and is written without a point.
     const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
     if !number.is_finite() {
@@ -130,7 +130,7 @@ impl Serialize for Value {
         match self {
             Value::Null => serializer.serialize_unit(),
             Value::Bool(value) => serializer.serialize_bool(*value),
-            Value::Number(value) => number(*value, serializer),
+            Value::Number(value) => serialize_number(*value, serializer),
             Value::String(text) => serializer.serialize_str(text),
             Value::Array(values) => serializer.collect_seq(values),
             Value::Hash(map) => map.serialize(serializer),
@@ -153,7 +153,7 @@ impl Serialize for PathPart {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             PathPart::Name(name) => serializer.serialize_str(name),
-            PathPart::Index(index) => number(*index, serializer),
+            PathPart::Index(index) => serialize_number(*index, serializer),
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_javascript_writes_them() {
+    fn numbers_serialize_as_in_javascript() {
         let json = |n: f64| serde_json::to_string(&Value::Number(n)).unwrap();
         assert_eq!([json(7.0), json(-0.0), json(0.5), json(f64::INFINITY)], ["7", "0", "0.5", "null"]);
     }

@@ -19,12 +19,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use quad_markdoc::{AnnotationType, Node, parse};
+use quad_markdoc::{AnnotationKind, Node, parse};
 
 #[test]
-fn every_case_has_its_tree() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn corpus_trees_match() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 10, "the corpus is missing");
     let bless = std::env::var_os("QUAD_TEST_BLESS").is_some();
@@ -36,7 +36,7 @@ fn every_case_has_its_tree() {
             let (input, expected) = case.split_once("\n----").unwrap_or((case, ""));
             let (title, source) = input.split_once('\n').unwrap_or((input, ""));
             assert!(title.starts_with("# "), "{}: a case without a title: {title}", file.display());
-            let tree = outline(&source_of(source));
+            let tree = tree_outline(&decode_visible_whitespace(source));
             if tree != expected.trim_start_matches('\n') {
                 failures.push(format!("{}: {title}\n{tree}", file.file_name().unwrap().display()));
             }
@@ -50,11 +50,11 @@ fn every_case_has_its_tree() {
     assert!(bless || failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-fn source_of(text: &str) -> String {
+fn decode_visible_whitespace(text: &str) -> String {
     text.replace('→', "\t").replace('␣', " ").replace('␍', "\r").replace('␀', "\0")
 }
 
-fn outline(source: &str) -> String {
+fn tree_outline(source: &str) -> String {
     let document = parse(source).unwrap();
     let mut lines = Vec::new();
     write_node(&document.root, 0, &mut lines);
@@ -84,8 +84,8 @@ fn write_node(node: &Node, depth: usize, lines: &mut Vec<String>) {
     }
     for annotation in &node.annotations {
         match annotation.kind {
-            AnnotationType::Class => write!(line, " .{}", annotation.name).unwrap(),
-            AnnotationType::Attribute => {
+            AnnotationKind::Class => write!(line, " .{}", annotation.name).unwrap(),
+            AnnotationKind::Attribute => {
                 write!(line, " {}={}", annotation.name, serde_json::to_string(&annotation.value).unwrap())
                     .unwrap();
             }

@@ -8,7 +8,7 @@
 use quad_markdoc::{NodeType, Options, WarningId, limits, parse, parse_with};
 
 /// Texts of about `size` bytes, each hostile in another way.
-fn hostile(size: usize) -> Vec<(&'static str, String)> {
+fn adversarial_inputs(size: usize) -> Vec<(&'static str, String)> {
     let repeat = |text: &str| text.repeat(size / text.len() + 1);
     let half = |first: &str, second: &str| {
         let count = size / (first.len() + second.len()) + 1;
@@ -119,31 +119,31 @@ fn hostile(size: usize) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn twice_the_source_is_about_twice_the_work() {
+fn parse_cost_is_linear() {
     // A limit that is reached only by the longer text may add some; what grows with the square doubles once more.
     const GROWTH_MAX: f64 = 2.6;
     let options = Options { slots: true, comments: true };
     let steps = |source: &str| parse_with(source, &options).unwrap().steps() as f64;
     let mut slow = Vec::new();
-    for ((name, once), (_, twice)) in hostile(24_000).into_iter().zip(hostile(48_000)) {
-        let (small, large) = (steps(&once), steps(&twice));
-        let growth = (large / small) / (twice.len() as f64 / once.len() as f64) * 2.0;
-        let each = large / twice.len() as f64;
-        if growth > GROWTH_MAX || each > 450.0 {
-            slow.push(format!("{name}: {growth:.2} times the work, {each:.0} steps a byte"));
+    for ((name, source), (_, doubled)) in adversarial_inputs(24_000).into_iter().zip(adversarial_inputs(48_000)) {
+        let (small, large) = (steps(&source), steps(&doubled));
+        let growth = (large / small) / (doubled.len() as f64 / source.len() as f64) * 2.0;
+        let steps_per_byte = large / doubled.len() as f64;
+        if growth > GROWTH_MAX || steps_per_byte > 450.0 {
+            slow.push(format!("{name}: {growth:.2} times the work, {steps_per_byte:.0} steps a byte"));
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
 }
 
 #[test]
-fn the_tree_grows_with_the_source_and_no_faster() {
-    for (name, source) in hostile(48_000) {
+fn node_count_is_linear_in_source_size() {
+    for (name, source) in adversarial_inputs(48_000) {
         let document = parse(&source).unwrap();
-        let count = document.root.walk().count();
+        let count = document.root.descendants().count();
         // Empty cells are the one thing that nobody wrote.
-        let most = 4 * source.len() + 2 * limits::FILLED_CELLS_MAX;
-        assert!(count <= most, "{name}: {count} nodes of {} bytes", source.len());
+        let count_max = 4 * source.len() + 2 * limits::FILLED_CELLS_MAX;
+        assert!(count <= count_max, "{name}: {count} nodes of {} bytes", source.len());
         assert!(depth(&document.root) <= 3 * limits::TREE_DEPTH_MAX, "{name}");
     }
 }
@@ -153,7 +153,7 @@ fn depth(node: &quad_markdoc::Node) -> usize {
 }
 
 #[test]
-fn a_source_that_is_too_long_is_refused_with_its_length() {
+fn parse_rejects_too_long_source() {
     let longest = "a".repeat(limits::SOURCE_BYTES_MAX);
     assert!(parse(&longest).is_ok());
     let error = parse(&(longest + "a")).unwrap_err();
@@ -166,24 +166,24 @@ fn warnings(source: &str) -> Vec<(WarningId, u32)> {
 }
 
 #[test]
-fn blocks_that_nest_too_deep_are_left_out_with_a_warning() {
+fn too_deep_blocks_are_dropped_with_warning() {
     let tags = |count: usize| "{% a %}\n".repeat(count) + "text\n";
     assert_eq!(warnings(&tags(99)), []);
     assert_eq!(warnings(&tags(100)), [(WarningId::BlocksTooDeep, 100)]);
-    assert!(parse(&tags(99)).unwrap().root.walk().any(|node| node.kind == NodeType::Text));
+    assert!(parse(&tags(99)).unwrap().root.descendants().any(|node| node.kind == NodeType::Text));
 }
 
 #[test]
-fn inline_tags_that_nest_too_deep_stay_text_with_a_warning() {
+fn too_deep_inline_tags_become_text_with_warning() {
     let document = parse(&("{% a %}".repeat(101) + "*x*")).unwrap();
     assert_eq!(document.warnings.len(), 1);
     assert_eq!(document.warnings[0].id, WarningId::InlineTooDeep);
-    let last = document.root.walk().find(|node| node.kind == NodeType::Text).unwrap();
-    assert_eq!(last.attributes.text("content"), Some("{% a %}*x*"));
+    let last = document.root.descendants().find(|node| node.kind == NodeType::Text).unwrap();
+    assert_eq!(last.attributes.get_str("content"), Some("{% a %}*x*"));
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_flattened_with_a_warning() {
+fn too_deep_tree_is_flattened_with_warning() {
     let source = "{% a %}\n{% /b %}\n".repeat(400) + "text\n";
     let document = parse(&source).unwrap();
     assert_eq!(
@@ -191,11 +191,11 @@ fn a_tree_that_is_too_deep_is_flattened_with_a_warning() {
         [WarningId::TreeTooDeep]
     );
     assert!(depth(&document.root) <= limits::TREE_DEPTH_MAX + 3);
-    assert!(document.root.walk().any(|node| node.attributes.text("content") == Some("text")));
+    assert!(document.root.descendants().any(|node| node.attributes.get_str("content") == Some("text")));
 }
 
 #[test]
-fn a_table_is_filled_up_to_the_limit_and_no_further() {
+fn filled_table_cells_are_limited() {
     let columns = 700;
     let rows = 200;
     let source = format!("{}|\n{}|\n{}", "|a".repeat(columns), "|-".repeat(columns), "|b|\n".repeat(rows));
@@ -204,17 +204,17 @@ fn a_table_is_filled_up_to_the_limit_and_no_further() {
         document.warnings.iter().map(|warning| warning.id).collect::<Vec<_>>(),
         [WarningId::TableTooWide]
     );
-    let cells = document.root.walk().filter(|node| node.kind == NodeType::Td).count();
+    let cells = document.root.descendants().filter(|node| node.kind == NodeType::Td).count();
     assert!(
         cells >= limits::FILLED_CELLS_MAX - columns && cells <= limits::FILLED_CELLS_MAX + rows,
         "{cells}"
     );
-    let rows_seen = document.root.walk().filter(|node| node.kind == NodeType::Tr).count();
-    assert_eq!(rows_seen, rows + 1, "no row is lost");
+    let row_count = document.root.descendants().filter(|node| node.kind == NodeType::Tr).count();
+    assert_eq!(row_count, rows + 1, "no row is lost");
 }
 
 #[test]
-fn text_that_the_original_drops_has_a_warning() {
+fn dropped_trailing_text_emits_warning() {
     assert_eq!(warnings("{% a\nb=1 %} tail\nnext\n"), [(WarningId::TextAfterTag, 1)]);
     assert_eq!(warnings("\n\n\n\n\n\n{% a /%} x\n"), [(WarningId::TextAfterTag, 6)]);
     assert_eq!(warnings("{% a\nb=1 %}\u{a0}\nnext\n{% a /%} x\n"), []);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use quad_markdoc::{Document, Node, NodeType, Options, Span, parse, parse_with};
 
 /// Pieces of which a document may be made; put together at random they meet in every way.
-const PIECES: &[&str] = &[
+const FRAGMENTS: &[&str] = &[
     "a",
     "word ",
     " ",
@@ -75,19 +75,19 @@ const PIECES: &[&str] = &[
     "\u{feff}",
 ];
 
-fn source() -> impl Strategy<Value = String> {
+fn any_source() -> impl Strategy<Value = String> {
     prop_oneof![
-        8 => proptest::collection::vec(proptest::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat()),
+        8 => proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..40).prop_map(|pieces| pieces.concat()),
         1 => ".{0,80}",
         1 => "[-*_`~\\[\\]()<>{}%\"$./#|\\\\ \n\ta1]{0,120}",
     ]
 }
 
 fn all_nodes(document: &Document) -> impl Iterator<Item = &Node> {
-    std::iter::once(&document.root).chain(document.root.walk())
+    std::iter::once(&document.root).chain(document.root.descendants())
 }
 
-fn is_place(source: &str, span: Span) -> bool {
+fn is_valid_span(source: &str, span: Span) -> bool {
     span.start <= span.end && source.get(span.range()).is_some()
 }
 
@@ -95,32 +95,32 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn spans_lie_within_the_source_and_nest(source in source(), slots: bool, comments: bool) {
+    fn spans_lie_within_the_source_and_nest(source in any_source(), slots: bool, comments: bool) {
         let document = parse_with(&source, &Options { slots, comments }).unwrap();
         for node in all_nodes(&document) {
-            prop_assert!(is_place(&source, node.span), "{:?} of {}", node.span, node.kind.as_str());
+            prop_assert!(is_valid_span(&source, node.span), "{:?} of {}", node.span, node.kind.as_str());
             for child in node.children.iter().chain(node.slots.values()) {
                 prop_assert!(node.span.contains(child.span), "{} {:?} in {} {:?}", child.kind.as_str(), child.span, node.kind.as_str(), node.span);
             }
             for span in [node.opening(), node.closing()].into_iter().flatten() {
-                let tag = span.of(&source);
+                let tag = span.slice(&source);
                 prop_assert!(tag.starts_with("{%") && tag.ends_with("%}"), "{tag:?}");
             }
             for error in &node.errors {
-                prop_assert!(is_place(&source, error.span));
+                prop_assert!(is_valid_span(&source, error.span));
                 prop_assert_eq!(error.position, document.lines.position(error.span.start));
             }
             if let Some(task) = node.task() {
-                prop_assert!(matches!((task.span.of(&source), task.checked), ("[ ]", false) | ("[x]" | "[X]", true)));
+                prop_assert!(matches!((task.span.slice(&source), task.checked), ("[ ]", false) | ("[x]" | "[X]", true)));
             }
         }
         for warning in &document.warnings {
-            prop_assert!(is_place(&source, warning.span) && !warning.span.is_empty());
+            prop_assert!(is_valid_span(&source, warning.span) && !warning.span.is_empty());
         }
     }
 
     #[test]
-    fn lines_are_where_the_bytes_are(source in source()) {
+    fn lines_are_where_the_bytes_are(source in any_source()) {
         let document = parse(&source).unwrap();
         let count = source.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u32;
         for node in all_nodes(&document) {
@@ -135,11 +135,11 @@ proptest! {
     }
 
     #[test]
-    fn plain_text_is_what_its_span_says(source in source()) {
+    fn plain_text_is_what_its_span_says(source in any_source()) {
         let document = parse(&source).unwrap();
         for node in all_nodes(&document).filter(|node| node.kind == NodeType::Text && node.inline) {
-            let Some(content) = node.attributes.text("content") else { continue };
-            let written = node.span.of(&source);
+            let Some(content) = node.attributes.get_str("content") else { continue };
+            let written = node.span.slice(&source);
             // Escapes, references and bytes that Markdown replaces are written otherwise than they read; the text of
             // an address in angle brackets is decoded.
             if !written.contains(['\\', '&', '\r', '\0']) && !written.contains("://") {
@@ -149,61 +149,61 @@ proptest! {
     }
 
     #[test]
-    fn a_value_is_what_its_span_says(source in source()) {
+    fn a_value_is_what_its_span_says(source in any_source()) {
         let document = parse(&source).unwrap();
         for annotation in all_nodes(&document).flat_map(|node| &node.annotations) {
-            let written = annotation.span.of(&source);
+            let written = annotation.span.slice(&source);
             let again = parse(&format!("{{% t {written} /%}}")).unwrap();
             let tag = &again.root.children[0];
             prop_assert_eq!(&tag.annotations[0].value, &annotation.value, "{}", written);
             prop_assert_eq!(&tag.annotations[0].name, &annotation.name);
-            prop_assert!(written.ends_with(annotation.value_span.of(&source)));
+            prop_assert!(written.ends_with(annotation.value_span.slice(&source)));
         }
     }
 
     #[test]
-    fn line_endings_do_not_matter_to_the_tree(source in source()) {
+    fn line_endings_do_not_matter_to_the_tree(source in any_source()) {
         let source = source.replace(['\r', '\0'], "");
         let document = parse(&source).unwrap();
         let windows = parse(&source.replace('\n', "\r\n")).unwrap();
         let old = parse(&source.replace('\n', "\r")).unwrap();
-        let json = |document: &Document| serde_json::to_value(&document.root).map(without_places).unwrap();
+        let json = |document: &Document| serde_json::to_value(&document.root).map(without_error_locations).unwrap();
         prop_assert_eq!(json(&windows), json(&document));
         prop_assert_eq!(json(&old), json(&document));
     }
 }
 
-fn without_places(mut node: serde_json::Value) -> serde_json::Value {
+fn without_error_locations(mut node: serde_json::Value) -> serde_json::Value {
     for error in node["errors"].as_array_mut().unwrap() {
         error.as_object_mut().unwrap().remove("location");
     }
     for child in node["children"].as_array_mut().unwrap() {
-        *child = without_places(child.take());
+        *child = without_error_locations(child.take());
     }
     node
 }
 
 #[test]
-fn an_attribute_is_replaced_byte_for_byte() {
+fn replacing_value_span_changes_only_the_value() {
     let source = "> {% work id=\"W-1\"\tstatus=\"ready\" tags=[\"a\", \"b\"] /%} tail\r\n> - x\r\n";
     let document = parse(source).unwrap();
-    let tag = document.root.walk().find(|node| node.is_tag("work")).unwrap();
+    let tag = document.root.descendants().find(|node| node.is_tag("work")).unwrap();
     let mut edited = source.to_owned();
     edited.replace_range(tag.annotation("tags").unwrap().value_span.range(), "[]");
     assert_eq!(edited, source.replace("[\"a\", \"b\"]", "[]"));
     assert_eq!(
-        tag.opening().unwrap().of(source),
+        tag.opening().unwrap().slice(source),
         "{% work id=\"W-1\"\tstatus=\"ready\" tags=[\"a\", \"b\"] /%}"
     );
 }
 
 #[test]
-fn checkboxes_are_found_wherever_items_are() {
+fn checkboxes_are_found_in_nested_lists_and_quotes() {
     let source = "{% w %}\n1. [X] one\n   - [ ] two\n> * [x]\n\n- [x]no\n- x [ ] no\n{% /w %}\n";
     let document = parse(source).unwrap();
     let tasks: Vec<(bool, u32)> = document
         .root
-        .walk()
+        .descendants()
         .filter_map(|node| node.task())
         .map(|task| (task.checked, document.lines.position(task.span.start).line))
         .collect();
@@ -211,33 +211,33 @@ fn checkboxes_are_found_wherever_items_are() {
 }
 
 #[test]
-fn options_change_what_they_name() {
+fn options_enable_slots_and_comments() {
     let source =
         "{% card %}\n{% slot \"side\" %}\ns\n{% /slot %}\n\n<!-- a\nb -->\nx <!-- c --> y\n{% /card %}\n";
     let plain = parse(source).unwrap();
-    assert!(plain.root.walk().all(|node| node.kind != NodeType::Comment && node.slots.is_empty()));
+    assert!(plain.root.descendants().all(|node| node.kind != NodeType::Comment && node.slots.is_empty()));
     let document = parse_with(source, &Options { slots: true, comments: true }).unwrap();
     let card = &document.root.children[0];
     assert!(card.slots["side"].is_tag("slot"));
     let comments: Vec<(&str, bool)> = card
-        .walk()
+        .descendants()
         .filter(|node| node.kind == NodeType::Comment)
-        .map(|node| (node.attributes.text("content").unwrap(), node.inline))
+        .map(|node| (node.attributes.get_str("content").unwrap(), node.inline))
         .collect();
     assert_eq!(comments, [("a\nb", false), ("c", true)]);
     assert!(!card.children.iter().any(|node| node.is_tag("slot")));
 }
 
 #[test]
-fn an_escaped_tilde_keeps_its_place() {
+fn escaped_tilde_keeps_its_span() {
     let source = "~~a **b**\\~~~ c";
     let document = parse(source).unwrap();
-    let found = |kind: NodeType, content: Option<&str>| {
-        let mut nodes = document.root.walk();
-        let fits = |node: &Node| node.kind == kind && node.attributes.text("content") == content;
-        nodes.find(|node| fits(node)).unwrap().span.of(source)
+    let span_of = |kind: NodeType, content: Option<&str>| {
+        let mut nodes = document.root.descendants();
+        let fits = |node: &Node| node.kind == kind && node.attributes.get_str("content") == content;
+        nodes.find(|node| fits(node)).unwrap().span.slice(source)
     };
     // It stands within the marks and yet is not struck: so the original has it.
-    assert_eq!(found(NodeType::Strikethrough, None), "~~a **b**\\~~~");
-    assert_eq!(found(NodeType::Text, Some("~ c")), "\\~~~ c");
+    assert_eq!(span_of(NodeType::Strikethrough, None), "~~a **b**\\~~~");
+    assert_eq!(span_of(NodeType::Text, Some("~ c")), "\\~~~ c");
 }

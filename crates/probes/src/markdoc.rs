@@ -24,7 +24,7 @@ pub fn markdoc(data: &[u8]) {
     };
     let most = STEPS_ALWAYS + STEPS_A_BYTE * source.len() as u64;
     assert!(document.steps() <= most, "{} steps for {} bytes", document.steps(), source.len());
-    for node in std::iter::once(&document.root).chain(document.root.walk()) {
+    for node in std::iter::once(&document.root).chain(document.root.descendants()) {
         check(&source, node);
     }
     for (_, error) in document.errors() {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use quad_core::resolver::View;
 use quad_core::{Address, Principal, Resolver, Scheme as _};
-use quad_refrakt::live::Live;
+use quad_refrakt::live::ProjectCache;
 use quad_refrakt::{COMPONENT, Refrakt, SCOPES};
 use quad_store::testing;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const ROUNDS: usize = 200;
 
 /// How long a peer is asked one thing again and again.
-const PEER_PATIENCE: Duration = Duration::from_secs(20);
+const PEER_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// What is read, by a name of its own.
 const READS: [(&str, &str); 8] = [
@@ -42,10 +42,10 @@ const READS: [(&str, &str); 8] = [
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes_given: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let peer = arguments.iter().position(|argument| argument == "--peer");
     let peer = peer.map(|at| arguments.get(at + 1).expect("--peer is followed by a command").as_str());
-    let sizes = if given.is_empty() { vec![700, 10_000] } else { given };
+    let sizes = if sizes_given.is_empty() { vec![700, 10_000] } else { sizes_given };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     for size in sizes {
         runtime.block_on(measure(size, peer));
@@ -54,9 +54,9 @@ fn main() {
 
 async fn measure(entities: usize, peer: Option<&str>) {
     let folder = tempfile::tempdir().unwrap();
-    generate(folder.path(), entities);
+    generate_project(folder.path(), entities);
     println!("\n{entities} entities");
-    cold(folder.path());
+    measure_cold(folder.path());
     let test = testing::sqlite(&[COMPONENT]).await.unwrap();
     let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder.path()));
     let store = Arc::new(test.store.clone());
@@ -65,23 +65,23 @@ async fn measure(entities: usize, peer: Option<&str>) {
     println!("{:<22} {:>12} {:>12}   {:>12} {:>12}", "warm, p50 / p95", "scheme", "", "resolver", "");
     for (name, uri) in READS {
         let (address, route) = locate(&refrakt, uri);
-        let mut scheme = Vec::with_capacity(ROUNDS);
-        let mut whole = Vec::with_capacity(ROUNDS);
+        let mut scheme_times = Vec::with_capacity(ROUNDS);
+        let mut resolver_times = Vec::with_capacity(ROUNDS);
         refrakt.read(&caller, route, &address).await.unwrap();
         resolver.read(&caller, View::All, uri).await.unwrap();
         for _ in 0..ROUNDS {
             let started = Instant::now();
             refrakt.read(&caller, route, &address).await.unwrap();
-            scheme.push(started.elapsed());
+            scheme_times.push(started.elapsed());
             let started = Instant::now();
             resolver.read(&caller, View::All, uri).await.unwrap();
-            whole.push(started.elapsed());
+            resolver_times.push(started.elapsed());
         }
-        let (scheme, whole) = (spread(scheme), spread(whole));
+        let (scheme, whole) = (median_and_p95(scheme_times), median_and_p95(resolver_times));
         println!("{name:<22} {:>12?} {:>12?}   {:>12?} {:>12?}", scheme.0, scheme.1, whole.0, whole.1);
     }
     if let Some(command) = peer {
-        Peer::ask(command, folder.path());
+        Peer::measure(command, folder.path());
     }
 }
 
@@ -93,7 +93,7 @@ struct Peer {
 
 impl Peer {
     /// Starts it in the folder and asks it everything.
-    fn ask(command: &str, folder: &Path) {
+    fn measure(command: &str, folder: &Path) {
         let started = Instant::now();
         let mut process = Command::new("sh")
             .args(["-c", &format!("exec {command}")])
@@ -110,16 +110,16 @@ impl Peer {
         println!("peer: {command}\n{:<22} {:>12?}", "start to first answer", started.elapsed());
         writeln!(peer.input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
         for (name, uri) in READS {
-            let (mut times, begun) = (Vec::new(), Instant::now());
+            let (mut times, started) = (Vec::new(), Instant::now());
             let mut is_answered = true;
-            while times.len() < ROUNDS && begun.elapsed() < PEER_PATIENCE {
-                let asked = Instant::now();
+            while times.len() < ROUNDS && started.elapsed() < PEER_TIME_MAX {
+                let request_started = Instant::now();
                 is_answered &= peer.call("resources/read", json!({"uri": uri})).get("result").is_some();
-                times.push(asked.elapsed());
+                times.push(request_started.elapsed());
             }
-            let (middle, most) = spread(times);
+            let (median, p95) = median_and_p95(times);
             println!(
-                "{name:<22} {middle:>12?} {most:>12?}   {}",
+                "{name:<22} {median:>12?} {p95:>12?}   {}",
                 if is_answered { "" } else { "with an error" }
             );
         }
@@ -142,16 +142,16 @@ impl Peer {
 }
 
 /// Once each, with nothing known before.
-fn cold(folder: &Path) {
+fn measure_cold(folder: &Path) {
     let started = Instant::now();
-    let live = Live::new(folder);
-    let detected = live.detected();
+    let cache = ProjectCache::new(folder);
+    let snapshot = cache.project_snapshot();
     println!("{:<22} {:>12?}", "start and detect, cold", started.elapsed());
-    drop(detected);
+    drop(snapshot);
     let started = Instant::now();
-    let plan = live.plan().unwrap().unwrap();
+    let plan = cache.plan().unwrap().unwrap();
     let read = started.elapsed();
-    let status = quad_refrakt::plan::status::status(&plan.index, None).to_string();
+    let status = quad_refrakt::plan::status::plan_status(&plan.index, None).to_string();
     println!(
         "{:<22} {:>12?} (of it {read:?} to read the files; {} bytes)",
         "plan/status, cold",
@@ -159,7 +159,7 @@ fn cold(folder: &Path) {
         status.len()
     );
     let started = Instant::now();
-    live.plan().unwrap();
+    cache.plan().unwrap();
     println!("{:<22} {:>12?}", "a look at every file", started.elapsed());
 }
 
@@ -174,13 +174,13 @@ fn locate(refrakt: &Refrakt, uri: &str) -> (Address, usize) {
 }
 
 /// The median, and what nineteen in twenty stay below.
-fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
+fn median_and_p95(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
     (times[times.len() / 2], times[times.len() * 19 / 20])
 }
 
 /// A plan: work, specifications, bugs, decisions and milestones, with references and dependencies between them.
-fn generate(folder: &Path, entities: usize) {
+fn generate_project(folder: &Path, entities: usize) {
     let plugins =
         ["marketing", "docs", "storytelling", "places", "business", "design", "learning", "media", "plan"];
     let plugins: Vec<String> = plugins.iter().map(|name| format!("\"@refrakt-md/{name}\"")).collect();
@@ -189,7 +189,7 @@ fn generate(folder: &Path, entities: usize) {
     std::fs::write(folder.join("refrakt.config.json"), config).unwrap();
     let states = ["done", "done", "done", "ready", "in-progress", "draft", "blocked", "review"];
     for number in 0..entities {
-        let (below, text) = match number % 20 {
+        let (subdir, text) = match number % 20 {
             0 => (
                 "milestones",
                 format!(
@@ -219,22 +219,22 @@ fn generate(folder: &Path, entities: usize) {
             ),
             _ => {
                 let state = states[number % states.len()];
-                let (spec, before) = (number / 20 * 20 + 1, number.saturating_sub(1).max(5));
+                let (spec, previous) = (number / 20 * 20 + 1, number.saturating_sub(1).max(5));
                 let text = format!(
                     "{{% work id=\"WORK-{number:04}\" status=\"{state}\" priority=\"high\" complexity=\"simple\" milestone=\"v0.{}\" \
                      source=\"SPEC-{spec:04}\" tags=\"a,b\" %}}\n# Task {number}\n\n{}\n\n## Acceptance Criteria\n\n- [ ] It is done\n\
-                     - [x] It is begun\n\n## Blocked by\n\n- {{% ref \"WORK-{before:04}\" /%}}\n\n## Resolution\n\nCompleted: 2026-01-02\n{{% /work %}}\n",
+                     - [x] It is begun\n\n## Blocked by\n\n- {{% ref \"WORK-{previous:04}\" /%}}\n\n## Resolution\n\nCompleted: 2026-01-02\n{{% /work %}}\n",
                     number / 20 * 20,
                     prose(8)
                 );
                 ("work", text)
             }
         };
-        let below = folder.join("plan").join(below);
-        std::fs::create_dir_all(&below).unwrap();
-        std::fs::write(below.join(format!("{number:05}.md")), text).unwrap();
+        let dir = folder.join("plan").join(subdir);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join(format!("{number:05}.md")), text).unwrap();
     }
-    settle(folder);
+    set_old_mtimes(folder);
 }
 
 fn prose(sentences: usize) -> String {
@@ -242,11 +242,11 @@ fn prose(sentences: usize) -> String {
 }
 
 /// Makes everything a minute old: nobody measures a project in the second in which it was made.
-fn settle(folder: &Path) {
+fn set_old_mtimes(folder: &Path) {
     let old = SystemTime::now() - Duration::from_secs(60);
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.path().is_dir() {
-            settle(&entry.path());
+            set_old_mtimes(&entry.path());
         }
         std::fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
     }

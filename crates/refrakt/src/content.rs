@@ -2,18 +2,18 @@
 //! Each finding has its line and column. Nothing is rendered and nothing is read but the text.
 
 use quad_address::nearest;
-use quad_markdoc::{Annotation, AnnotationType, Document, Level, Node, NodeType, Span, Value};
+use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
 
 use crate::limits::FINDINGS_MAX;
-use crate::plan::scan::parse_hiding_examples;
+use crate::plan::scan::parse_ignoring_fences;
 
 /// Tags of Markdoc itself, which no catalogue lists.
-const BUILT_IN: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
+const MARKDOC_TAGS: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
 
 /// Attributes that any tag may have.
-const ANYWHERE: [&str; 2] = ["id", "class"];
+const UNIVERSAL_ATTRIBUTES: [&str; 2] = ["id", "class"];
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,75 +77,75 @@ impl Finding {
 }
 
 /// All that is wrong with a text, in its order; at most [`FINDINGS_MAX`].
-pub fn validate(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
-    let Some(document) = parse_hiding_examples(text) else { return Vec::new() };
-    let mut found = Findings { text, document: &document, catalogue, found: Vec::new() };
+pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
+    let Some(document) = parse_ignoring_fences(text) else { return Vec::new() };
+    let mut linter = PageLinter { text, document: &document, catalogue, findings: Vec::new() };
     let mut nodes = vec![&document.root];
     while let Some(node) = nodes.pop() {
-        if found.found.len() >= FINDINGS_MAX {
+        if linter.findings.len() >= FINDINGS_MAX {
             break;
         }
-        found.node(node);
+        linter.check_node(node);
         // What stands in code is an example.
         if node.kind != NodeType::Fence {
             nodes.extend(node.children.iter().rev());
         }
     }
-    let mut found = found.found;
-    found.sort_by_key(|finding| (finding.line, finding.column));
-    found.truncate(FINDINGS_MAX);
-    found
+    let mut findings = linter.findings;
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.truncate(FINDINGS_MAX);
+    findings
 }
 
-struct Findings<'a> {
+struct PageLinter<'a> {
     text: &'a str,
     document: &'a Document,
     catalogue: &'a Catalogue,
-    found: Vec<Finding>,
+    findings: Vec<Finding>,
 }
 
-impl Findings<'_> {
-    fn node(&mut self, node: &Node) {
+impl PageLinter<'_> {
+    fn check_node(&mut self, node: &Node) {
         for error in &node.errors {
             let severity =
                 if error.id.level() == Level::Warning { Severity::Warning } else { Severity::Error };
-            self.add(severity, error.id.as_str(), error.span, error.message.clone());
+            self.add_finding(severity, error.id.as_str(), error.span, error.message.clone());
         }
         let Some(name) = node.tag.as_deref().filter(|_| node.kind == NodeType::Tag) else { return };
-        let Some(opening) = node.opening().filter(|_| !BUILT_IN.contains(&name)) else { return };
+        let Some(opening) = node.opening().filter(|_| !MARKDOC_TAGS.contains(&name)) else { return };
         match self.catalogue.rune(name) {
             Ok(rune) => {
                 let rune = rune.clone();
-                self.attributes(node, opening, &rune);
+                self.check_attributes(node, opening, &rune);
             }
             Err(unknown) => {
                 let hint = unknown.hint();
-                self.add(Severity::Error, "unknown-rune", opening, unknown.to_string());
-                self.about(Some(name), None, Some(hint));
+                self.add_finding(Severity::Error, "unknown-rune", opening, unknown.to_string());
+                self.with_details(Some(name), None, Some(hint));
             }
         }
     }
 
-    fn attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
+    fn check_attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
         let catalogue = self.catalogue;
-        let written = node.annotations.iter().filter(|one| one.kind == AnnotationType::Attribute);
-        for annotation in written.filter(|one| opening.contains(one.span)) {
+        let written = node.annotations.iter().filter(|annotation| annotation.kind == AnnotationKind::Attribute);
+        for annotation in written.filter(|annotation| opening.contains(annotation.span)) {
             match catalogue.attribute(rune, &annotation.name) {
-                Some(attribute) => self.value(rune, annotation, attribute),
-                None if ANYWHERE.contains(&annotation.name.as_str()) => {}
-                None => self.unknown_attribute(rune, annotation),
+                Some(attribute) => self.check_value(rune, annotation, attribute),
+                None if UNIVERSAL_ATTRIBUTES.contains(&annotation.name.as_str()) => {}
+                None => self.report_unknown_attribute(rune, annotation),
             }
         }
         for (name, attribute) in catalogue.own_attributes(rune) {
             if attribute.required && node.annotation(name).is_none() {
                 let message = format!("{} needs the attribute {name}", rune.name);
-                self.add(Severity::Error, "missing-attribute", opening, message);
-                self.about(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+                self.add_finding(Severity::Error, "missing-attribute", opening, message);
+                self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
             }
         }
     }
 
-    fn unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
+    fn report_unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
         let own = self.catalogue.own_attributes(rune);
         let universal = self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
         let near = nearest(&annotation.name, own.keys().copied().chain(universal));
@@ -155,16 +155,16 @@ impl Findings<'_> {
             (None, false) => format!("it has {}", own.keys().copied().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("{} has no attribute called {}", rune.name, annotation.name);
-        self.add(Severity::Warning, "unknown-attribute", annotation.span, message);
-        self.about(Some(&rune.name), Some(&annotation.name), Some(hint));
+        self.add_finding(Severity::Warning, "unknown-attribute", annotation.span, message);
+        self.with_details(Some(&rune.name), Some(&annotation.name), Some(hint));
     }
 
-    fn value(&mut self, rune: &Rune, annotation: &Annotation, attribute: &Attribute) {
+    fn check_value(&mut self, rune: &Rune, annotation: &Annotation, attribute: &Attribute) {
         let name = &annotation.name;
         if attribute.deprecated {
             let message = format!("the attribute {name} of {} is deprecated", rune.name);
-            self.add(Severity::Warning, "deprecated-attribute", annotation.span, message);
-            self.about(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+            self.add_finding(Severity::Warning, "deprecated-attribute", annotation.span, message);
+            self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
         }
         let wrong_type = match (&annotation.value, attribute.kind) {
             // Only a renderer knows these.
@@ -182,28 +182,28 @@ impl Findings<'_> {
         if wrong_type {
             let kind = attribute.kind.reference_name();
             let message = format!("{name} of {} takes a value of type {kind}", rune.name);
-            self.add(Severity::Error, "invalid-type", annotation.value_span, message);
-            self.about(Some(&rune.name), Some(name), None);
+            self.add_finding(Severity::Error, "invalid-type", annotation.value_span, message);
+            self.with_details(Some(&rune.name), Some(name), None);
         }
         let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
-        if !attribute.matches.iter().any(|known| known == text) {
+        if !attribute.matches.iter().any(|allowed| allowed == text) {
             let near = nearest(text, attribute.matches.iter().map(String::as_str));
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
             let message = format!("{text:?} is no value of {name} of {}", rune.name);
-            self.add(Severity::Error, "invalid-value", annotation.value_span, message);
+            self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);
             let hint = format!("{near}there are {}", attribute.matches.join(", "));
-            self.about(Some(&rune.name), Some(name), Some(hint));
+            self.with_details(Some(&rune.name), Some(name), Some(hint));
         }
     }
 
-    fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String) {
-        let place = self.document.lines.position(span.start);
-        let start = self.document.lines.line_start(place.line).unwrap_or(0) as usize;
-        let before = self.text.get(start..start + place.column as usize).unwrap_or_default();
-        self.found.push(Finding {
+    fn add_finding(&mut self, severity: Severity, code: &'static str, span: Span, message: String) {
+        let position = self.document.lines.position(span.start);
+        let start = self.document.lines.line_start(position.line).unwrap_or(0) as usize;
+        let before = self.text.get(start..start + position.column as usize).unwrap_or_default();
+        self.findings.push(Finding {
             severity,
             code,
-            line: place.line as usize + 1,
+            line: position.line as usize + 1,
             column: before.chars().count() + 1,
             rune: None,
             attribute: None,
@@ -213,8 +213,8 @@ impl Findings<'_> {
     }
 
     /// Says what the last finding is about.
-    fn about(&mut self, rune: Option<&str>, attribute: Option<&str>, hint: Option<String>) {
-        if let Some(last) = self.found.last_mut() {
+    fn with_details(&mut self, rune: Option<&str>, attribute: Option<&str>, hint: Option<String>) {
+        if let Some(last) = self.findings.last_mut() {
             last.rune = rune.map(str::to_owned);
             last.attribute = attribute.map(str::to_owned);
             last.hint = hint;
@@ -226,40 +226,40 @@ impl Findings<'_> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<(&'static str, usize, usize)> {
-        let found = validate(text, &Catalogue::all_builtin());
-        found.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
+    fn lint_positions(text: &str) -> Vec<(&'static str, usize, usize)> {
+        let findings = lint_page(text, &Catalogue::all_builtin());
+        findings.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
     }
 
     #[test]
-    fn every_mistake_has_its_place() {
+    fn lint_findings_have_line_and_column() {
         let text = "# T\n\n{% hint type=\"warnin\" %}\nText.\n{% /hint %}\n\n{% hnt %}\n{% /hnt %}\n\nä {% api method=\"GET\" /%}\n\n\
                     {% gallery columns=\"3\" wobble=1 %}\n{% /gallery %}\n";
-        let expect = [
+        let expected = [
             ("invalid-value", 3, 14),
             ("unknown-rune", 7, 1),
             ("missing-attribute", 10, 3),
             ("invalid-type", 12, 20),
             ("unknown-attribute", 12, 24),
         ];
-        assert_eq!(found(text), expect);
+        assert_eq!(lint_positions(text), expected);
         let hints: Vec<Option<String>> =
-            validate(text, &Catalogue::all_builtin()).into_iter().map(|finding| finding.hint).collect();
+            lint_page(text, &Catalogue::all_builtin()).into_iter().map(|finding| finding.hint).collect();
         assert!(hints[0].as_ref().unwrap().starts_with("did you mean warning?"), "{hints:?}");
         assert!(hints[1].as_ref().unwrap().contains("hint"), "{hints:?}");
     }
 
     #[test]
-    fn broken_tags_are_found_and_examples_are_not() {
-        assert_eq!(found("{% hint %}\n\nSee {% link to= /%}.\n")[0], ("missing-closing", 1, 1));
-        assert_eq!(found("```\n{% nonsense %}\n```\n"), []);
-        assert_eq!(found("{% if $x %}\n{% hint type=$kind %}\nA\n{% /hint %}\n{% /if %}\n"), []);
-        assert_eq!(found("# Plain {% #anchor .big %}\n"), []);
+    fn lint_reports_broken_tags_and_ignores_code() {
+        assert_eq!(lint_positions("{% hint %}\n\nSee {% link to= /%}.\n")[0], ("missing-closing", 1, 1));
+        assert_eq!(lint_positions("```\n{% nonsense %}\n```\n"), []);
+        assert_eq!(lint_positions("{% if $x %}\n{% hint type=$kind %}\nA\n{% /hint %}\n{% /if %}\n"), []);
+        assert_eq!(lint_positions("# Plain {% #anchor .big %}\n"), []);
     }
 
     #[test]
-    fn a_rune_of_another_package_names_it() {
-        let found = validate("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core());
-        assert!(found[0].hint.as_ref().unwrap().contains("@refrakt-md/marketing"), "{found:?}");
+    fn unknown_rune_hint_names_its_package() {
+        let findings = lint_page("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core());
+        assert!(findings[0].hint.as_ref().unwrap().contains("@refrakt-md/marketing"), "{findings:?}");
     }
 }

@@ -25,30 +25,30 @@ pub const CYCLES_MAX: usize = 100;
 
 /// A file that changed less than this ago may still be in the middle of a save: an editor that empties a file before it fills
 /// it again needs less than a millisecond for the largest known plan file, and a little more where others use the processor.
-pub const SAVE_TIME: Duration = Duration::from_millis(16);
+pub const SAVE_SETTLE_TIME: Duration = Duration::from_millis(16);
 
 /// A file that was emptied less than this ago is about to be filled: nobody saves an empty plan file on purpose.
-pub const EMPTY_TIME: Duration = Duration::from_millis(240);
+pub const TRUNCATED_FILE_GRACE: Duration = Duration::from_millis(240);
 
 /// How often a file that keeps changing is read again before what it holds is taken as it is.
-pub const READ_AGAIN_MAX: usize = 16;
+pub const READ_RETRIES_MAX: usize = 16;
 
 /// A time stamp that is this close to the moment of reading may belong to an earlier and to a later state alike: file systems
 /// count in steps of up to two seconds.
-pub const STAMP_DOUBT: Duration = Duration::from_secs(2);
+pub const MTIME_RESOLUTION: Duration = Duration::from_secs(2);
 
 /// How long it is enough to have heard of no change before every file is looked at nevertheless: so long at most does a change stay
 /// unseen that no call made, as through mapped memory. A look at 10,000 files takes about 20 ms, which is half a percent of this.
-pub const SURVEY_TRUST: Duration = Duration::from_secs(4);
+pub const FULL_RESCAN_INTERVAL: Duration = Duration::from_secs(4);
 
 /// The shortest time between two looks for changes that nobody asked for; a person who saves a file does not notice it.
-pub const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+pub const POLL_INTERVAL_MIN: Duration = Duration::from_millis(200);
 
 /// The longest time between two of them, however large the plan is.
-pub const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(5);
+pub const POLL_INTERVAL_MAX: Duration = Duration::from_secs(5);
 
 /// A look may take one part in so many of the time: looking for changes costs at most two percent of one core.
-pub const LOOK_SHARE: u32 = 50;
+pub const POLL_DUTY_DIVISOR: u32 = 50;
 
 /// Most entities that one change names one by one; a change of more is told to the readers of all.
 pub const CHANGE_ENTITIES_MAX: usize = 200;
@@ -88,7 +88,7 @@ pub const FRONT_MATTER_BYTES_MAX: usize = 16 << 10;
 
 /// What the values of one front matter may come to once its aliases are written out: a byte for each sign of a text and one for
 /// each value. Nine lines of aliases can stand for a billion values.
-pub const FRONT_MATTER_WEIGHT_MAX: usize = 4 * FRONT_MATTER_BYTES_MAX;
+pub const FRONT_MATTER_EXPANDED_SIZE_MAX: usize = 4 * FRONT_MATTER_BYTES_MAX;
 
 /// Deepest nesting of front matter.
 pub const FRONT_MATTER_DEPTH_MAX: usize = 32;

@@ -3,19 +3,19 @@
 //! Quotes and list items take their markers off the lines within them: they move `begin` and `shift`, change
 //! `indent`, and put everything back when they end.
 
-use super::Walk;
-use crate::characters::is_blank;
-use crate::text::Text;
+use super::BlockParser;
+use crate::characters::is_space_or_tab;
+use crate::text::MappedText;
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Line {
     /// The first byte that is left of it.
-    pub(crate) begin: usize,
+    pub(crate) start: usize,
     /// The byte after its last one, without the line ending.
     pub(crate) end: usize,
     /// How many bytes of indentation and markers follow `begin`.
-    pub(crate) shift: usize,
+    pub(crate) prefix_len: usize,
     /// The column of its first character, with tabs expanded; −1 if a quote claims the line for its paragraph.
     pub(crate) indent: i32,
     /// The column at which `begin` stands, for the width of the tabs that follow.
@@ -24,8 +24,8 @@ pub(crate) struct Line {
 
 impl Line {
     /// The first byte that is neither indentation nor marker.
-    pub(crate) fn text(&self) -> usize {
-        self.begin + self.shift
+    pub(crate) fn text_start(&self) -> usize {
+        self.start + self.prefix_len
     }
 }
 
@@ -33,76 +33,76 @@ impl Line {
 pub(super) fn split(source: &str) -> Vec<Line> {
     let bytes = source.as_bytes();
     let mut lines = Vec::new();
-    let mut begin = 0;
-    while begin < bytes.len() {
-        let end = source[begin..].find('\n').map_or(bytes.len(), |at| begin + at);
-        let (mut shift, mut indent) = (0, 0);
-        for byte in &bytes[begin..end] {
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = source[start..].find('\n').map_or(bytes.len(), |newline| start + newline);
+        let (mut prefix_len, mut indent) = (0, 0);
+        for byte in &bytes[start..end] {
             match byte {
                 b'\t' => indent += 4 - indent % 4,
                 b' ' => indent += 1,
                 _ => break,
             }
-            shift += 1;
+            prefix_len += 1;
         }
         // White space at the very end, without a line ending, is no line.
-        if end < bytes.len() || begin + shift < end {
-            lines.push(Line { begin, end, shift, indent, column: 0 });
+        if end < bytes.len() || start + prefix_len < end {
+            lines.push(Line { start, end, prefix_len, indent, column: 0 });
         }
-        begin = end + 1;
+        start = end + 1;
     }
-    lines.push(Line { begin: bytes.len(), end: bytes.len(), ..Line::default() });
+    lines.push(Line { start: bytes.len(), end: bytes.len(), ..Line::default() });
     lines
 }
 
-impl<'s> Walk<'s> {
-    pub(super) fn is_blank(&self, line: usize) -> bool {
-        self.lines.get(line).is_none_or(|line| line.text() >= line.end)
+impl<'s> BlockParser<'s> {
+    pub(super) fn is_blank_line(&self, line: usize) -> bool {
+        self.lines.get(line).is_none_or(|line| line.text_start() >= line.end)
     }
 
     pub(super) fn skip_blank_lines(&mut self, from: usize) -> usize {
         let mut line = from;
-        while line < self.line_max && self.is_blank(line) {
+        while line < self.line_max && self.is_blank_line(line) {
             line += 1;
         }
-        self.step(line - from);
+        self.count_steps(line - from);
         line
     }
 
     /// The line without indentation and markers.
     pub(super) fn line_text(&self, line: usize) -> &'s str {
         let line = &self.lines[line];
-        self.source.get(line.text()..line.end).unwrap_or("")
+        self.source.get(line.text_start()..line.end).unwrap_or("")
     }
 
     /// The first byte of the line's text.
     pub(super) fn first_byte(&self, line: usize) -> Option<u8> {
         let line = &self.lines[line];
-        if line.text() < line.end { self.bytes().get(line.text()).copied() } else { None }
+        if line.text_start() < line.end { self.bytes().get(line.text_start()).copied() } else { None }
     }
 
     /// The first byte behind blanks.
-    pub(super) fn skip_blanks(&self, from: usize) -> usize {
+    pub(super) fn skip_spaces_and_tabs(&self, from: usize) -> usize {
         let rest = &self.bytes()[from.min(self.source.len())..];
-        from + rest.iter().take_while(|byte| is_blank(**byte)).count()
+        from + rest.iter().take_while(|byte| is_space_or_tab(**byte)).count()
     }
 
     /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if
     /// wanted.
-    pub(super) fn cut(&mut self, start: usize, end: usize, indent: i32, with_last_ending: bool) -> Text<'s> {
-        let mut text = Text::default();
-        for number in start..end {
-            let line = self.lines[number];
-            let has_ending = number + 1 < end || with_last_ending;
+    pub(super) fn lines_text(&mut self, start: usize, end: usize, indent: i32, with_last_ending: bool) -> MappedText<'s> {
+        let mut text = MappedText::default();
+        for index in start..end {
+            let line = self.lines[index];
+            let has_ending = index + 1 < end || with_last_ending;
             let last = if has_ending { (line.end + 1).min(self.source.len()) } else { line.end };
-            let mut first = line.begin;
+            let mut first = line.start;
             let mut column = 0;
             while first < last && column < indent {
                 match self.bytes()[first] {
                     b'\t' => column += 4 - (column + line.column) % 4,
                     b' ' => column += 1,
                     // A list marker counts as spaces.
-                    _ if first - line.begin < line.shift => column += 1,
+                    _ if first - line.start < line.prefix_len => column += 1,
                     _ => break,
                 }
                 first += 1;
@@ -112,7 +112,7 @@ impl<'s> Walk<'s> {
                 text.push_spaces((column - indent) as usize, first - 1);
             }
             text.push(self.source, first..last);
-            self.step(last - line.begin);
+            self.count_steps(last - line.start);
         }
         text
     }
@@ -123,16 +123,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_their_indentation() {
-        let shape = |source: &str| -> Vec<(usize, usize, usize, i32)> {
+    fn split_records_prefix_and_indentation() {
+        let split_fields = |source: &str| -> Vec<(usize, usize, usize, i32)> {
             let mut lines = split(source);
             lines.pop();
-            lines.iter().map(|line| (line.begin, line.end, line.shift, line.indent)).collect()
+            lines.iter().map(|line| (line.start, line.end, line.prefix_len, line.indent)).collect()
         };
-        assert_eq!(shape("a\n \tb"), [(0, 1, 0, 0), (2, 5, 2, 4)]);
-        assert_eq!(shape("a\n\n"), [(0, 1, 0, 0), (2, 2, 0, 0)]);
-        assert_eq!(shape("a\n  "), [(0, 1, 0, 0)], "white space without a line ending is no line");
-        assert_eq!(shape("   \n"), [(0, 3, 3, 3)]);
-        assert_eq!(shape(""), []);
+        assert_eq!(split_fields("a\n \tb"), [(0, 1, 0, 0), (2, 5, 2, 4)]);
+        assert_eq!(split_fields("a\n\n"), [(0, 1, 0, 0), (2, 2, 0, 0)]);
+        assert_eq!(split_fields("a\n  "), [(0, 1, 0, 0)], "white space without a line ending is no line");
+        assert_eq!(split_fields("   \n"), [(0, 3, 3, 3)]);
+        assert_eq!(split_fields(""), []);
     }
 }

@@ -1,7 +1,7 @@
 //! Lists: bullets and numbers, tight and loose, and the checkboxes of tasks.
 
-use super::{Interrupted, Payload, Walk, Within};
-use crate::characters::is_blank;
+use super::{InterruptibleBlock, BlockData, BlockParser, ParentBlock};
+use crate::characters::is_space_or_tab;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
 
@@ -11,20 +11,20 @@ struct Marker {
     /// The byte after it.
     end: usize,
     /// `-`, `*`, `+`, `.` or `)`: items with different ones belong to different lists.
-    letter: u8,
+    delimiter: u8,
     /// The number, if it is an ordered list.
-    number: Option<u32>,
+    ordinal: Option<u32>,
 }
 
 /// How the blocks of an item follow on each other.
-struct ItemShape {
+struct ItemTightness {
     is_tight: bool,
-    ends_blank: bool,
+    ends_with_blank_line: bool,
 }
 
-impl Walk<'_> {
+impl BlockParser<'_> {
     /// `- item` or `1. item`
-    pub(super) fn list(&mut self, first: usize, end: usize, only_look: bool) -> bool {
+    pub(super) fn parse_list(&mut self, first: usize, end: usize, probe_only: bool) -> bool {
         let Some(b'-' | b'*' | b'+' | b'0'..=b'9') = self.first_byte(first) else { return false };
         let indent = self.lines[first].indent;
         if self.is_code_indented(first) {
@@ -35,59 +35,59 @@ impl Walk<'_> {
         if self.list_indent >= 0 && indent - self.list_indent >= 4 && indent < self.indent {
             return false;
         }
-        let Some(mut marker) = self.list_marker(first) else { return false };
-        if only_look && self.within == Within::Paragraph && indent >= self.indent {
+        let Some(mut marker) = self.parse_list_marker(first) else { return false };
+        if probe_only && self.parent == ParentBlock::Paragraph && indent >= self.indent {
             // A paragraph is interrupted only by a list that begins with 1 and has something in its first item.
-            let is_empty = self.skip_blanks(marker.end) >= self.lines[first].end;
-            if is_empty || marker.number.is_some_and(|number| number != 1) {
+            let is_empty = self.skip_spaces_and_tabs(marker.end) >= self.lines[first].end;
+            if is_empty || marker.ordinal.is_some_and(|number| number != 1) {
                 return false;
             }
         }
-        if only_look {
+        if probe_only {
             return true;
         }
 
-        let list = self.out.tokens.len();
-        let start = self.lines[first].text() as u32;
-        let (letter, number) = (marker.letter, marker.number);
-        let payload = |start: u32| Payload::List { ordered: number.is_some(), start, marker: letter.into() };
-        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).payload =
-            payload(number.unwrap_or(1));
-        let within = std::mem::replace(&mut self.within, Within::Other);
+        let list = self.output.tokens.len();
+        let start = self.lines[first].text_start() as u32;
+        let (delimiter, ordinal) = (marker.delimiter, marker.ordinal);
+        let list_data = |start: u32| BlockData::List { ordered: ordinal.is_some(), start, marker: delimiter.into() };
+        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).data =
+            list_data(ordinal.unwrap_or(1));
+        let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
         let mut is_tight = true;
-        let mut last_ends_blank = false;
+        let mut last_ends_with_blank_line = false;
         let mut line = first;
         while line < end {
-            let shape = self.item(line, end, marker);
-            is_tight &= shape.is_tight && !last_ends_blank;
-            last_ends_blank = shape.ends_blank;
-            line = self.at;
+            let tightness = self.parse_item(line, end, marker);
+            is_tight &= tightness.is_tight && !last_ends_with_blank_line;
+            last_ends_with_blank_line = tightness.ends_with_blank_line;
+            line = self.next_line;
             if line >= end || self.lines[line].indent < self.indent || self.is_code_indented(line) {
                 break;
             }
-            if self.interrupts(Interrupted::List, line, end) {
+            if self.interrupts(InterruptibleBlock::List, line, end) {
                 break;
             }
-            match self.list_marker(line) {
-                Some(next) if next.letter == letter && next.number.is_some() == number.is_some() => {
+            match self.parse_list_marker(line) {
+                Some(next) if next.delimiter == delimiter && next.ordinal.is_some() == ordinal.is_some() => {
                     marker = next
                 }
                 _ => break,
             }
         }
-        self.push(NodeType::List, -1, Span::empty_at(start)).payload = payload(1);
-        self.out.tokens[list].lines = Some([first as u32, line as u32]);
-        self.at = line;
-        self.within = within;
+        self.push(NodeType::List, -1, Span::empty(start)).data = list_data(1);
+        self.output.tokens[list].lines = Some([first as u32, line as u32]);
+        self.next_line = line;
+        self.parent = saved_parent;
         if is_tight {
-            self.hide_paragraphs(list);
+            self.unwrap_tight_paragraphs(list);
         }
         true
     }
 
-    fn item(&mut self, number: usize, end: usize, marker: Marker) -> ItemShape {
-        let line = self.lines[number];
-        let marker_column = line.indent + (marker.end - line.text()) as i32;
+    fn parse_item(&mut self, line_index: usize, end: usize, marker: Marker) -> ItemTightness {
+        let line = self.lines[line_index];
+        let marker_column = line.indent + (marker.end - line.text_start()) as i32;
         let mut column = marker_column;
         let mut content = marker.end;
         while content < line.end {
@@ -102,74 +102,74 @@ impl Walk<'_> {
         // Of five spaces or more, one belongs to the marker and the others to the content.
         let gap = if is_empty || column - marker_column > 4 { 1 } else { column - marker_column };
 
-        let token = self.out.tokens.len();
-        let task = self.task(content, line.end);
-        self.push(NodeType::Item, 1, Span::new(line.text() as u32, marker.end as u32)).payload =
-            Payload::Item { task };
-        let tight = std::mem::replace(&mut self.tight, true);
-        let list_indent = std::mem::replace(&mut self.list_indent, self.indent);
+        let token = self.output.tokens.len();
+        let task = self.parse_checkbox(content, line.end);
+        self.push(NodeType::Item, 1, Span::new(line.text_start() as u32, marker.end as u32)).data =
+            BlockData::Item { task };
+        let saved_tight = std::mem::replace(&mut self.tight, true);
+        let saved_list_indent = std::mem::replace(&mut self.list_indent, self.indent);
         self.indent = marker_column + gap;
-        self.lines[number].shift = content - line.begin;
-        self.lines[number].indent = column;
-        if is_empty && self.is_blank(number + 1) {
+        self.lines[line_index].prefix_len = content - line.start;
+        self.lines[line_index].indent = column;
+        if is_empty && self.is_blank_line(line_index + 1) {
             // An item may begin with one blank line, not with two.
-            self.at = (self.at + 2).min(end);
+            self.next_line = (self.next_line + 2).min(end);
         } else {
-            self.blocks(number, end);
+            self.parse_blocks(line_index, end);
         }
-        let ends_blank = self.at - number > 1 && self.is_blank(self.at - 1);
-        let shape = ItemShape { is_tight: self.tight, ends_blank };
+        let ends_with_blank_line = self.next_line - line_index > 1 && self.is_blank_line(self.next_line - 1);
+        let tightness = ItemTightness { is_tight: self.tight, ends_with_blank_line };
         self.indent = self.list_indent;
-        self.list_indent = list_indent;
-        self.lines[number] = line;
-        self.tight = tight;
-        self.push(NodeType::Item, -1, Span::empty_at(line.text() as u32));
-        self.out.tokens[token].lines = Some([number as u32, self.at as u32]);
-        shape
+        self.list_indent = saved_list_indent;
+        self.lines[line_index] = line;
+        self.tight = saved_tight;
+        self.push(NodeType::Item, -1, Span::empty(line.text_start() as u32));
+        self.output.tokens[token].lines = Some([line_index as u32, self.next_line as u32]);
+        tightness
     }
 
-    fn list_marker(&self, line: usize) -> Option<Marker> {
+    fn parse_list_marker(&self, line: usize) -> Option<Marker> {
         let line = &self.lines[line];
-        let text = self.bytes().get(line.text()..line.end)?;
+        let text = self.bytes().get(line.text_start()..line.end)?;
         let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (length, number) = match (digits, text.get(digits)?) {
+        let (length, ordinal) = match (digits, text.get(digits)?) {
             (0, b'-' | b'*' | b'+') => (1, None),
             (1..=9, b'.' | b')') => {
-                let number =
-                    text[..digits].iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
-                (digits + 1, Some(number))
+                let value =
+                    text[..digits].iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+                (digits + 1, Some(value))
             }
             _ => return None,
         };
-        if text.get(length).is_some_and(|byte| !is_blank(*byte)) {
+        if text.get(length).is_some_and(|byte| !is_space_or_tab(*byte)) {
             return None;
         }
-        Some(Marker { end: line.text() + length, letter: text[length - 1], number })
+        Some(Marker { end: line.text_start() + length, delimiter: text[length - 1], ordinal })
     }
 
     /// The checkbox that an item's content begins with.
-    fn task(&self, content: usize, end: usize) -> Option<Task> {
+    fn parse_checkbox(&self, content: usize, end: usize) -> Option<Task> {
         let text = self.bytes().get(content..end)?;
         let [b'[', mark @ (b' ' | b'x' | b'X'), b']', rest @ ..] = text else { return None };
-        let stands_alone = rest.first().is_none_or(|byte| is_blank(*byte));
+        let stands_alone = rest.first().is_none_or(|byte| is_space_or_tab(*byte));
         stands_alone
             .then(|| Task { checked: *mark != b' ', span: Span::new(content as u32, content as u32 + 3) })
     }
 
     /// The paragraphs directly in the items of a tight list have no node of their own.
-    fn hide_paragraphs(&mut self, list: usize) {
+    fn unwrap_tight_paragraphs(&mut self, list: usize) {
         let level = self.level + 2;
-        let last = self.out.tokens.len().saturating_sub(2);
-        let mut at = list + 2;
-        self.step(last.saturating_sub(list));
-        while at < last {
-            let token = &mut self.out.tokens[at];
-            at += 1;
+        let last = self.output.tokens.len().saturating_sub(2);
+        let mut index = list + 2;
+        self.count_steps(last.saturating_sub(list));
+        while index < last {
+            let token = &mut self.output.tokens[index];
+            index += 1;
             if token.level == level && token.kind == NodeType::Paragraph && token.nesting > 0 {
                 token.hidden = true;
                 // Between the two stands the paragraph's text.
-                self.out.tokens[at + 1].hidden = true;
-                at += 2;
+                self.output.tokens[index + 1].hidden = true;
+                index += 2;
             }
         }
     }

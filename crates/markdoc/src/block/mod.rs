@@ -21,28 +21,28 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 pub(crate) use lines::Line;
-pub(crate) use token::{Alignment, Payload, TagToken, Token};
+pub(crate) use token::{Alignment, BlockData, TagToken, Token};
 
 use crate::Options;
-use crate::characters::is_space;
-use crate::comment_ends::CommentEnds;
+use crate::characters::is_js_whitespace;
+use crate::comment_ends::CommentCloseIndex;
 use crate::error::WarningId;
 use crate::limits::NESTING_MAX;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::tag_ends::TagEnds;
+use crate::tag_ends::TagCloseIndex;
 
 /// What a link definition says.
 #[derive(Clone, Debug)]
-pub(crate) struct Definition {
+pub(crate) struct LinkDefinition {
     pub(crate) href: String,
     pub(crate) title: String,
 }
 
 /// What the first stage makes of a source.
-pub(crate) struct Blocks<'s> {
+pub(crate) struct BlockOutput<'s> {
     pub(crate) tokens: Vec<Token<'s>>,
-    pub(crate) definitions: HashMap<String, Definition>,
+    pub(crate) definitions: HashMap<String, LinkDefinition>,
     /// Byte ranges of the normalised source.
     pub(crate) warnings: Vec<(WarningId, Span)>,
     pub(crate) steps: u64,
@@ -50,14 +50,14 @@ pub(crate) struct Blocks<'s> {
 
 /// Which block the walk is in; a list may interrupt a paragraph under stricter rules than anything else.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum ParentBlock {
     Paragraph,
     Other,
 }
 
 /// The blocks that can end another one without a blank line between.
 #[derive(Clone, Copy)]
-enum Interrupted {
+enum InterruptibleBlock {
     Paragraph,
     Definition,
     /// Quotes and tables.
@@ -66,12 +66,12 @@ enum Interrupted {
 }
 
 /// The walk through the lines.
-struct Walk<'s> {
+struct BlockParser<'s> {
     source: &'s str,
     options: &'s Options,
     lines: Vec<Line>,
     /// The line that the next block begins at.
-    at: usize,
+    next_line: usize,
     /// The line after the last one that a paragraph may reach.
     line_max: usize,
     /// The column at which the content of the innermost list item begins.
@@ -80,113 +80,113 @@ struct Walk<'s> {
     list_indent: i32,
     /// Whether the blocks of the current container follow on each other without blank lines.
     tight: bool,
-    within: Within,
+    parent: ParentBlock,
     level: i32,
-    out: Blocks<'s>,
+    output: BlockOutput<'s>,
     /// How many UTF-16 units of white space the source begins with; see `tag_line`.
-    leading_space: usize,
-    tag_ends: OnceCell<TagEnds>,
-    comment_ends: OnceCell<CommentEnds>,
+    leading_whitespace_utf16: usize,
+    tag_close_index: OnceCell<TagCloseIndex>,
+    comment_close_index: OnceCell<CommentCloseIndex>,
 }
 
 /// Reads the blocks of a normalised source.
-pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> Blocks<'s> {
+pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> BlockOutput<'s> {
     let lines = lines::split(source);
     let line_max = lines.len() - 1;
-    let out = Blocks {
+    let output = BlockOutput {
         tokens: Vec::new(),
         definitions: HashMap::new(),
         warnings: Vec::new(),
         steps: source.len() as u64,
     };
-    let mut walk = Walk {
+    let mut parser = BlockParser {
         source,
         options,
         lines,
-        at: 0,
+        next_line: 0,
         line_max,
         indent: 0,
         list_indent: -1,
         tight: false,
-        within: Within::Other,
+        parent: ParentBlock::Other,
         level: 0,
-        out,
-        leading_space: source.chars().take_while(|c| is_space(*c)).map(char::len_utf16).sum(),
-        tag_ends: OnceCell::new(),
-        comment_ends: OnceCell::new(),
+        output,
+        leading_whitespace_utf16: source.chars().take_while(|c| is_js_whitespace(*c)).map(char::len_utf16).sum(),
+        tag_close_index: OnceCell::new(),
+        comment_close_index: OnceCell::new(),
     };
-    walk.blocks(0, line_max);
-    walk.out
+    parser.parse_blocks(0, line_max);
+    parser.output
 }
 
-impl<'s> Walk<'s> {
+impl<'s> BlockParser<'s> {
     /// Reads the blocks of the lines from `start` to `end`, or until a line lies further left than this container's
     /// content.
-    fn blocks(&mut self, start: usize, end: usize) {
+    fn parse_blocks(&mut self, start: usize, end: usize) {
         let mut line = start;
         let mut has_blank_lines = false;
         while line < end {
             line = self.skip_blank_lines(line);
-            self.at = line;
+            self.next_line = line;
             if line >= end || self.lines[line].indent < self.indent {
                 break;
             }
             if self.level >= NESTING_MAX {
-                let span = Span::new(self.lines[line].text() as u32, self.lines[end - 1].end as u32);
+                let span = Span::new(self.lines[line].text_start() as u32, self.lines[end - 1].end as u32);
                 self.warn(WarningId::BlocksTooDeep, span);
-                self.at = end;
+                self.next_line = end;
                 break;
             }
-            self.block(line, end);
+            self.parse_block(line, end);
             self.tight = !has_blank_lines;
-            if self.is_blank(self.at - 1) {
+            if self.is_blank_line(self.next_line - 1) {
                 has_blank_lines = true;
             }
-            line = self.at;
-            if line < end && self.is_blank(line) {
+            line = self.next_line;
+            if line < end && self.is_blank_line(line) {
                 has_blank_lines = true;
                 line += 1;
-                self.at = line;
+                self.next_line = line;
             }
         }
     }
 
     /// Reads one block. The order is the order in which the kinds win over each other; a paragraph always fits.
-    fn block(&mut self, line: usize, end: usize) {
-        self.step(1);
-        let _ = self.comment(line, false)
-            || self.table(line, end, false)
-            || self.fence(line, end, false)
-            || self.quote(line, end, false)
-            || self.front_matter(line, end)
-            || self.rule(line, false)
-            || self.list(line, end, false)
-            || self.definition(line)
-            || self.heading(line, false)
-            || self.tag(line, false)
-            || self.paragraph(line);
+    fn parse_block(&mut self, line: usize, end: usize) {
+        self.count_steps(1);
+        let _ = self.parse_comment(line, false)
+            || self.parse_table(line, end, false)
+            || self.parse_fence(line, end, false)
+            || self.parse_quote(line, end, false)
+            || self.parse_front_matter(line, end)
+            || self.parse_thematic_break(line, false)
+            || self.parse_list(line, end, false)
+            || self.parse_definition(line)
+            || self.parse_heading(line, false)
+            || self.parse_tag(line, false)
+            || self.parse_paragraph(line);
     }
 
     /// Whether a block begins at `line` that ends an `interrupted` one which reaches there.
-    fn interrupts(&mut self, interrupted: Interrupted, line: usize, end: usize) -> bool {
-        use Interrupted::{Definition, List, Paragraph, Quote};
-        self.step(1);
-        (matches!(interrupted, Paragraph) && self.comment(line, true))
-            || (matches!(interrupted, Paragraph | Definition) && self.table(line, end, true))
-            || self.fence(line, end, true)
-            || self.quote(line, end, true)
-            || self.rule(line, true)
-            || (!matches!(interrupted, List) && (self.list(line, end, true) || self.heading(line, true)))
-            || (matches!(interrupted, Paragraph | Quote) && self.tag(line, true))
+    fn interrupts(&mut self, interrupted: InterruptibleBlock, line: usize, end: usize) -> bool {
+        use InterruptibleBlock::{Definition, List, Paragraph, Quote};
+        self.count_steps(1);
+        (matches!(interrupted, Paragraph) && self.parse_comment(line, true))
+            || (matches!(interrupted, Paragraph | Definition) && self.parse_table(line, end, true))
+            || self.parse_fence(line, end, true)
+            || self.parse_quote(line, end, true)
+            || self.parse_thematic_break(line, true)
+            || (!matches!(interrupted, List) && (self.parse_list(line, end, true) || self.parse_heading(line, true)))
+            || (matches!(interrupted, Paragraph | Quote) && self.parse_tag(line, true))
     }
 
     /// The line after the last one that belongs to a paragraph which begins at `start`, looking no further than
     /// `end`.
-    fn paragraph_end(&mut self, start: usize, end: usize, interrupted: Interrupted) -> usize {
+    fn paragraph_end(&mut self, start: usize, end: usize, interrupted: InterruptibleBlock) -> usize {
         let line_max = self.line_max;
         let mut next = start + 1;
-        while next < end && !self.is_blank(next) {
-            self.step(1);
+        while next < end && !self.is_blank_line(next) {
+            self.count_steps(1);
             let indent = self.lines[next].indent;
             // Further right it would be code, and further left than zero is what a quote has marked as its own
             // already.
@@ -215,26 +215,26 @@ impl<'s> Walk<'s> {
             level: self.level,
             lines: None,
             span,
-            payload: Payload::None,
+            data: BlockData::None,
         };
         if nesting > 0 {
             self.level += 1;
         }
-        let index = self.out.tokens.len();
-        self.out.tokens.push(token);
-        &mut self.out.tokens[index]
+        let index = self.output.tokens.len();
+        self.output.tokens.push(token);
+        &mut self.output.tokens[index]
     }
 
-    fn tag_end(&self, start: usize) -> Option<usize> {
-        self.tag_ends.get_or_init(|| TagEnds::new(self.source)).of(start)
+    fn tag_close(&self, start: usize) -> Option<usize> {
+        self.tag_close_index.get_or_init(|| TagCloseIndex::new(self.source)).close_of(start)
     }
 
     fn warn(&mut self, id: WarningId, span: Span) {
-        self.out.warnings.push((id, span));
+        self.output.warnings.push((id, span));
     }
 
-    fn step(&mut self, count: usize) {
-        self.out.steps += count as u64;
+    fn count_steps(&mut self, count: usize) {
+        self.output.steps += count as u64;
     }
 
     fn bytes(&self) -> &'s [u8] {

@@ -1,55 +1,55 @@
 //! Tables with pipes.
 
-use super::{Alignment, Interrupted, Payload, Walk, Within};
-use crate::characters::{is_blank, leading_space, trim};
+use super::{Alignment, InterruptibleBlock, BlockData, BlockParser, ParentBlock};
+use crate::characters::{is_space_or_tab, leading_whitespace_len, trim};
 use crate::error::WarningId;
 use crate::limits::FILLED_CELLS_MAX;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::text::Text;
+use crate::text::MappedText;
 
-impl<'s> Walk<'s> {
+impl<'s> BlockParser<'s> {
     /// `| a | b |`, then `|---|---|`, then rows.
-    pub(super) fn table(&mut self, line: usize, end: usize, only_look: bool) -> bool {
+    pub(super) fn parse_table(&mut self, line: usize, end: usize, probe_only: bool) -> bool {
         if line + 2 > end || self.lines[line + 1].indent < self.indent || self.is_code_indented(line + 1) {
             return false;
         }
-        if !may_be_a_delimiter_row(self.line_text(line + 1)) {
+        if !looks_like_delimiter_row(self.line_text(line + 1)) {
             return false;
         }
-        self.step(self.line_text(line + 1).len() + self.line_text(line).len());
-        let Some(alignments) = alignments(self.line_text(line + 1)) else { return false };
+        self.count_steps(self.line_text(line + 1).len() + self.line_text(line).len());
+        let Some(alignments) = parse_alignments(self.line_text(line + 1)) else { return false };
         if !self.line_text(line).contains('|') || self.is_code_indented(line) {
             return false;
         }
-        let header = self.cells(line);
+        let header = self.split_cells(line);
         if header.is_empty() || header.len() != alignments.len() {
             return false;
         }
-        if only_look {
+        if probe_only {
             return true;
         }
 
-        let within = std::mem::replace(&mut self.within, Within::Other);
-        let table = self.out.tokens.len();
+        let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
+        let table = self.output.tokens.len();
         let header_span = self.row_span(line);
         self.push(NodeType::Table, 1, header_span);
         let lines = Some([line as u32, line as u32 + 1]);
         self.push(NodeType::Thead, 1, header_span).lines = lines;
-        self.row(NodeType::Th, line, header, &alignments);
+        self.push_row(NodeType::Th, line, header, &alignments);
         self.push(NodeType::Thead, -1, header_span);
 
         let mut body = None;
         let mut filled = 0;
         let mut next = line + 2;
         while next < end {
-            if self.lines[next].indent < self.indent || self.interrupts(Interrupted::Quote, next, end) {
+            if self.lines[next].indent < self.indent || self.interrupts(InterruptibleBlock::Quote, next, end) {
                 break;
             }
             if trim(self.line_text(next)).is_empty() || self.is_code_indented(next) {
                 break;
             }
-            let mut cells = self.cells(next);
+            let mut cells = self.split_cells(next);
             cells.truncate(alignments.len());
             let missing = alignments.len() - cells.len();
             if filled <= FILLED_CELLS_MAX && filled + missing > FILLED_CELLS_MAX {
@@ -59,34 +59,34 @@ impl<'s> Walk<'s> {
             filled += missing;
             if filled <= FILLED_CELLS_MAX {
                 let row_end = self.lines[next].end;
-                cells.resize(alignments.len(), Text::borrowed("", row_end));
+                cells.resize(alignments.len(), MappedText::borrowed("", row_end));
             }
             if body.is_none() {
-                body = Some(self.out.tokens.len());
+                body = Some(self.output.tokens.len());
                 let span = self.row_span(next);
                 self.push(NodeType::Tbody, 1, span);
             }
-            self.row(NodeType::Td, next, cells, &alignments);
+            self.push_row(NodeType::Td, next, cells, &alignments);
             next += 1;
         }
         if let Some(body) = body {
             self.push(NodeType::Tbody, -1, header_span);
-            self.out.tokens[body].lines = Some([line as u32 + 2, next as u32]);
+            self.output.tokens[body].lines = Some([line as u32 + 2, next as u32]);
         }
         self.push(NodeType::Table, -1, header_span);
-        self.out.tokens[table].lines = Some([line as u32, next as u32]);
-        self.within = within;
-        self.at = next;
+        self.output.tokens[table].lines = Some([line as u32, next as u32]);
+        self.parent = saved_parent;
+        self.next_line = next;
         true
     }
 
-    fn row(&mut self, cell: NodeType, line: usize, cells: Vec<Text<'s>>, alignments: &[Alignment]) {
+    fn push_row(&mut self, cell: NodeType, line: usize, cells: Vec<MappedText<'s>>, alignments: &[Alignment]) {
         let span = self.row_span(line);
         self.push(NodeType::Tr, 1, span).lines = Some([line as u32, line as u32 + 1]);
         for (text, alignment) in cells.into_iter().zip(alignments) {
             let text = text.trimmed();
             let span = super::leaf::text_span(&text);
-            self.push(cell, 1, span).payload = Payload::Cell(*alignment);
+            self.push(cell, 1, span).data = BlockData::Cell(*alignment);
             self.push_inline(text, None);
             self.push(cell, -1, span);
         }
@@ -94,34 +94,34 @@ impl<'s> Walk<'s> {
     }
 
     fn row_span(&self, line: usize) -> Span {
-        Span::new(self.lines[line].text() as u32, self.lines[line].end as u32)
+        Span::new(self.lines[line].text_start() as u32, self.lines[line].end as u32)
     }
 
     /// The cells of a row: split at pipes that have no backslash before them. Pipes at both ends are optional.
-    fn cells(&mut self, line: usize) -> Vec<Text<'s>> {
-        let whole = self.line_text(line);
-        self.step(whole.len());
-        let row = trim(whole);
-        let offset = self.lines[line].text() + leading_space(whole);
+    fn split_cells(&mut self, line: usize) -> Vec<MappedText<'s>> {
+        let line_text = self.line_text(line);
+        self.count_steps(line_text.len());
+        let row = trim(line_text);
+        let offset = self.lines[line].text_start() + leading_whitespace_len(line_text);
         let mut cells = Vec::new();
-        let mut cell = Text::default();
+        let mut cell = MappedText::default();
         let mut start = 0;
-        for (at, _) in row.match_indices('|') {
-            let is_escaped = row[..at].ends_with('\\');
+        for (pipe, _) in row.match_indices('|') {
+            let is_escaped = row[..pipe].ends_with('\\');
             // The backslash before an escaped pipe is no part of the cell.
-            let until = if is_escaped { at - 1 } else { at };
+            let until = if is_escaped { pipe - 1 } else { pipe };
             if cell.len() == 0 && start == until {
-                cell = Text::borrowed("", offset + start);
+                cell = MappedText::borrowed("", offset + start);
             }
             cell.push(self.source, offset + start..offset + until);
-            start = at;
+            start = pipe;
             if !is_escaped {
                 cells.push(std::mem::take(&mut cell));
-                start = at + 1;
+                start = pipe + 1;
             }
         }
         if cell.len() == 0 && start == row.len() {
-            cell = Text::borrowed("", offset + start);
+            cell = MappedText::borrowed("", offset + start);
         }
         cell.push(self.source, offset + start..offset + row.len());
         cells.push(cell);
@@ -136,17 +136,17 @@ impl<'s> Walk<'s> {
 }
 
 /// A quick look at a line, before it is taken apart. A dash with a space after it is a list item.
-fn may_be_a_delimiter_row(text: &str) -> bool {
-    let is_mark = |byte: u8| matches!(byte, b'|' | b'-' | b':');
+fn looks_like_delimiter_row(text: &str) -> bool {
+    let is_delimiter_byte = |byte: u8| matches!(byte, b'|' | b'-' | b':');
     let [first, second, rest @ ..] = text.as_bytes() else { return false };
-    is_mark(*first)
-        && (is_mark(*second) || is_blank(*second))
-        && !(*first == b'-' && is_blank(*second))
-        && rest.iter().all(|byte| is_mark(*byte) || is_blank(*byte))
+    is_delimiter_byte(*first)
+        && (is_delimiter_byte(*second) || is_space_or_tab(*second))
+        && !(*first == b'-' && is_space_or_tab(*second))
+        && rest.iter().all(|byte| is_delimiter_byte(*byte) || is_space_or_tab(*byte))
 }
 
 /// The alignments that the row below a header asks for; none if it is no such row.
-fn alignments(row: &str) -> Option<Vec<Alignment>> {
+fn parse_alignments(row: &str) -> Option<Vec<Alignment>> {
     let columns = row.split('|').count();
     let mut alignments = Vec::new();
     for (number, column) in row.split('|').enumerate() {
@@ -179,13 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_below_a_header() {
+    fn delimiter_row_sets_alignments() {
         use Alignment::{Center, Left, None as Plain, Right};
-        assert_eq!(alignments("|---|:-:|-:|:--|"), Some(vec![Plain, Center, Right, Left]));
-        assert_eq!(alignments("---||---"), None);
-        assert_eq!(alignments("|::|"), None);
+        assert_eq!(parse_alignments("|---|:-:|-:|:--|"), Some(vec![Plain, Center, Right, Left]));
+        assert_eq!(parse_alignments("---||---"), None);
+        assert_eq!(parse_alignments("|::|"), None);
         assert!(
-            may_be_a_delimiter_row("--|--") && !may_be_a_delimiter_row("- |") && !may_be_a_delimiter_row("-")
+            looks_like_delimiter_row("--|--") && !looks_like_delimiter_row("- |") && !looks_like_delimiter_row("-")
         );
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::node::{NodeType, Task};
 use crate::span::Span;
-use crate::tag::{Syntax, SyntaxError};
-use crate::text::Text;
+use crate::tag::{TagSyntax, SyntaxError};
+use crate::text::MappedText;
 
 /// The beginning of a block, its end, or a block that is one piece.
 #[derive(Debug)]
@@ -19,20 +19,20 @@ pub(crate) struct Token<'s> {
     pub(crate) lines: Option<[u32; 2]>,
     /// Bytes of the normalised source.
     pub(crate) span: Span,
-    pub(crate) payload: Payload<'s>,
+    pub(crate) data: BlockData<'s>,
 }
 
 /// What only some kinds of tokens have.
 #[derive(Debug)]
-pub(crate) enum Payload<'s> {
+pub(crate) enum BlockData<'s> {
     None,
     FrontMatter(&'s str),
     Heading { level: u8 },
     List { ordered: bool, start: u32, marker: char },
     Item { task: Option<Task> },
     Cell(Alignment),
-    Inline(Text<'s>),
-    Fence { info: Text<'s>, content: Text<'s> },
+    Inline(MappedText<'s>),
+    Fence { info: MappedText<'s>, content: MappedText<'s> },
     Tag(Box<TagToken>),
     Comment(&'s str),
 }
@@ -41,7 +41,7 @@ pub(crate) enum Payload<'s> {
 #[derive(Debug)]
 pub(crate) struct TagToken {
     /// With spans of the normalised source.
-    pub(crate) syntax: Result<Syntax, SyntaxError>,
+    pub(crate) syntax: Result<TagSyntax, SyntaxError>,
 }
 
 /// How a column of a table is aligned.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::Walk;
-use super::token::{Content, InlineToken};
-use crate::characters::{flanks_as_punctuation, flanks_as_space};
+use super::InlineParser;
+use super::token::{InlineData, InlineToken};
+use crate::characters::{is_flanking_punctuation, is_flanking_whitespace};
 use crate::node::NodeType;
 
 /// A mark that may begin or end emphasis. Each is a token of its own until it is known what it does.
@@ -12,7 +12,7 @@ use crate::node::NodeType;
 pub(super) struct Delimiter {
     marker: u8,
     /// How many marks stand together with it.
-    run: usize,
+    run_len: usize,
     token: usize,
     /// The delimiter that closes what this one opens.
     partner: Option<usize>,
@@ -20,61 +20,61 @@ pub(super) struct Delimiter {
     can_close: bool,
 }
 
-struct Run {
+struct DelimiterRun {
     length: usize,
     can_open: bool,
     can_close: bool,
 }
 
-impl Walk<'_> {
+impl InlineParser<'_> {
     /// `*` or `_`
-    pub(super) fn emphasis(&mut self) -> bool {
-        let start = self.at;
+    pub(super) fn parse_emphasis(&mut self) -> bool {
+        let start = self.pos;
         let marker = self.text.as_bytes()[start];
         let run = self.scan_run(marker == b'*');
         let mark = if marker == b'*' { "*" } else { "_" };
-        for at in start..start + run.length {
-            self.push_mark(mark, at);
+        for pos in start..start + run.length {
+            self.push_marker(mark, pos);
             self.push_delimiter(marker, run.length, &run);
         }
-        self.at = start + run.length;
+        self.pos = start + run.length;
         true
     }
 
     /// `~~`
-    pub(super) fn strikethrough(&mut self) -> bool {
-        let start = self.at;
+    pub(super) fn parse_strikethrough(&mut self) -> bool {
+        let start = self.pos;
         let run = self.scan_run(true);
         if run.length < 2 {
             return false;
         }
         let end = start + run.length;
-        let mut at = start;
+        let mut pos = start;
         if run.length % 2 == 1 {
-            self.push_mark("~", at);
-            at += 1;
+            self.push_marker("~", pos);
+            pos += 1;
         }
-        while at < end {
-            self.push_mark("~~", at);
+        while pos < end {
+            self.push_marker("~~", pos);
             // Marks of strikethrough come in pairs; the rule about lengths is for emphasis only.
             self.push_delimiter(b'~', 0, &run);
-            at += 2;
+            pos += 2;
         }
-        self.at = end;
+        self.pos = end;
         true
     }
 
-    fn push_mark(&mut self, mark: &'static str, at: usize) {
-        self.flush_until(at);
-        self.tokens.push(InlineToken::text(mark.into(), at..at + mark.len()));
+    fn push_marker(&mut self, mark: &'static str, pos: usize) {
+        self.flush_text_until(pos);
+        self.tokens.push(InlineToken::text(mark.into(), pos..pos + mark.len()));
     }
 
-    fn push_delimiter(&mut self, marker: u8, length: usize, run: &Run) {
+    fn push_delimiter(&mut self, marker: u8, length: usize, run: &DelimiterRun) {
         let token = self.tokens.len() - 1;
         let (can_open, can_close) = (run.can_open, run.can_close);
-        self.lists[self.list].push(Delimiter {
+        self.delimiter_stacks[self.current_stack].push(Delimiter {
             marker,
-            run: length,
+            run_len: length,
             token,
             partner: None,
             can_open,
@@ -83,71 +83,71 @@ impl Walk<'_> {
     }
 
     /// Looks at the marks at the current place and at the characters around them.
-    fn scan_run(&mut self, may_split_words: bool) -> Run {
-        let start = self.at;
+    fn scan_run(&mut self, may_split_words: bool) -> DelimiterRun {
+        let start = self.pos;
         let marker = self.text.as_bytes()[start];
-        let marks = self.text.as_bytes()[start..self.max].iter().take_while(|byte| **byte == marker);
+        let marks = self.text.as_bytes()[start..self.limit].iter().take_while(|byte| **byte == marker);
         let length = marks.count();
         self.steps += length as u64;
         let before = self.text.get(..start).and_then(|text| text.chars().next_back()).unwrap_or(' ');
         let after =
-            self.text.get(start + length..self.max).and_then(|text| text.chars().next()).unwrap_or(' ');
-        let (space_before, space_after) = (flanks_as_space(before), flanks_as_space(after));
-        let (sign_before, sign_after) = (flanks_as_punctuation(before), flanks_as_punctuation(after));
-        let opens = !space_after && (!sign_after || space_before || sign_before);
-        let closes = !space_before && (!sign_before || space_after || sign_after);
-        Run {
+            self.text.get(start + length..self.limit).and_then(|text| text.chars().next()).unwrap_or(' ');
+        let (space_before, space_after) = (is_flanking_whitespace(before), is_flanking_whitespace(after));
+        let (punctuation_before, punctuation_after) = (is_flanking_punctuation(before), is_flanking_punctuation(after));
+        let is_left_flanking = !space_after && (!punctuation_after || space_before || punctuation_before);
+        let is_right_flanking = !space_before && (!punctuation_before || space_after || punctuation_after);
+        DelimiterRun {
             length,
-            can_open: opens && (may_split_words || !closes || sign_before),
-            can_close: closes && (may_split_words || !opens || sign_after),
+            can_open: is_left_flanking && (may_split_words || !is_right_flanking || punctuation_before),
+            can_close: is_right_flanking && (may_split_words || !is_left_flanking || punctuation_after),
         }
     }
 
     /// Pairs the delimiters of every list and turns their tokens into what they mean.
     pub(super) fn resolve_delimiters(&mut self) {
-        let mut lists = std::mem::take(&mut self.lists);
+        let mut stacks = std::mem::take(&mut self.delimiter_stacks);
         // The list that is current at the end comes first, and once more if it belongs to a tag that was never
         // closed: the second time, marks that found a partner may find another.
-        let mut order = vec![self.list];
-        order.append(&mut self.opened_lists);
-        for index in &order {
-            self.steps += pair(&mut lists[*index]);
+        let mut stack_order = vec![self.current_stack];
+        stack_order.append(&mut self.opened_stacks);
+        for index in &stack_order {
+            self.steps += match_delimiters(&mut stacks[*index]);
         }
-        for index in &order {
-            self.write_strikethrough(&lists[*index]);
+        for index in &stack_order {
+            self.write_strikethrough(&stacks[*index]);
         }
-        for index in &order {
-            self.write_emphasis(&lists[*index]);
+        for index in &stack_order {
+            self.write_emphasis(&stacks[*index]);
         }
     }
 
     fn write_strikethrough(&mut self, delimiters: &[Delimiter]) {
-        let mut lone = Vec::new();
-        for delimiter in delimiters.iter().filter(|it| it.marker == b'~') {
-            let Some(partner) = delimiter.partner.and_then(|at| delimiters.get(at)) else { continue };
-            self.make(delimiter.token, NodeType::Strikethrough, 1, Content::None);
-            self.make(partner.token, NodeType::Strikethrough, -1, Content::None);
+        let mut odd_tildes = Vec::new();
+        for delimiter in delimiters.iter().filter(|delimiter| delimiter.marker == b'~') {
+            let Some(partner) = delimiter.partner.and_then(|index| delimiters.get(index)) else { continue };
+            self.retag(delimiter.token, NodeType::Strikethrough, 1, InlineData::None);
+            self.retag(partner.token, NodeType::Strikethrough, -1, InlineData::None);
             let before = partner.token.wrapping_sub(1);
-            let is_lone = self.tokens.get(before).is_some_and(|token| {
-                token.kind == NodeType::Text && matches!(&token.content, Content::Text(text) if text == "~")
+            let is_odd_tilde = self.tokens.get(before).is_some_and(|token| {
+                token.kind == NodeType::Text && matches!(&token.data, InlineData::Text(text) if text == "~")
             });
-            if is_lone {
-                lone.push(before);
+            if is_odd_tilde {
+                odd_tildes.push(before);
             }
         }
         // Of an odd number of tildes the odd one stands first; where the others close, it belongs behind them.
-        while let Some(first) = lone.pop() {
+        while let Some(odd) = odd_tildes.pop() {
             let closing = |token: &InlineToken| token.kind == NodeType::Strikethrough && token.nesting < 0;
-            let count = self.tokens[first + 1..].iter().take_while(|token| closing(token)).count();
+            let count = self.tokens[odd + 1..].iter().take_while(|token| closing(token)).count();
             self.steps += count as u64;
-            let InlineToken { mut start, end, .. } = self.tokens[first];
-            self.tokens.swap(first, first + count);
+            let InlineToken { mut start, end, .. } = self.tokens[odd];
+            self.tokens.swap(odd, odd + count);
             // The original takes an escaped tilde for the odd one. It goes where the original has it, but no mark
             // can stand for it: every place stays what it is.
             if end - start > 1 {
                 continue;
             }
-            for token in &mut self.tokens[first..=first + count] {
+            for token in &mut self.tokens[odd..=odd + count] {
                 let length = token.end - token.start;
                 (token.start, token.end) = (start, start + length);
                 start += length;
@@ -166,7 +166,7 @@ impl Walk<'_> {
             let Some(partner) = open.partner else { continue };
             let close = &delimiters[partner];
             // Two pairs right within each other are strong.
-            let outer = index.checked_sub(1).map(|at| &delimiters[at]).filter(|outer| {
+            let outer = index.checked_sub(1).map(|outer_index| &delimiters[outer_index]).filter(|outer| {
                 outer.partner == Some(partner + 1)
                     && outer.marker == open.marker
                     && outer.token + 1 == open.token
@@ -180,28 +180,28 @@ impl Walk<'_> {
                 (false, b'*') => (NodeType::Em, "*"),
                 (false, _) => (NodeType::Em, "_"),
             };
-            self.make(open.token, kind, 1, Content::Marker(marker));
-            self.make(close.token, kind, -1, Content::Marker(marker));
+            self.retag(open.token, kind, 1, InlineData::Marker(marker));
+            self.retag(close.token, kind, -1, InlineData::Marker(marker));
             if let Some(outer) = outer {
                 let outer_close = close.token + 1;
                 self.tokens[open.token].start = self.tokens[outer.token].start;
                 self.tokens[close.token].end = self.tokens[outer_close].end;
-                self.empty(outer.token);
-                self.empty(outer_close);
+                self.clear_text(outer.token);
+                self.clear_text(outer_close);
                 index -= 1;
             }
         }
     }
 
-    fn make(&mut self, token: usize, kind: NodeType, nesting: i8, content: Content) {
+    fn retag(&mut self, token: usize, kind: NodeType, nesting: i8, data: InlineData) {
         let token = &mut self.tokens[token];
         token.kind = kind;
         token.nesting = nesting;
-        token.content = content;
+        token.data = data;
     }
 
-    fn empty(&mut self, token: usize) {
-        if let Content::Text(text) = &mut self.tokens[token].content {
+    fn clear_text(&mut self, token: usize) {
+        if let InlineData::Text(text) = &mut self.tokens[token].data {
             *text = "".into();
         }
     }
@@ -211,54 +211,54 @@ impl Walk<'_> {
 ///
 /// Two things keep this linear: behind a failed search for one sort of closer, later searches of the same sort do not
 /// look again; and what lies within a found pair is jumped over.
-fn pair(delimiters: &mut [Delimiter]) -> u64 {
+fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
     let mut steps = delimiters.len() as u64;
     /// How far back a search may go, for each marker, whether the closer can also open, and its run's length modulo
     /// three.
-    type Floors = HashMap<(u8, bool, usize), Option<usize>>;
-    let mut floors: Floors = HashMap::new();
-    let mut jumps: Vec<usize> = Vec::with_capacity(delimiters.len());
-    let mut head = 0;
+    type OpenersBottom = HashMap<(u8, bool, usize), Option<usize>>;
+    let mut openers_bottom: OpenersBottom = HashMap::new();
+    let mut skip_distance: Vec<usize> = Vec::with_capacity(delimiters.len());
+    let mut run_start = 0;
     let mut last_token = None;
-    for closer_at in 0..delimiters.len() {
-        let closer = delimiters[closer_at].clone();
-        jumps.push(0);
-        let same_run = delimiters[head].marker == closer.marker
+    for closer_index in 0..delimiters.len() {
+        let closer = delimiters[closer_index].clone();
+        skip_distance.push(0);
+        let same_run = delimiters[run_start].marker == closer.marker
             && last_token.is_some_and(|last| last + 1 == closer.token);
         if !same_run {
-            head = closer_at;
+            run_start = closer_index;
         }
         last_token = Some(closer.token);
         if !closer.can_close {
             continue;
         }
-        let sort = (closer.marker, closer.can_open, closer.run % 3);
-        let floor = floors.get(&sort).copied().flatten();
-        let first = head.checked_sub(jumps[head] + 1);
-        let mut at = first;
-        let mut found = false;
-        while let Some(opener_at) = at.filter(|at| floor.is_none_or(|floor| *at > floor)) {
+        let closer_class = (closer.marker, closer.can_open, closer.run_len % 3);
+        let bottom = openers_bottom.get(&closer_class).copied().flatten();
+        let first_candidate = run_start.checked_sub(skip_distance[run_start] + 1);
+        let mut candidate = first_candidate;
+        let mut matched = false;
+        while let Some(opener_index) = candidate.filter(|candidate| bottom.is_none_or(|floor| *candidate > floor)) {
             steps += 1;
-            let opener = &delimiters[opener_at];
+            let opener = &delimiters[opener_index];
             let fits = opener.marker == closer.marker && opener.can_open && opener.partner.is_none();
-            if fits && !lengths_forbid(opener, &closer) {
+            if fits && !violates_rule_of_three(opener, &closer) {
                 // A run before the opener that cannot open need not be looked at again.
-                let before = opener_at.checked_sub(1).filter(|before| !delimiters[*before].can_open);
-                let jump = before.map_or(0, |before| jumps[before] + 1);
-                jumps[closer_at] = closer_at - opener_at + jump;
-                jumps[opener_at] = jump;
-                delimiters[closer_at].can_open = false;
-                delimiters[opener_at].partner = Some(closer_at);
-                delimiters[opener_at].can_close = false;
+                let before = opener_index.checked_sub(1).filter(|before| !delimiters[*before].can_open);
+                let distance = before.map_or(0, |before| skip_distance[before] + 1);
+                skip_distance[closer_index] = closer_index - opener_index + distance;
+                skip_distance[opener_index] = distance;
+                delimiters[closer_index].can_open = false;
+                delimiters[opener_index].partner = Some(closer_index);
+                delimiters[opener_index].can_close = false;
                 // What follows is a new run.
                 last_token = None;
-                found = true;
+                matched = true;
                 break;
             }
-            at = opener_at.checked_sub(jumps[opener_at] + 1);
+            candidate = opener_index.checked_sub(skip_distance[opener_index] + 1);
         }
-        if !found && let Some(first) = first {
-            floors.insert(sort, Some(first));
+        if !matched && let Some(first) = first_candidate {
+            openers_bottom.insert(closer_class, Some(first));
         }
     }
     steps
@@ -266,8 +266,8 @@ fn pair(delimiters: &mut [Delimiter]) -> u64 {
 
 /// CommonMark's rule of three: where one of two runs can both open and close, the sum of their lengths must not be a
 /// multiple of three unless both are.
-fn lengths_forbid(opener: &Delimiter, closer: &Delimiter) -> bool {
+fn violates_rule_of_three(opener: &Delimiter, closer: &Delimiter) -> bool {
     (opener.can_close || closer.can_open)
-        && (opener.run + closer.run).is_multiple_of(3)
-        && !(opener.run.is_multiple_of(3) && closer.run.is_multiple_of(3))
+        && (opener.run_len + closer.run_len).is_multiple_of(3)
+        && !(opener.run_len.is_multiple_of(3) && closer.run_len.is_multiple_of(3))
 }

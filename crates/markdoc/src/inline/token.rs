@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::node::NodeType;
-use crate::tag::{Syntax, SyntaxError};
+use crate::tag::{TagSyntax, SyntaxError};
 
 /// The beginning of something inline, its end, or something that is one piece. Places are bytes of the block's text.
 #[derive(Debug)]
@@ -14,12 +14,12 @@ pub(crate) struct InlineToken {
     pub(crate) nesting: i8,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) content: Content,
+    pub(crate) data: InlineData,
 }
 
 /// What only some kinds of tokens have.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum InlineData {
     None,
     Text(Cow<'static, str>),
     /// The marks around an `em` or `strong`.
@@ -34,38 +34,38 @@ pub(crate) enum Content {
         title: String,
     },
     /// With spans of the block's text.
-    Tag(Box<Result<Syntax, SyntaxError>>),
+    Tag(Box<Result<TagSyntax, SyntaxError>>),
 }
 
 impl InlineToken {
-    pub(crate) fn text(text: Cow<'static, str>, place: Range<usize>) -> InlineToken {
+    pub(crate) fn text(text: Cow<'static, str>, range: Range<usize>) -> InlineToken {
         InlineToken {
             kind: NodeType::Text,
             nesting: 0,
-            start: place.start,
-            end: place.end,
-            content: Content::Text(text),
+            start: range.start,
+            end: range.end,
+            data: InlineData::Text(text),
         }
     }
 }
 
 /// Joins pieces of text that follow on each other, and drops empty ones.
-pub(super) fn joined(tokens: Vec<InlineToken>) -> Vec<InlineToken> {
-    let mut joined: Vec<InlineToken> = Vec::with_capacity(tokens.len());
+pub(super) fn merge_adjacent_text(tokens: Vec<InlineToken>) -> Vec<InlineToken> {
+    let mut merged: Vec<InlineToken> = Vec::with_capacity(tokens.len());
     for token in tokens {
-        if let (NodeType::Text, Content::Text(text)) = (token.kind, &token.content) {
+        if let (NodeType::Text, InlineData::Text(text)) = (token.kind, &token.data) {
             if text.is_empty() {
                 continue;
             }
-            if let Some(InlineToken { kind: NodeType::Text, end, content: Content::Text(before), .. }) =
-                joined.last_mut()
+            if let Some(InlineToken { kind: NodeType::Text, end, data: InlineData::Text(before), .. }) =
+                merged.last_mut()
             {
                 before.to_mut().push_str(text);
                 *end = token.end;
                 continue;
             }
         }
-        joined.push(token);
+        merged.push(token);
     }
-    joined
+    merged
 }

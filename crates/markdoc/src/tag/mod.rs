@@ -5,15 +5,15 @@
 
 mod value;
 
-use crate::characters::{is_identifier, leading_space, trim};
-use crate::error::shown;
-use crate::node::{Annotation, AnnotationType, NodeType};
+use crate::characters::{is_identifier_byte, leading_whitespace_len, trim};
+use crate::error::excerpt;
+use crate::node::{Annotation, AnnotationKind, NodeType};
 use crate::span::Span;
 use crate::value::Value;
 
 /// What a pair of `{%` and `%}` holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Syntax {
+pub(crate) enum TagSyntax {
     /// `$variable` or `function()`: a value that is shown in its place.
     Interpolation(Value),
     /// `.class #id name=value`
@@ -26,26 +26,26 @@ pub(crate) enum Syntax {
     Close { name: String },
 }
 
-impl Syntax {
+impl TagSyntax {
     /// The attributes, if it is something that has any.
     #[cfg(test)]
     pub(crate) fn attributes(&self) -> &[Annotation] {
         match self {
-            Syntax::Annotation(attributes)
-            | Syntax::Open { attributes, .. }
-            | Syntax::SelfClosing { attributes, .. } => attributes,
-            Syntax::Interpolation(_) | Syntax::Close { .. } => &[],
+            TagSyntax::Annotation(attributes)
+            | TagSyntax::Open { attributes, .. }
+            | TagSyntax::SelfClosing { attributes, .. } => attributes,
+            TagSyntax::Interpolation(_) | TagSyntax::Close { .. } => &[],
         }
     }
 
     /// The same with other spans: `start` moves where something begins, `end` where it ends.
-    pub(crate) fn moved(mut self, start: impl Fn(u32) -> u32, end: impl Fn(u32) -> u32) -> Syntax {
-        if let Syntax::Annotation(attributes)
-        | Syntax::Open { attributes, .. }
-        | Syntax::SelfClosing { attributes, .. } = &mut self
+    pub(crate) fn map_spans(mut self, map_start: impl Fn(u32) -> u32, map_end: impl Fn(u32) -> u32) -> TagSyntax {
+        if let TagSyntax::Annotation(attributes)
+        | TagSyntax::Open { attributes, .. }
+        | TagSyntax::SelfClosing { attributes, .. } = &mut self
         {
-            for span in attributes.iter_mut().flat_map(|it| [&mut it.span, &mut it.value_span]) {
-                *span = Span::new(start(span.start), end(span.end));
+            for span in attributes.iter_mut().flat_map(|attribute| [&mut attribute.span, &mut attribute.value_span]) {
+                *span = Span::new(map_start(span.start), map_end(span.end));
             }
         }
         self
@@ -61,86 +61,86 @@ pub(crate) struct SyntaxError {
 
 impl SyntaxError {
     /// The same elsewhere.
-    pub(crate) fn moved(mut self, place: impl Fn(u32) -> u32) -> SyntaxError {
-        self.span = Span::new(place(self.span.start), place(self.span.end));
+    pub(crate) fn map_spans(mut self, map_offset: impl Fn(u32) -> u32) -> SyntaxError {
+        self.span = Span::new(map_offset(self.span.start), map_offset(self.span.end));
         self
     }
 }
 
 /// What a tag becomes: the type of its node, and whether it opens (1), closes (−1) or is one piece (0).
-pub(crate) fn shape(syntax: &Result<Syntax, SyntaxError>) -> (NodeType, i8) {
+pub(crate) fn node_kind(syntax: &Result<TagSyntax, SyntaxError>) -> (NodeType, i8) {
     match syntax {
-        Ok(Syntax::Open { .. }) => (NodeType::Tag, 1),
-        Ok(Syntax::Close { .. }) => (NodeType::Tag, -1),
-        Ok(Syntax::SelfClosing { .. } | Syntax::Annotation(_)) => (NodeType::Tag, 0),
-        Ok(Syntax::Interpolation(_)) => (NodeType::Text, 0),
+        Ok(TagSyntax::Open { .. }) => (NodeType::Tag, 1),
+        Ok(TagSyntax::Close { .. }) => (NodeType::Tag, -1),
+        Ok(TagSyntax::SelfClosing { .. } | TagSyntax::Annotation(_)) => (NodeType::Tag, 0),
+        Ok(TagSyntax::Interpolation(_)) => (NodeType::Text, 0),
         Err(_) => (NodeType::Error, 0),
     }
 }
 
 /// Reads the tag whose `{%` is at `open` and whose `%}` is at `close`. Spans are bytes of `text`.
-pub(crate) fn between(text: &str, open: usize, close: usize) -> Result<Syntax, SyntaxError> {
+pub(crate) fn parse_between(text: &str, open: usize, close: usize) -> Result<TagSyntax, SyntaxError> {
     let start = open + "{%".len();
     let inner = text.get(start..close).unwrap_or("");
-    let offset = (start + leading_space(inner)) as u32;
+    let offset = (start + leading_whitespace_len(inner)) as u32;
     match parse(trim(inner)) {
-        Ok(syntax) => Ok(syntax.moved(|at| at + offset, |at| at + offset)),
-        Err(error) => Err(error.moved(|at| at + offset)),
+        Ok(syntax) => Ok(syntax.map_spans(|pos| pos + offset, |pos| pos + offset)),
+        Err(error) => Err(error.map_spans(|pos| pos + offset)),
     }
 }
 
 /// Reads what stands between `{%` and `%}`, without the white space around it. Spans are bytes of `text`.
-fn parse(text: &str) -> Result<Syntax, SyntaxError> {
-    let mut reader =
-        Reader { text, bytes: text.as_bytes(), at: 0, depth: 0, furthest: 0, expected: Vec::new() };
-    let syntax = reader.top();
+fn parse(text: &str) -> Result<TagSyntax, SyntaxError> {
+    let mut parser =
+        TagParser { text, bytes: text.as_bytes(), pos: 0, depth: 0, error_offset: 0, expected: Vec::new() };
+    let syntax = parser.parse_tag();
     match syntax {
-        Some(syntax) if reader.at == text.len() => Ok(syntax),
+        Some(syntax) if parser.pos == text.len() => Ok(syntax),
         Some(_) => {
-            reader.expect("the end of the tag");
-            Err(reader.error())
+            parser.note_expected("the end of the tag");
+            Err(parser.syntax_error())
         }
-        None => Err(reader.error()),
+        None => Err(parser.syntax_error()),
     }
 }
 
-struct Reader<'t> {
+struct TagParser<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    at: usize,
+    pos: usize,
     depth: usize,
     /// The furthest place at which something else was expected: what an error is about.
-    furthest: usize,
+    error_offset: usize,
     expected: Vec<&'static str>,
 }
 
 /// Every method either reads something and stands behind it, or gives `None` and stands where it stood.
-impl Reader<'_> {
-    fn top(&mut self) -> Option<Syntax> {
-        if let Some(value) = self.variable().or_else(|| self.function()) {
-            return Some(Syntax::Interpolation(value));
+impl TagParser<'_> {
+    fn parse_tag(&mut self) -> Option<TagSyntax> {
+        if let Some(value) = self.parse_variable().or_else(|| self.parse_function()) {
+            return Some(TagSyntax::Interpolation(value));
         }
-        if let Some(attributes) = self.attributes() {
-            self.spaces();
-            return Some(Syntax::Annotation(attributes));
+        if let Some(attributes) = self.parse_attributes() {
+            self.skip_spaces();
+            return Some(TagSyntax::Annotation(attributes));
         }
-        self.open_or_self_closing().or_else(|| self.close())
+        self.parse_open_or_self_closing().or_else(|| self.parse_close())
     }
 
-    fn open_or_self_closing(&mut self) -> Option<Syntax> {
-        let name = self.identifier("a tag name")?.to_owned();
-        self.spaces();
+    fn parse_open_or_self_closing(&mut self) -> Option<TagSyntax> {
+        let name = self.parse_identifier("a tag name")?.to_owned();
+        self.skip_spaces();
         let mut attributes = Vec::new();
-        let start = self.at;
-        if let Some(value) = self.value() {
+        let start = self.pos;
+        if let Some(value) = self.parse_value() {
             let span = self.span_from(start);
             // One space and no more, as in the original: after two of them no attribute is found.
-            if self.peek().is_some_and(is_space) {
-                self.at += 1;
+            if self.peek().is_some_and(is_tag_space) {
+                self.pos += 1;
             }
             if !value.is_falsy() {
                 attributes.push(Annotation {
-                    kind: AnnotationType::Attribute,
+                    kind: AnnotationKind::Attribute,
                     name: "primary".to_owned(),
                     value,
                     span,
@@ -148,167 +148,167 @@ impl Reader<'_> {
                 });
             }
         }
-        attributes.extend(self.attributes().unwrap_or_default());
-        self.spaces();
-        if self.byte(b'/', "`/`") {
-            return Some(Syntax::SelfClosing { name, attributes });
+        attributes.extend(self.parse_attributes().unwrap_or_default());
+        self.skip_spaces();
+        if self.consume_byte(b'/', "`/`") {
+            return Some(TagSyntax::SelfClosing { name, attributes });
         }
-        Some(Syntax::Open { name, attributes })
+        Some(TagSyntax::Open { name, attributes })
     }
 
-    fn close(&mut self) -> Option<Syntax> {
-        let start = self.at;
-        if !self.byte(b'/', "`/`") {
+    fn parse_close(&mut self) -> Option<TagSyntax> {
+        let start = self.pos;
+        if !self.consume_byte(b'/', "`/`") {
             return None;
         }
-        let Some(name) = self.identifier("a tag name") else {
-            self.at = start;
+        let Some(name) = self.parse_identifier("a tag name") else {
+            self.pos = start;
             return None;
         };
-        Some(Syntax::Close { name: name.to_owned() })
+        Some(TagSyntax::Close { name: name.to_owned() })
     }
 
     /// One attribute, then others with white space before each.
-    fn attributes(&mut self) -> Option<Vec<Annotation>> {
-        let mut attributes = vec![self.attribute()?];
+    fn parse_attributes(&mut self) -> Option<Vec<Annotation>> {
+        let mut attributes = vec![self.parse_attribute()?];
         loop {
-            let start = self.at;
-            self.spaces();
-            let next = if self.at > start { self.attribute() } else { None };
+            let start = self.pos;
+            self.skip_spaces();
+            let next = if self.pos > start { self.parse_attribute() } else { None };
             match next {
                 Some(attribute) => attributes.push(attribute),
                 None => {
-                    self.at = start;
+                    self.pos = start;
                     return Some(attributes);
                 }
             }
         }
     }
 
-    fn attribute(&mut self) -> Option<Annotation> {
-        let start = self.at;
+    fn parse_attribute(&mut self) -> Option<Annotation> {
+        let start = self.pos;
         let attribute = match self.peek() {
             Some(b'#') => {
-                self.at += 1;
-                let value_start = self.at;
-                self.identifier("an id").map(|id| {
+                self.pos += 1;
+                let value_start = self.pos;
+                self.parse_identifier("an id").map(|id| {
                     let value = Value::String(id.to_owned());
-                    (AnnotationType::Attribute, "id".to_owned(), value, value_start)
+                    (AnnotationKind::Attribute, "id".to_owned(), value, value_start)
                 })
             }
             Some(b'.') => {
-                self.at += 1;
-                let value_start = self.at;
-                self.identifier("a class")
-                    .map(|class| (AnnotationType::Class, class.to_owned(), Value::Bool(true), value_start))
+                self.pos += 1;
+                let value_start = self.pos;
+                self.parse_identifier("a class")
+                    .map(|class| (AnnotationKind::Class, class.to_owned(), Value::Bool(true), value_start))
             }
-            _ => self.named_value(),
+            _ => self.parse_named_value(),
         };
         let Some((kind, name, value, value_start)) = attribute else {
-            self.at = start;
+            self.pos = start;
             return None;
         };
         let (span, value_span) = (self.span_from(start), self.span_from(value_start));
         Some(Annotation { kind, name, value, span, value_span })
     }
 
-    fn named_value(&mut self) -> Option<(AnnotationType, String, Value, usize)> {
-        let name = self.identifier("an attribute")?.to_owned();
-        if !self.byte(b'=', "`=`") {
+    fn parse_named_value(&mut self) -> Option<(AnnotationKind, String, Value, usize)> {
+        let name = self.parse_identifier("an attribute")?.to_owned();
+        if !self.consume_byte(b'=', "`=`") {
             return None;
         }
-        let value_start = self.at;
-        let value = self.value()?;
-        Some((AnnotationType::Attribute, name, value, value_start))
+        let value_start = self.pos;
+        let value = self.parse_value()?;
+        Some((AnnotationKind::Attribute, name, value, value_start))
     }
 
     /// A comma with white space before it.
-    fn comma(&mut self) -> bool {
-        let start = self.at;
-        self.spaces();
-        let found = self.byte(b',', "`,`");
-        if !found {
-            self.at = start;
+    fn consume_comma(&mut self) -> bool {
+        let start = self.pos;
+        self.skip_spaces();
+        let matched = self.consume_byte(b',', "`,`");
+        if !matched {
+            self.pos = start;
         }
-        found
+        matched
     }
 
     /// Reads something behind white space; stands before that white space if there is nothing.
-    fn after_spaces<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<T> {
-        let start = self.at;
-        self.spaces();
-        let found = read(self);
-        if found.is_none() {
-            self.at = start;
+    fn skip_spaces_then<T>(&mut self, parse_item: impl Fn(&mut Self) -> Option<T>) -> Option<T> {
+        let start = self.pos;
+        self.skip_spaces();
+        let parsed = parse_item(self);
+        if parsed.is_none() {
+            self.pos = start;
         }
-        found
+        parsed
     }
 
-    fn identifier(&mut self, what: &'static str) -> Option<&str> {
-        let rest = self.bytes.get(self.at..)?;
-        let length = rest.iter().take_while(|byte| is_identifier(**byte)).count();
+    fn parse_identifier(&mut self, expectation: &'static str) -> Option<&str> {
+        let rest = self.bytes.get(self.pos..)?;
+        let length = rest.iter().take_while(|byte| is_identifier_byte(**byte)).count();
         if length == 0 {
-            self.expect(what);
+            self.note_expected(expectation);
             return None;
         }
-        let start = self.at;
-        self.at += length;
-        self.text.get(start..self.at)
+        let start = self.pos;
+        self.pos += length;
+        self.text.get(start..self.pos)
     }
 
-    fn spaces(&mut self) {
-        while self.peek().is_some_and(is_space) {
-            self.at += 1;
+    fn skip_spaces(&mut self) {
+        while self.peek().is_some_and(is_tag_space) {
+            self.pos += 1;
         }
     }
 
-    fn byte(&mut self, byte: u8, what: &'static str) -> bool {
-        let found = self.peek() == Some(byte);
-        if found {
-            self.at += 1;
+    fn consume_byte(&mut self, byte: u8, expectation: &'static str) -> bool {
+        let matched = self.peek() == Some(byte);
+        if matched {
+            self.pos += 1;
         } else {
-            self.expect(what);
+            self.note_expected(expectation);
         }
-        found
+        matched
     }
 
     fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes.get(self.pos).copied()
     }
 
     fn span_from(&self, start: usize) -> Span {
-        Span::new(start as u32, self.at as u32)
+        Span::new(start as u32, self.pos as u32)
     }
 
-    fn expect(&mut self, what: &'static str) {
-        self.expect_at(self.at, what);
+    fn note_expected(&mut self, expectation: &'static str) {
+        self.note_expected_at(self.pos, expectation);
     }
 
-    fn expect_at(&mut self, at: usize, what: &'static str) {
-        if at > self.furthest {
-            self.furthest = at;
+    fn note_expected_at(&mut self, pos: usize, expectation: &'static str) {
+        if pos > self.error_offset {
+            self.error_offset = pos;
             self.expected.clear();
         }
-        if at == self.furthest && !self.expected.contains(&what) {
-            self.expected.push(what);
+        if pos == self.error_offset && !self.expected.contains(&expectation) {
+            self.expected.push(expectation);
         }
     }
 
-    fn error(&self) -> SyntaxError {
-        let rest = self.text.get(self.furthest..).unwrap_or("");
-        let found = rest.chars().next();
-        let (length, found) = match found {
+    fn syntax_error(&self) -> SyntaxError {
+        let rest = self.text.get(self.error_offset..).unwrap_or("");
+        let next_char = rest.chars().next();
+        let (length, found) = match next_char {
             Some(c) if c.is_whitespace() => (c.len_utf8(), "white space".to_owned()),
-            Some(c) => (c.len_utf8(), format!("`{}`", shown(c.encode_utf8(&mut [0; 4])))),
+            Some(c) => (c.len_utf8(), format!("`{}`", excerpt(c.encode_utf8(&mut [0; 4])))),
             None => (0, "the end of the tag".to_owned()),
         };
         let mut expected: Vec<&str> =
-            self.expected.iter().copied().filter(|what| !found.ends_with(what)).collect();
+            self.expected.iter().copied().filter(|expectation| !found.ends_with(expectation)).collect();
         // A value can be so many things that only the word helps.
         if expected.contains(&"a value") {
             expected = vec!["a value"];
         }
-        let start = self.furthest as u32;
+        let start = self.error_offset as u32;
         SyntaxError {
             span: Span::new(start, start + length as u32),
             message: format!("{found} does not fit in this tag; expected {}", expected.join(", or ")),
@@ -316,7 +316,7 @@ impl Reader<'_> {
     }
 }
 
-fn is_space(byte: u8) -> bool {
+fn is_tag_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t')
 }
 
@@ -324,13 +324,13 @@ fn is_space(byte: u8) -> bool {
 mod tests {
     use super::*;
     use crate::limits::VALUE_DEPTH_MAX;
-    use crate::map::Map;
+    use crate::map::AttributeMap;
 
-    fn json(text: &str) -> String {
+    fn tag_json(text: &str) -> String {
         match parse(text) {
-            Ok(Syntax::Interpolation(value)) => serde_json::to_string(&value).unwrap(),
+            Ok(TagSyntax::Interpolation(value)) => serde_json::to_string(&value).unwrap(),
             Ok(syntax) => {
-                let attributes: Map = syntax
+                let attributes: AttributeMap = syntax
                     .attributes()
                     .iter()
                     .map(|attribute| (attribute.name.clone(), attribute.value.clone()))
@@ -342,9 +342,9 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_type() {
+    fn tag_parses_values_of_every_type() {
         assert_eq!(
-            json(r#"t a=null b=true c=-1.5 d="x\"\n" e=[1, [2],] f={k: 1, "l m": $v} g=f(1, k=2) h=$a.b["c"][0]"#),
+            tag_json(r#"t a=null b=true c=-1.5 d="x\"\n" e=[1, [2],] f={k: 1, "l m": $v} g=f(1, k=2) h=$a.b["c"][0]"#),
             r#"{"a":null,"b":true,"c":-1.5,"d":"x\"\n","e":[1,[2]],"f":{"k":1,"l m":{"$$mdtype":"Variable","path":["v"]}},"#
                 .to_owned()
                 + r#""g":{"$$mdtype":"Function","name":"f","parameters":{"0":1,"k":2}},"#
@@ -353,28 +353,28 @@ mod tests {
     }
 
     #[test]
-    fn the_first_alternative_is_taken_for_good() {
-        assert_eq!(json("t nullable=1"), r#"{"able":1}"#);
-        assert_eq!(json("t \"a\" b=1"), r#"{"primary":"a","b":1}"#);
-        assert!(json("t \"a\"  b=1").starts_with("7..8 `b` does not fit"));
-        assert!(json("f(1) x").starts_with("4..5 white space does not fit"));
-        assert!(json("a=1 b").contains("expected"));
+    fn tag_grammar_does_not_backtrack() {
+        assert_eq!(tag_json("t nullable=1"), r#"{"able":1}"#);
+        assert_eq!(tag_json("t \"a\" b=1"), r#"{"primary":"a","b":1}"#);
+        assert!(tag_json("t \"a\"  b=1").starts_with("7..8 `b` does not fit"));
+        assert!(tag_json("f(1) x").starts_with("4..5 white space does not fit"));
+        assert!(tag_json("a=1 b").contains("expected"));
     }
 
     #[test]
-    fn falsy_primary_values_are_dropped() {
+    fn tag_drops_falsy_primary_values() {
         for text in ["t 0", "t false", "t null", "t \"\"", "t -0"] {
-            assert_eq!(json(text), "{}", "{text}");
+            assert_eq!(tag_json(text), "{}", "{text}");
         }
-        assert_eq!(json("t []"), r#"{"primary":[]}"#);
+        assert_eq!(tag_json("t []"), r#"{"primary":[]}"#);
     }
 
     #[test]
-    fn spans_of_attributes_and_values() {
+    fn attribute_spans_cover_name_and_value() {
         let text = r#"t "p" #i .c a = b="x y""#.replace(" = ", "=1 ");
         let syntax = parse(&text).unwrap();
         let spans: Vec<(&str, &str)> =
-            syntax.attributes().iter().map(|a| (a.span.of(&text), a.value_span.of(&text))).collect();
+            syntax.attributes().iter().map(|a| (a.span.slice(&text), a.value_span.slice(&text))).collect();
         assert_eq!(
             spans,
             [("\"p\"", "\"p\""), ("#i", "i"), (".c", "c"), ("a=1", "1"), ("b=\"x y\"", "\"x y\"")]
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_values_are_refused_and_not_recursed_into() {
+    fn tag_rejects_too_deeply_nested_values() {
         let nested = |depth: usize| format!("t a={}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(&nested(VALUE_DEPTH_MAX)).is_ok());
         let error = parse(&nested(100_000)).unwrap_err();

@@ -1,191 +1,191 @@
 //! The values within a tag: words, numbers, strings, arrays, hashes, variables and functions.
 
-use super::Reader;
+use super::TagParser;
 use crate::limits::VALUE_DEPTH_MAX;
-use crate::map::Map;
+use crate::map::AttributeMap;
 use crate::value::{Function, PathPart, Value, Variable};
 
 /// As in the parent module: every method either reads something and stands behind it, or gives `None` and stands where
 /// it stood.
-impl Reader<'_> {
-    pub(super) fn value(&mut self) -> Option<Value> {
+impl TagParser<'_> {
+    pub(super) fn parse_value(&mut self) -> Option<Value> {
         if self.depth >= VALUE_DEPTH_MAX {
-            self.expect("a value that nests less deep");
+            self.note_expected("a value that nests less deep");
             return None;
         }
         self.depth += 1;
         let value = match self.peek() {
-            Some(b'"') => self.string().map(Value::String),
-            Some(b'[') => self.array(),
-            Some(b'{') => self.hash(),
-            Some(b'$' | b'@') => self.variable(),
+            Some(b'"') => self.parse_string().map(Value::String),
+            Some(b'[') => self.parse_array(),
+            Some(b'{') => self.parse_hash(),
+            Some(b'$' | b'@') => self.parse_variable(),
             // A word comes before a function, and a number before both, even if more letters follow.
-            _ => self.word().or_else(|| self.number().map(Value::Number)).or_else(|| self.function()),
+            _ => self.parse_keyword().or_else(|| self.parse_number().map(Value::Number)).or_else(|| self.parse_function()),
         };
         self.depth -= 1;
         if value.is_none() {
-            self.expect("a value");
+            self.note_expected("a value");
         }
         value
     }
 
-    fn word(&mut self) -> Option<Value> {
-        let rest = self.bytes.get(self.at..)?;
-        for (word, value) in
+    fn parse_keyword(&mut self) -> Option<Value> {
+        let rest = self.bytes.get(self.pos..)?;
+        for (keyword, value) in
             [("null", Value::Null), ("true", Value::Bool(true)), ("false", Value::Bool(false))]
         {
-            if rest.starts_with(word.as_bytes()) {
-                self.at += word.len();
+            if rest.starts_with(keyword.as_bytes()) {
+                self.pos += keyword.len();
                 return Some(value);
             }
         }
         None
     }
 
-    fn number(&mut self) -> Option<f64> {
-        let start = self.at;
-        let mut at = start + usize::from(self.peek() == Some(b'-'));
-        let digits = |from: usize| self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let whole = digits(at);
-        if whole == 0 {
+    fn parse_number(&mut self) -> Option<f64> {
+        let start = self.pos;
+        let mut pos = start + usize::from(self.peek() == Some(b'-'));
+        let count_digits = |from: usize| self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let integer_digits = count_digits(pos);
+        if integer_digits == 0 {
             return None;
         }
-        at += whole;
-        if self.bytes.get(at) == Some(&b'.') {
-            let fraction = digits(at + 1);
-            if fraction > 0 {
-                at += 1 + fraction;
+        pos += integer_digits;
+        if self.bytes.get(pos) == Some(&b'.') {
+            let fraction_digits = count_digits(pos + 1);
+            if fraction_digits > 0 {
+                pos += 1 + fraction_digits;
             }
         }
-        let number = self.text.get(start..at)?.parse().ok()?;
-        self.at = at;
+        let number = self.text.get(start..pos)?.parse().ok()?;
+        self.pos = pos;
         Some(number)
     }
 
-    fn string(&mut self) -> Option<String> {
-        let start = self.at;
+    fn parse_string(&mut self) -> Option<String> {
+        let start = self.pos;
         let mut text = String::new();
-        let mut at = start + 1;
-        let mut copied = at;
+        let mut pos = start + 1;
+        let mut copied = pos;
         loop {
-            let byte = self.bytes.get(at).copied();
+            let byte = self.bytes.get(pos).copied();
             match byte {
                 Some(b'"') => break,
                 Some(b'\\') => {
-                    let letter = match self.bytes.get(at + 1) {
+                    let unescaped = match self.bytes.get(pos + 1) {
                         Some(b'"') => '"',
                         Some(b'\\') => '\\',
                         Some(b'n') => '\n',
                         Some(b'r') => '\r',
                         Some(b't') => '\t',
                         _ => {
-                            self.expect_at(
-                                at + 1,
+                            self.note_expected_at(
+                                pos + 1,
                                 "one of the escapes `\\\"`, `\\\\`, `\\n`, `\\r` and `\\t`",
                             );
                             return None;
                         }
                     };
-                    text.push_str(self.text.get(copied..at)?);
-                    text.push(letter);
-                    at += 2;
-                    copied = at;
+                    text.push_str(self.text.get(copied..pos)?);
+                    text.push(unescaped);
+                    pos += 2;
+                    copied = pos;
                 }
-                Some(0x20..) => at += 1,
+                Some(0x20..) => pos += 1,
                 Some(_) | None => {
-                    self.expect_at(at, "a `\"` before the line ends; a string is one line");
+                    self.note_expected_at(pos, "a `\"` before the line ends; a string is one line");
                     return None;
                 }
             }
         }
-        text.push_str(self.text.get(copied..at)?);
-        self.at = at + 1;
+        text.push_str(self.text.get(copied..pos)?);
+        self.pos = pos + 1;
         Some(text)
     }
 
-    fn array(&mut self) -> Option<Value> {
-        let start = self.at;
-        self.at += 1;
+    fn parse_array(&mut self) -> Option<Value> {
+        let start = self.pos;
+        self.pos += 1;
         let mut values = Vec::new();
-        self.spaces();
-        if let Some(first) = self.value() {
+        self.skip_spaces();
+        if let Some(first) = self.parse_value() {
             values.push(first);
-            while self.comma() {
-                match self.after_spaces(Self::value) {
+            while self.consume_comma() {
+                match self.skip_spaces_then(Self::parse_value) {
                     Some(value) => values.push(value),
                     None => break,
                 }
             }
         }
-        self.spaces();
-        if self.byte(b']', "`]`") {
+        self.skip_spaces();
+        if self.consume_byte(b']', "`]`") {
             return Some(Value::Array(values));
         }
-        self.at = start;
+        self.pos = start;
         None
     }
 
-    fn hash(&mut self) -> Option<Value> {
-        let start = self.at;
-        self.at += 1;
-        let mut map = Map::new();
+    fn parse_hash(&mut self) -> Option<Value> {
+        let start = self.pos;
+        self.pos += 1;
+        let mut map = AttributeMap::new();
         let mut add = |(key, value): (String, Value)| {
             // The name by which the tree marks variables and functions is not the author's to use.
             if key != "$$mdtype" {
                 map.insert(key, value);
             }
         };
-        self.spaces();
-        if let Some(first) = self.hash_entry() {
+        self.skip_spaces();
+        if let Some(first) = self.parse_hash_entry() {
             add(first);
-            while self.comma() {
-                match self.after_spaces(Self::hash_entry) {
+            while self.consume_comma() {
+                match self.skip_spaces_then(Self::parse_hash_entry) {
                     Some(entry) => add(entry),
                     None => break,
                 }
             }
         }
-        self.spaces();
-        if self.byte(b'}', "`}`") {
+        self.skip_spaces();
+        if self.consume_byte(b'}', "`}`") {
             return Some(Value::Hash(map));
         }
-        self.at = start;
+        self.pos = start;
         None
     }
 
-    fn hash_entry(&mut self) -> Option<(String, Value)> {
-        let start = self.at;
+    fn parse_hash_entry(&mut self) -> Option<(String, Value)> {
+        let start = self.pos;
         let key = match self.peek() {
-            Some(b'"') => self.string(),
-            _ => self.identifier("a key").map(str::to_owned),
+            Some(b'"') => self.parse_string(),
+            _ => self.parse_identifier("a key").map(str::to_owned),
         };
-        let entry = key.filter(|_| self.byte(b':', "`:`")).and_then(|key| {
-            self.spaces();
-            self.value().map(|value| (key, value))
+        let entry = key.filter(|_| self.consume_byte(b':', "`:`")).and_then(|key| {
+            self.skip_spaces();
+            self.parse_value().map(|value| (key, value))
         });
         if entry.is_none() {
-            self.at = start;
+            self.pos = start;
         }
         entry
     }
 
-    pub(super) fn function(&mut self) -> Option<Value> {
-        let start = self.at;
-        let function = self.function_call();
+    pub(super) fn parse_function(&mut self) -> Option<Value> {
+        let start = self.pos;
+        let function = self.parse_function_call();
         if function.is_none() {
-            self.at = start;
+            self.pos = start;
         }
         function
     }
 
-    fn function_call(&mut self) -> Option<Value> {
-        let name = self.identifier("a name")?.to_owned();
-        if !self.byte(b'(', "`(`") {
+    fn parse_function_call(&mut self) -> Option<Value> {
+        let name = self.parse_identifier("a name")?.to_owned();
+        if !self.consume_byte(b'(', "`(`") {
             return None;
         }
-        self.spaces();
-        let mut parameters = Map::new();
-        let first = self.parameter();
+        self.skip_spaces();
+        let mut parameters = AttributeMap::new();
+        let first = self.parse_parameter();
         let has_first = first.is_some();
         let mut position = 0;
         let mut add = |(name, value): (Option<String>, Value)| {
@@ -196,52 +196,52 @@ impl Reader<'_> {
             add(first);
         }
         loop {
-            let before = self.at;
-            if !self.comma() {
+            let before = self.pos;
+            if !self.consume_comma() {
                 break;
             }
-            match self.after_spaces(Self::parameter) {
+            match self.skip_spaces_then(Self::parse_parameter) {
                 // Without a first parameter the others do not count, as in the original.
                 Some(parameter) if has_first => add(parameter),
                 Some(_) => {}
                 None => {
-                    self.at = before;
+                    self.pos = before;
                     break;
                 }
             }
         }
-        self.byte(b')', "`)`").then(|| Value::Function(Box::new(Function { name, parameters })))
+        self.consume_byte(b')', "`)`").then(|| Value::Function(Box::new(Function { name, parameters })))
     }
 
-    fn parameter(&mut self) -> Option<(Option<String>, Value)> {
-        let start = self.at;
-        let name = self.identifier("a parameter").map(str::to_owned).filter(|_| self.byte(b'=', "`=`"));
+    fn parse_parameter(&mut self) -> Option<(Option<String>, Value)> {
+        let start = self.pos;
+        let name = self.parse_identifier("a parameter").map(str::to_owned).filter(|_| self.consume_byte(b'=', "`=`"));
         if name.is_none() {
-            self.at = start;
+            self.pos = start;
         }
-        match self.value() {
+        match self.parse_value() {
             Some(value) => Some((name, value)),
             None => {
-                self.at = start;
+                self.pos = start;
                 None
             }
         }
     }
 
-    pub(super) fn variable(&mut self) -> Option<Value> {
-        let start = self.at;
+    pub(super) fn parse_variable(&mut self) -> Option<Value> {
+        let start = self.pos;
         let prefix = self.peek().filter(|byte| matches!(byte, b'$' | b'@'));
         if prefix.is_none() {
-            self.expect("a variable");
+            self.note_expected("a variable");
             return None;
         }
-        self.at += 1;
-        let Some(name) = self.identifier("a variable's name") else {
-            self.at = start;
+        self.pos += 1;
+        let Some(name) = self.parse_identifier("a variable's name") else {
+            self.pos = start;
             return None;
         };
         let mut path = vec![PathPart::Name(name.to_owned())];
-        while let Some(part) = self.path_part() {
+        while let Some(part) = self.parse_path_part() {
             path.push(part);
         }
         if prefix == Some(b'@') {
@@ -255,28 +255,28 @@ impl Reader<'_> {
         Some(Value::Variable(Variable { path }))
     }
 
-    fn path_part(&mut self) -> Option<PathPart> {
-        let start = self.at;
+    fn parse_path_part(&mut self) -> Option<PathPart> {
+        let start = self.pos;
         let part = match self.peek() {
             Some(b'.') => {
-                self.at += 1;
-                self.identifier("a name").map(|name| PathPart::Name(name.to_owned()))
+                self.pos += 1;
+                self.parse_identifier("a name").map(|name| PathPart::Name(name.to_owned()))
             }
             Some(b'[') => {
-                self.at += 1;
+                self.pos += 1;
                 let step = match self.peek() {
-                    Some(b'"') => self.string().map(PathPart::Name),
-                    _ => self.number().map(PathPart::Index),
+                    Some(b'"') => self.parse_string().map(PathPart::Name),
+                    _ => self.parse_number().map(PathPart::Index),
                 };
                 if step.is_none() {
-                    self.expect("a number or a string");
+                    self.note_expected("a number or a string");
                 }
-                step.filter(|_| self.byte(b']', "`]`"))
+                step.filter(|_| self.consume_byte(b']', "`]`"))
             }
             _ => None,
         };
         if part.is_none() {
-            self.at = start;
+            self.pos = start;
         }
         part
     }

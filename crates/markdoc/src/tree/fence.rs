@@ -3,85 +3,85 @@
 use super::Builder;
 use super::fence_tags::{self, FencePart};
 use crate::error::ErrorId;
-use crate::map::Map;
+use crate::map::AttributeMap;
 use crate::node::{Node, NodeType};
 use crate::span::Span;
-use crate::tag::{self, Syntax};
-use crate::tag_ends::TagEnds;
-use crate::text::Text;
+use crate::tag::{self, TagSyntax};
+use crate::tag_ends::TagCloseIndex;
+use crate::text::MappedText;
 use crate::value::Value;
 
 impl Builder<'_> {
-    pub(super) fn fence(&mut self, mut node: Node, info: &Text<'_>, content: &Text<'_>, lines: [u32; 2]) {
-        node.attributes = Map::of("content", Value::from(&*content.text));
+    pub(super) fn add_fence(&mut self, mut node: Node, info: &MappedText<'_>, content: &MappedText<'_>, lines: [u32; 2]) {
+        node.attributes = AttributeMap::from_entry("content", Value::from(&*content.text));
         let language = info.text.split(' ').next().unwrap_or("");
         if !language.is_empty() && language != "{%" {
             node.attributes.insert("language", Value::from(language));
         }
         let mut is_processed = true;
         if let Some(start) = info.text.find("{%") {
-            is_processed = self.fence_annotation(&mut node, info, start);
+            is_processed = self.apply_fence_annotation(&mut node, info, start);
         }
         self.add(node, 1, Some(lines), None);
         if is_processed {
             for part in fence_tags::split(content, lines[0]) {
-                self.fence_part(part, content);
+                self.add_fence_part(part, content);
             }
         }
         self.pop();
     }
 
     /// The tag in a fence's info string; says whether the fence's content is looked at for tags.
-    fn fence_annotation(&mut self, node: &mut Node, info: &Text<'_>, start: usize) -> bool {
-        let close = TagEnds::new(&info.text).of(start);
+    fn apply_fence_annotation(&mut self, node: &mut Node, info: &MappedText<'_>, start: usize) -> bool {
+        let close = TagCloseIndex::new(&info.text).close_of(start);
         let end = close.map_or(info.len(), |close| close + "%}".len());
-        let span = self.given(Span::new(info.source(start), info.source_end(end)));
+        let span = self.to_original_span(Span::new(info.source_offset(start), info.source_end_offset(end)));
         // Without an end there is nothing in it, which is no tag.
-        let syntax = tag::between(&info.text, start, close.unwrap_or(start));
-        match self.placed(syntax, info) {
+        let syntax = tag::parse_between(&info.text, start, close.unwrap_or(start));
+        match self.with_source_spans(syntax, info) {
             Ok(syntax) => {
-                node.parts_mut().opening = Some(span);
+                node.source_parts_mut().opening = Some(span);
                 let (name, attributes) = match syntax {
-                    Syntax::Annotation(attributes) => (None, attributes),
-                    Syntax::Open { name, attributes } | Syntax::SelfClosing { name, attributes } => {
+                    TagSyntax::Annotation(attributes) => (None, attributes),
+                    TagSyntax::Open { name, attributes } | TagSyntax::SelfClosing { name, attributes } => {
                         (Some(name), attributes)
                     }
-                    Syntax::Close { name } => (Some(name), Vec::new()),
-                    Syntax::Interpolation(_) => (None, Vec::new()),
+                    TagSyntax::Close { name } => (Some(name), Vec::new()),
+                    TagSyntax::Interpolation(_) => (None, Vec::new()),
                 };
                 node.tag = name;
-                let is_off = attributes.iter().any(|it| it.name == "process" && it.value.is_falsy());
+                let is_disabled = attributes.iter().any(|attribute| attribute.name == "process" && attribute.value.is_falsy());
                 self.annotate(node, attributes);
-                !is_off
+                !is_disabled
             }
             Err(error) => {
-                let at = if close.is_some() { error.span } else { span };
+                let error_span = if close.is_some() { error.span } else { span };
                 let message = format!("the fence's annotation is not read: {}", error.message);
-                let error = self.error(ErrorId::FenceTagError, message, at);
+                let error = self.parse_error(ErrorId::FenceTagError, message, error_span);
                 node.errors.push(error);
                 true
             }
         }
     }
 
-    fn fence_part(&mut self, part: FencePart, content: &Text<'_>) {
+    fn add_fence_part(&mut self, part: FencePart, content: &MappedText<'_>) {
         match part {
-            FencePart::Text(place) => {
-                let text = content.text.get(place.clone()).unwrap_or("");
+            FencePart::Text(range) => {
+                let text = content.text.get(range.clone()).unwrap_or("");
                 if text.is_empty() {
                     return;
                 }
                 let mut node = Node::new(NodeType::Text);
-                node.span = self.given(Span::new(content.source(place.start), content.source_end(place.end)));
-                node.attributes = Map::of("content", Value::from(text));
+                node.span = self.to_original_span(Span::new(content.source_offset(range.start), content.source_end_offset(range.end)));
+                node.attributes = AttributeMap::from_entry("content", Value::from(text));
                 self.add(node, 0, None, None);
             }
-            FencePart::Tag { place, line, syntax } => {
-                let syntax = self.placed(syntax, content);
-                let (kind, nesting) = tag::shape(&syntax);
+            FencePart::Tag { range, line, syntax } => {
+                let syntax = self.with_source_spans(syntax, content);
+                let (kind, nesting) = tag::node_kind(&syntax);
                 let mut node = Node::new(kind);
-                node.span = self.given(Span::new(content.source(place.start), content.source_end(place.end)));
-                self.tag(node, nesting, syntax, Some([line, line + 1]), None);
+                node.span = self.to_original_span(Span::new(content.source_offset(range.start), content.source_end_offset(range.end)));
+                self.add_tag(node, nesting, syntax, Some([line, line + 1]), None);
             }
         }
     }

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use crate::characters::is_space;
-use crate::tag::{self, Syntax, SyntaxError};
-use crate::tag_ends::TagEnds;
-use crate::text::Text;
+use crate::characters::is_js_whitespace;
+use crate::tag::{self, TagSyntax, SyntaxError};
+use crate::tag_ends::TagCloseIndex;
+use crate::text::MappedText;
 
 /// A part of a fence's content. Places are bytes of the content.
 pub(crate) enum FencePart {
     Text(Range<usize>),
-    Tag { place: Range<usize>, line: u32, syntax: Result<Syntax, SyntaxError> },
+    Tag { range: Range<usize>, line: u32, syntax: Result<TagSyntax, SyntaxError> },
 }
 
 /// Takes the content of a fence apart that begins on the line after `fence_line`.
-pub(crate) fn split(content: &Text<'_>, fence_line: u32) -> Vec<FencePart> {
+pub(crate) fn split(content: &MappedText<'_>, fence_line: u32) -> Vec<FencePart> {
     let text: &str = &content.text;
     let mut parts = Vec::new();
     if !text.contains("{%") {
@@ -22,83 +22,83 @@ pub(crate) fn split(content: &Text<'_>, fence_line: u32) -> Vec<FencePart> {
         return parts;
     }
     let bytes = text.as_bytes();
-    let ends = TagEnds::new(text);
+    let tag_closes = TagCloseIndex::new(text);
     let mut line = fence_line + 1;
     let mut line_start = None;
-    let mut copied = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'\n' {
+    let mut copied_until = 0;
+    let mut pos = 0;
+    while pos < bytes.len() {
+        if bytes[pos] == b'\n' {
             line += 1;
-            line_start = Some(at);
+            line_start = Some(pos);
         }
-        if !(bytes[at] == b'{' && bytes.get(at + 1) == Some(&b'%')) {
-            at += 1;
+        if !(bytes[pos] == b'{' && bytes.get(pos + 1) == Some(&b'%')) {
+            pos += 1;
             continue;
         }
-        let Some(close) = ends.of(at) else {
+        let Some(close) = tag_closes.close_of(pos) else {
             // The byte after it is not looked at either, as in the original: a line ending there does not count.
-            if bytes.get(at + 2) == Some(&b'\n') {
-                line_start = Some(at + 2);
+            if bytes.get(pos + 2) == Some(&b'\n') {
+                line_start = Some(pos + 2);
             }
-            at += 3;
+            pos += 3;
             continue;
         };
         let end = close + "%}".len();
-        let syntax = tag::between(text, at, close);
+        let syntax = tag::parse_between(text, pos, close);
         // A tag alone on its line takes the line ending before it along.
-        let text_end = line_start.filter(|start| is_alone(text, *start, at, end)).unwrap_or(at);
-        parts.push(FencePart::Text(copied..text_end.max(copied)));
-        parts.push(FencePart::Tag { place: at..end, line, syntax });
-        if let Some(last) = text.get(at..end).and_then(|tag| tag.rfind('\n')) {
-            line_start = Some(at + last);
+        let text_end = line_start.filter(|start| is_alone_on_line(text, *start, pos, end)).unwrap_or(pos);
+        parts.push(FencePart::Text(copied_until..text_end.max(copied_until)));
+        parts.push(FencePart::Tag { range: pos..end, line, syntax });
+        if let Some(last) = text.get(pos..end).and_then(|tag| tag.rfind('\n')) {
+            line_start = Some(pos + last);
         }
-        copied = end;
-        at = end;
+        copied_until = end;
+        pos = end;
     }
-    parts.push(FencePart::Text(copied.min(text.len())..text.len()));
+    parts.push(FencePart::Text(copied_until.min(text.len())..text.len()));
     parts
 }
 
 /// Whether only white space stands between the line ending at `line_start` and a tag, and after the tag on its last
 /// line.
-fn is_alone(text: &str, line_start: usize, start: usize, end: usize) -> bool {
+fn is_alone_on_line(text: &str, line_start: usize, start: usize, end: usize) -> bool {
     let before = text.get(line_start..start).unwrap_or("");
-    let reaches_line = before.chars().rev().all(is_space);
+    let only_space_before = before.chars().rev().all(is_js_whitespace);
     let rest = text.get(end..).unwrap_or("");
-    let after = rest.trim_start_matches(|c| is_space(c) && c != '\n');
+    let after = rest.trim_start_matches(|c| is_js_whitespace(c) && c != '\n');
     // On the last line without an ending, the original overlooks one UTF-16 unit.
-    let follows_nothing = after.starts_with('\n') || (after.is_empty() && !rest.is_empty());
+    let only_space_after = after.starts_with('\n') || (after.is_empty() && !rest.is_empty());
     let mut units = after.encode_utf16();
     let overlooked = units.next().is_some() && units.next().is_none() && !after.starts_with('\n');
-    reaches_line && (follows_nothing || overlooked)
+    only_space_before && (only_space_after || overlooked)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shape(content: &str) -> Vec<String> {
-        let parts = split(&Text::borrowed(content, 0), 4);
+    fn describe_parts(content: &str) -> Vec<String> {
+        let parts = split(&MappedText::borrowed(content, 0), 4);
         parts
             .into_iter()
             .map(|part| match part {
-                FencePart::Text(place) => format!("{:?}", &content[place]),
-                FencePart::Tag { place, line, .. } => format!("{line}: {}", &content[place]),
+                FencePart::Text(range) => format!("{:?}", &content[range]),
+                FencePart::Tag { range, line, .. } => format!("{line}: {}", &content[range]),
             })
             .collect()
     }
 
     #[test]
-    fn a_tag_alone_on_its_line_takes_the_ending_before_it() {
-        assert_eq!(shape("a\n {% b /%} \nc\n"), ["\"a\"", "6: {% b /%}", "\" \\nc\\n\""]);
-        assert_eq!(shape("a {% b /%}\n"), ["\"a \"", "5: {% b /%}", "\"\\n\""]);
-        assert_eq!(shape("{% b /%}\n"), ["\"\"", "5: {% b /%}", "\"\\n\""]);
+    fn tag_alone_on_line_consumes_preceding_newline() {
+        assert_eq!(describe_parts("a\n {% b /%} \nc\n"), ["\"a\"", "6: {% b /%}", "\" \\nc\\n\""]);
+        assert_eq!(describe_parts("a {% b /%}\n"), ["\"a \"", "5: {% b /%}", "\"\\n\""]);
+        assert_eq!(describe_parts("{% b /%}\n"), ["\"\"", "5: {% b /%}", "\"\\n\""]);
     }
 
     #[test]
-    fn openings_without_an_end_are_text() {
-        assert_eq!(shape("{% \" {% a %}\n"), ["\"{% \\\" \"", "5: {% a %}", "\"\\n\""]);
-        assert_eq!(shape("{% a\n"), ["\"{% a\\n\""]);
+    fn unclosed_tag_in_fence_is_text() {
+        assert_eq!(describe_parts("{% \" {% a %}\n"), ["\"{% \\\" \"", "5: {% a %}", "\"\\n\""]);
+        assert_eq!(describe_parts("{% a\n"), ["\"{% a\\n\""]);
     }
 }

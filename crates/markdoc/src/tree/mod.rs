@@ -10,16 +10,16 @@ mod fence_tags;
 use std::sync::Arc;
 
 use crate::Options;
-use crate::block::{Blocks, Payload, TagToken, Token};
-use crate::error::{ErrorId, ParseError, Warning, WarningId, shown};
-use crate::inline::{self, Content, Context, InlineToken};
+use crate::block::{BlockOutput, BlockData, TagToken, Token};
+use crate::error::{ErrorId, ParseError, Warning, WarningId, excerpt};
+use crate::inline::{self, InlineData, InlineContext, InlineToken};
 use crate::limits::TREE_DEPTH_MAX;
-use crate::map::Map;
-use crate::node::{Annotation, AnnotationType, Lines, LinesOf, Node, NodeType};
-use crate::source::Source;
+use crate::map::AttributeMap;
+use crate::node::{Annotation, AnnotationKind, LineNumbers, LineRepr, Node, NodeType};
+use crate::source::NormalizedSource;
 use crate::span::{LineIndex, Span};
-use crate::tag::{Syntax, SyntaxError};
-use crate::text::Text;
+use crate::tag::{TagSyntax, SyntaxError};
+use crate::text::MappedText;
 use crate::value::Value;
 use crate::{FrontMatter, table_tag};
 
@@ -33,24 +33,24 @@ pub(crate) struct Tree {
 
 /// Builds the tree of a document that is `length` bytes long.
 pub(crate) fn build(
-    blocks: Blocks<'_>,
-    source: &Source<'_>,
-    index: &LineIndex,
+    blocks: BlockOutput<'_>,
+    source: &NormalizedSource<'_>,
+    line_index: &LineIndex,
     options: &Options,
     length: usize,
 ) -> Tree {
-    let Blocks { tokens, definitions, warnings, steps } = blocks;
+    let BlockOutput { tokens, definitions, warnings, steps } = blocks;
     let mut root = Node::new(NodeType::Document);
     root.span = Span::new(0, length as u32);
     let mut builder = Builder {
         source,
-        index,
+        line_index,
         options,
         stack: Vec::new(),
-        finished: Vec::new(),
+        completed: Vec::new(),
         root,
-        flattened: Vec::new(),
-        line_lists: Vec::new(),
+        overflow: Vec::new(),
+        pending_lines: Vec::new(),
         front_matter: None,
         warnings: Vec::new(),
         steps,
@@ -58,35 +58,35 @@ pub(crate) fn build(
     for (id, span) in warnings {
         builder.warn(id, span);
     }
-    let context = Context { definitions: &definitions, options };
+    let context = InlineContext { definitions: &definitions, options };
     for token in tokens {
-        builder.block(token, &context);
+        builder.add_block_token(token, &context);
     }
     builder.finish()
 }
 
 struct Builder<'b> {
-    source: &'b Source<'b>,
-    index: &'b LineIndex,
+    source: &'b NormalizedSource<'b>,
+    line_index: &'b LineIndex,
     options: &'b Options,
     root: Node,
     /// The open nodes below the root, each with the place in `finished` at which its children begin.
     stack: Vec<(Node, usize)>,
     /// Nodes whose parent is still open. They move into it all at once, so that each node allocates once for its
     /// children.
-    finished: Vec<Node>,
+    completed: Vec<Node>,
     /// What is open beyond the deepest node that the tree may have.
-    flattened: Vec<(NodeType, Option<String>)>,
-    line_lists: Vec<LineList>,
+    overflow: Vec<(NodeType, Option<String>)>,
+    pending_lines: Vec<PendingLines>,
     front_matter: Option<FrontMatter>,
     warnings: Vec<Warning>,
     steps: u64,
 }
 
 /// The lines of a node, which it shares with the nodes in it that have none of their own.
-struct LineList {
+struct PendingLines {
     first: [u32; 2],
-    more: Vec<u32>,
+    closing: Vec<u32>,
 }
 
 /// A node that annotations in the text belong to: its place on the stack, none for the root.
@@ -94,10 +94,10 @@ struct LineList {
 struct InlineParent(Option<usize>);
 
 impl Builder<'_> {
-    fn block(&mut self, token: Token<'_>, context: &Context<'_>) {
+    fn add_block_token(&mut self, token: Token<'_>, context: &InlineContext<'_>) {
         self.steps += 1;
-        let span = self.given(token.span);
-        if let Payload::FrontMatter(content) = &token.payload {
+        let span = self.to_original_span(token.span);
+        if let BlockData::FrontMatter(content) = &token.data {
             self.root.attributes.insert("frontmatter", Value::from(*content));
             self.front_matter = Some(FrontMatter { content: (*content).to_owned(), span });
             return;
@@ -107,10 +107,10 @@ impl Builder<'_> {
         }
         let mut node = Node::new(token.kind);
         node.span = span;
-        match token.payload {
-            Payload::None | Payload::FrontMatter(_) => {}
-            Payload::Heading { level } => node.attributes = Map::of("level", Value::Number(f64::from(level))),
-            Payload::List { ordered, start, marker } => {
+        match token.data {
+            BlockData::None | BlockData::FrontMatter(_) => {}
+            BlockData::Heading { level } => node.attributes = AttributeMap::from_entry("level", Value::Number(f64::from(level))),
+            BlockData::List { ordered, start, marker } => {
                 node.attributes.insert("ordered", Value::Bool(ordered));
                 // 0 counts as not given, as in the original.
                 if ordered && start > 1 {
@@ -118,33 +118,33 @@ impl Builder<'_> {
                 }
                 node.attributes.insert("marker", Value::String(marker.to_string()));
             }
-            Payload::Item { task: None } => {}
-            Payload::Item { task: Some(mut task) } => {
-                task.span = self.given(task.span);
-                node.parts_mut().task = Some(task);
+            BlockData::Item { task: None } => {}
+            BlockData::Item { task: Some(mut task) } => {
+                task.span = self.to_original_span(task.span);
+                node.source_parts_mut().task = Some(task);
             }
-            Payload::Cell(alignment) => {
+            BlockData::Cell(alignment) => {
                 if let Some(align) = alignment.as_str() {
-                    node.attributes = Map::of("align", Value::from(align));
+                    node.attributes = AttributeMap::from_entry("align", Value::from(align));
                 }
             }
-            Payload::Comment(content) => node.attributes = Map::of("content", Value::from(content)),
-            Payload::Tag(tag) => {
+            BlockData::Comment(content) => node.attributes = AttributeMap::from_entry("content", Value::from(content)),
+            BlockData::Tag(tag) => {
                 let TagToken { syntax } = *tag;
-                let place = |at: u32| self.source.given(at);
+                let to_original = |offset: u32| self.source.to_original_offset(offset);
                 let syntax = match syntax {
-                    Ok(syntax) => Ok(syntax.moved(place, place)),
-                    Err(error) => Err(error.moved(place)),
+                    Ok(syntax) => Ok(syntax.map_spans(to_original, to_original)),
+                    Err(error) => Err(error.map_spans(to_original)),
                 };
-                self.tag(node, token.nesting, syntax, token.lines, None);
+                self.add_tag(node, token.nesting, syntax, token.lines, None);
                 return;
             }
-            Payload::Inline(text) => {
-                self.inline(node, &text, token.lines, context);
+            BlockData::Inline(text) => {
+                self.add_inline_content(node, &text, token.lines, context);
                 return;
             }
-            Payload::Fence { info, content } => {
-                self.fence(node, &info, &content, token.lines.unwrap_or_default());
+            BlockData::Fence { info, content } => {
+                self.add_fence(node, &info, &content, token.lines.unwrap_or_default());
                 return;
             }
         }
@@ -152,46 +152,46 @@ impl Builder<'_> {
     }
 
     /// The text of a block.
-    fn inline(&mut self, node: Node, text: &Text<'_>, lines: Option<[u32; 2]>, context: &Context<'_>) {
+    fn add_inline_content(&mut self, node: Node, text: &MappedText<'_>, lines: Option<[u32; 2]>, context: &InlineContext<'_>) {
         let parent = InlineParent(self.stack.len().checked_sub(1));
         self.add(node, 1, lines, None);
-        let inlines = inline::parse(text, context);
-        self.steps += inlines.steps;
-        if let Some(at) = inlines.too_deep {
-            self.warn(WarningId::InlineTooDeep, Span::new(text.source(at), text.source_end(text.len())));
+        let output = inline::parse(text, context);
+        self.steps += output.steps;
+        if let Some(pos) = output.too_deep {
+            self.warn(WarningId::InlineTooDeep, Span::new(text.source_offset(pos), text.source_end_offset(text.len())));
         }
-        for token in inlines.tokens {
-            self.inline_token(token, text, parent);
+        for token in output.tokens {
+            self.add_inline_token(token, text, parent);
         }
         self.pop();
     }
 
-    fn inline_token(&mut self, token: InlineToken, text: &Text<'_>, parent: InlineParent) {
+    fn add_inline_token(&mut self, token: InlineToken, text: &MappedText<'_>, parent: InlineParent) {
         self.steps += 1;
         let mut node = Node::new(token.kind);
-        node.span = self.given(Span::new(text.source(token.start), text.source_end(token.end)));
-        match token.content {
-            Content::None => {}
-            Content::Text(content) => {
-                node.attributes = Map::of("content", Value::String(content.into_owned()))
+        node.span = self.to_original_span(Span::new(text.source_offset(token.start), text.source_end_offset(token.end)));
+        match token.data {
+            InlineData::None => {}
+            InlineData::Text(content) => {
+                node.attributes = AttributeMap::from_entry("content", Value::String(content.into_owned()))
             }
-            Content::Marker(marker) => node.attributes = Map::of("marker", Value::from(marker)),
-            Content::Link { href, title } => {
-                node.attributes = Map::of("href", Value::String(href));
+            InlineData::Marker(marker) => node.attributes = AttributeMap::from_entry("marker", Value::from(marker)),
+            InlineData::Link { href, title } => {
+                node.attributes = AttributeMap::from_entry("href", Value::String(href));
                 if !title.is_empty() {
                     node.attributes.insert("title", Value::String(title));
                 }
             }
-            Content::Image { alt, src, title } => {
-                node.attributes = Map::of("alt", Value::String(alt));
+            InlineData::Image { alt, src, title } => {
+                node.attributes = AttributeMap::from_entry("alt", Value::String(alt));
                 node.attributes.insert("src", Value::String(src));
                 if !title.is_empty() {
                     node.attributes.insert("title", Value::String(title));
                 }
             }
-            Content::Tag(syntax) => {
-                let syntax = self.placed(*syntax, text);
-                self.tag(node, token.nesting, syntax, None, Some(parent));
+            InlineData::Tag(syntax) => {
+                let syntax = self.with_source_spans(*syntax, text);
+                self.add_tag(node, token.nesting, syntax, None, Some(parent));
                 return;
             }
         }
@@ -199,50 +199,50 @@ impl Builder<'_> {
     }
 
     /// A tag with spans of a block's text, with spans of the given source.
-    fn placed(&self, syntax: Result<Syntax, SyntaxError>, text: &Text<'_>) -> Result<Syntax, SyntaxError> {
-        let start = |at: u32| self.source.given(text.source(at as usize));
-        let end = |at: u32| self.source.given(text.source_end(at as usize));
+    fn with_source_spans(&self, syntax: Result<TagSyntax, SyntaxError>, text: &MappedText<'_>) -> Result<TagSyntax, SyntaxError> {
+        let map_start = |pos: u32| self.source.to_original_offset(text.source_offset(pos as usize));
+        let map_end = |pos: u32| self.source.to_original_offset(text.source_end_offset(pos as usize));
         match syntax {
-            Ok(syntax) => Ok(syntax.moved(start, end)),
-            Err(error) => Err(error.moved(end)),
+            Ok(syntax) => Ok(syntax.map_spans(map_start, map_end)),
+            Err(error) => Err(error.map_spans(map_end)),
         }
     }
 
     /// Whatever stood between `{%` and `%}`.
-    fn tag(
+    fn add_tag(
         &mut self,
         mut node: Node,
         nesting: i8,
-        syntax: Result<Syntax, SyntaxError>,
+        syntax: Result<TagSyntax, SyntaxError>,
         lines: Option<[u32; 2]>,
         parent: Option<InlineParent>,
     ) {
         match syntax {
-            Ok(Syntax::Annotation(attributes)) => {
+            Ok(TagSyntax::Annotation(attributes)) => {
                 match parent {
-                    Some(InlineParent(at)) => self.annotate_at(at, attributes),
+                    Some(InlineParent(stack_index)) => self.annotate_open_node(stack_index, attributes),
                     None => {
-                        let what = self.top().kind.as_str();
+                        let parent_kind = self.top().kind.as_str();
                         let message =
-                            format!("an annotation alone on its line belongs to no text of this {what}");
-                        let error = self.error(ErrorId::NoInlineAnnotations, message, node.span);
+                            format!("an annotation alone on its line belongs to no text of this {parent_kind}");
+                        let error = self.parse_error(ErrorId::NoInlineAnnotations, message, node.span);
                         self.top_mut().errors.push(error);
                     }
                 }
                 return;
             }
-            Ok(Syntax::Interpolation(value)) => node.attributes = Map::of("content", value),
-            Ok(Syntax::Open { name, attributes } | Syntax::SelfClosing { name, attributes }) => {
+            Ok(TagSyntax::Interpolation(value)) => node.attributes = AttributeMap::from_entry("content", value),
+            Ok(TagSyntax::Open { name, attributes } | TagSyntax::SelfClosing { name, attributes }) => {
                 node.tag = Some(name);
-                node.parts_mut().opening = Some(node.span);
+                node.source_parts_mut().opening = Some(node.span);
                 self.annotate(&mut node, attributes);
             }
-            Ok(Syntax::Close { name }) => {
+            Ok(TagSyntax::Close { name }) => {
                 node.tag = Some(name);
-                node.parts_mut().closing = Some(node.span);
+                node.source_parts_mut().closing = Some(node.span);
             }
             Err(SyntaxError { span, message }) => {
-                let error = self.error(ErrorId::ParseError, message, span);
+                let error = self.parse_error(ErrorId::ParseError, message, span);
                 node.errors.push(error);
             }
         }
@@ -257,36 +257,36 @@ impl Builder<'_> {
                 return;
             }
             let message = match &node.tag {
-                Some(tag) => format!("`{{% /{} %}}` closes a tag that is not open here", shown(tag)),
+                Some(tag) => format!("`{{% /{} %}}` closes a tag that is not open here", excerpt(tag)),
                 None => format!("a tag that is left open cuts this {} in two", node.kind.as_str()),
             };
-            let error = self.error(ErrorId::MissingOpening, message, node.span);
+            let error = self.parse_error(ErrorId::MissingOpening, message, node.span);
             node.errors.push(error);
         }
         node.inline = parent.is_some();
         node.lines = match lines {
             Some(lines) => {
-                self.line_lists.push(LineList { first: lines, more: Vec::new() });
-                Lines(LinesOf::Pending(self.line_lists.len() as u32 - 1))
+                self.pending_lines.push(PendingLines { first: lines, closing: Vec::new() });
+                LineNumbers(LineRepr::Unresolved(self.pending_lines.len() as u32 - 1))
             }
             None => self.top().lines.clone(),
         };
         if nesting <= 0 {
             self.attach(node);
         } else if self.stack.len() < TREE_DEPTH_MAX {
-            self.stack.push((node, self.finished.len()));
+            self.stack.push((node, self.completed.len()));
         } else {
             if !self.warnings.iter().any(|warning| warning.id == WarningId::TreeTooDeep) {
-                let position = self.index.position(node.span.start);
+                let position = self.line_index.position(node.span.start);
                 self.warnings.push(Warning { id: WarningId::TreeTooDeep, span: node.span, position });
             }
-            self.flattened.push((node.kind, node.tag.clone()));
+            self.overflow.push((node.kind, node.tag.clone()));
             self.attach(node);
         }
     }
 
     fn is_open(&self, kind: NodeType, tag: Option<&str>) -> bool {
-        match (self.flattened.last(), self.stack.last()) {
+        match (self.overflow.last(), self.stack.last()) {
             (Some((open, name)), _) => *open == kind && name.as_deref() == tag,
             (None, Some((open, _))) => open.kind == kind && open.tag.as_deref() == tag,
             (None, None) => false,
@@ -294,17 +294,17 @@ impl Builder<'_> {
     }
 
     fn close(&mut self, closing: &Node, lines: Option<[u32; 2]>) {
-        if self.flattened.is_empty()
+        if self.overflow.is_empty()
             && let Some((open, _)) = self.stack.last_mut()
         {
-            open.span = open.span.joined(closing.span);
+            open.span = open.span.union(closing.span);
             if let Some(span) = closing.closing() {
-                open.parts_mut().closing = Some(span);
+                open.source_parts_mut().closing = Some(span);
             }
-            if let (LinesOf::Pending(list), Some(lines)) = (&open.lines.0, lines)
-                && let Some(list) = self.line_lists.get_mut(*list as usize)
+            if let (LineRepr::Unresolved(list), Some(lines)) = (&open.lines.0, lines)
+                && let Some(list) = self.pending_lines.get_mut(*list as usize)
             {
-                list.more.extend(lines);
+                list.closing.extend(lines);
             }
         }
         self.pop();
@@ -312,11 +312,11 @@ impl Builder<'_> {
 
     /// Takes the innermost open node off the stack, whatever it is.
     fn pop(&mut self) {
-        if self.flattened.pop().is_some() {
+        if self.overflow.pop().is_some() {
             return;
         }
         if let Some((mut node, children)) = self.stack.pop() {
-            node.children = self.finished.drain(children..).collect();
+            node.children = self.completed.drain(children..).collect();
             self.attach(node);
         }
     }
@@ -324,9 +324,9 @@ impl Builder<'_> {
     fn attach(&mut self, node: Node) {
         let has_slots = self.options.slots;
         let parent = self.top_mut();
-        parent.span = parent.span.joined(node.span);
+        parent.span = parent.span.union(node.span);
         let slot = if has_slots && node.tag.as_deref() == Some("slot") {
-            node.attributes.text("primary")
+            node.attributes.get_str("primary")
         } else {
             None
         };
@@ -334,7 +334,7 @@ impl Builder<'_> {
             Some(name) => {
                 parent.slots.insert(name, node);
             }
-            None => self.finished.push(node),
+            None => self.completed.push(node),
         }
     }
 
@@ -349,115 +349,115 @@ impl Builder<'_> {
         }
     }
 
-    fn annotate_at(&mut self, at: Option<usize>, annotations: Vec<Annotation>) {
-        let doubles = set(self.open_node(at), annotations);
-        for (name, span) in doubles {
-            let error = self.duplicate(&name, span);
-            self.open_node(at).errors.push(error);
+    fn annotate_open_node(&mut self, stack_index: Option<usize>, annotations: Vec<Annotation>) {
+        let duplicates = apply_annotations(self.open_node(stack_index), annotations);
+        for (name, span) in duplicates {
+            let error = self.duplicate_attribute_error(&name, span);
+            self.open_node(stack_index).errors.push(error);
         }
     }
 
-    fn open_node(&mut self, at: Option<usize>) -> &mut Node {
-        match at.and_then(|at| self.stack.get_mut(at)) {
+    fn open_node(&mut self, stack_index: Option<usize>) -> &mut Node {
+        match stack_index.and_then(|index| self.stack.get_mut(index)) {
             Some((node, _)) => node,
             None => &mut self.root,
         }
     }
 
     fn annotate(&self, node: &mut Node, annotations: Vec<Annotation>) {
-        for (name, span) in set(node, annotations) {
-            let error = self.duplicate(&name, span);
+        for (name, span) in apply_annotations(node, annotations) {
+            let error = self.duplicate_attribute_error(&name, span);
             node.errors.push(error);
         }
     }
 
-    fn duplicate(&self, name: &str, span: Span) -> ParseError {
-        let message = format!("the attribute `{}` is set more than once; the last one counts", shown(name));
-        self.error(ErrorId::DuplicateAttribute, message, span)
+    fn duplicate_attribute_error(&self, name: &str, span: Span) -> ParseError {
+        let message = format!("the attribute `{}` is set more than once; the last one counts", excerpt(name));
+        self.parse_error(ErrorId::DuplicateAttribute, message, span)
     }
 
-    fn error(&self, id: ErrorId, message: String, span: Span) -> ParseError {
-        ParseError { id, message, span, position: self.index.position(span.start) }
+    fn parse_error(&self, id: ErrorId, message: String, span: Span) -> ParseError {
+        ParseError { id, message, span, position: self.line_index.position(span.start) }
     }
 
     /// Warns of a span of the normalised source.
     fn warn(&mut self, id: WarningId, span: Span) {
-        let span = self.given(span);
-        self.warnings.push(Warning { id, span, position: self.index.position(span.start) });
+        let span = self.to_original_span(span);
+        self.warnings.push(Warning { id, span, position: self.line_index.position(span.start) });
     }
 
-    fn given(&self, span: Span) -> Span {
-        Span::new(self.source.given(span.start), self.source.given(span.end))
+    fn to_original_span(&self, span: Span) -> Span {
+        Span::new(self.source.to_original_offset(span.start), self.source.to_original_offset(span.end))
     }
 
     fn finish(mut self) -> Tree {
-        for at in 0..self.stack.len() {
-            let (node, _) = &self.stack[at];
+        for index in 0..self.stack.len() {
+            let (node, _) = &self.stack[index];
             let message = match &node.tag {
                 Some(tag) => {
-                    let tag = shown(tag);
+                    let tag = excerpt(tag);
                     format!("`{{% {tag} %}}` is never closed; add `{{% /{tag} %}}` or close it with `/%}}`")
                 }
                 None => format!("a tag that is left open cuts this {} in two", node.kind.as_str()),
             };
             let span = node.opening().unwrap_or(node.span);
-            let error = self.error(ErrorId::MissingClosing, message, span);
-            self.stack[at].0.errors.push(error);
+            let error = self.parse_error(ErrorId::MissingClosing, message, span);
+            self.stack[index].0.errors.push(error);
         }
-        self.flattened.clear();
+        self.overflow.clear();
         while !self.stack.is_empty() {
             self.pop();
         }
-        self.root.children = self.finished;
-        let lists: Vec<LinesOf> = self
-            .line_lists
+        self.root.children = self.completed;
+        let resolved_lines: Vec<LineRepr> = self
+            .pending_lines
             .into_iter()
-            .map(|LineList { first, more }| {
-                if more.is_empty() {
-                    return LinesOf::Pair(first);
+            .map(|PendingLines { first, closing }| {
+                if closing.is_empty() {
+                    return LineRepr::Pair(first);
                 }
-                LinesOf::Shared(Arc::new(first.into_iter().chain(more).collect()))
+                LineRepr::Shared(Arc::new(first.into_iter().chain(closing).collect()))
             })
             .collect();
-        settle_lines(&mut self.root, &lists);
+        resolve_line_numbers(&mut self.root, &resolved_lines);
         table_tag::transform(&mut self.root);
         Tree { root: self.root, front_matter: self.front_matter, warnings: self.warnings, steps: self.steps }
     }
 }
 
-fn settle_lines(node: &mut Node, lists: &[LinesOf]) {
-    if let LinesOf::Pending(list) = node.lines.0 {
-        node.lines = Lines(lists.get(list as usize).cloned().unwrap_or_default());
+fn resolve_line_numbers(node: &mut Node, resolved_lines: &[LineRepr]) {
+    if let LineRepr::Unresolved(index) = node.lines.0 {
+        node.lines = LineNumbers(resolved_lines.get(index as usize).cloned().unwrap_or_default());
     }
     for child in node.slots.values_mut().chain(node.children.iter_mut()) {
-        settle_lines(child, lists);
+        resolve_line_numbers(child, resolved_lines);
     }
 }
 
 /// Sets what annotations say; gives those that were set before.
-fn set(node: &mut Node, annotations: Vec<Annotation>) -> Vec<(String, Span)> {
-    let mut doubles = Vec::new();
+fn apply_annotations(node: &mut Node, annotations: Vec<Annotation>) -> Vec<(String, Span)> {
+    let mut duplicates = Vec::new();
     for annotation in annotations {
         let Annotation { kind, name, value, span, .. } = &annotation;
         match kind {
-            AnnotationType::Attribute => {
+            AnnotationKind::Attribute => {
                 if node.attributes.insert(name.clone(), value.clone()).is_some() {
-                    doubles.push((name.clone(), *span));
+                    duplicates.push((name.clone(), *span));
                 }
             }
-            AnnotationType::Class => match node.attributes.get_mut("class") {
+            AnnotationKind::Class => match node.attributes.get_mut("class") {
                 Some(Value::Hash(classes)) => {
                     classes.insert(name.clone(), value.clone());
                 }
                 // A class that is a text or a variable stays as it is.
                 Some(class) if !class.is_falsy() => {}
                 _ => {
-                    let classes = Map::from_iter([(name.clone(), value.clone())]);
+                    let classes = AttributeMap::from_iter([(name.clone(), value.clone())]);
                     node.attributes.insert("class", Value::Hash(classes));
                 }
             },
         }
         node.annotations.push(annotation);
     }
-    doubles
+    duplicates
 }

@@ -5,24 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Documents by name. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Memo(Arc<Mutex<HashMap<String, Arc<str>>>>);
+pub struct DocumentCache(Arc<Mutex<HashMap<String, Arc<str>>>>);
 
 /// Names are chosen by callers where a filter is part of them, so a state keeps only so many.
 const DOCUMENTS_MAX: usize = 64;
 
-impl Memo {
+impl DocumentCache {
     /// The document of that name, made now if nobody has made it yet.
-    pub fn get<E>(&self, name: &str, make: impl FnOnce() -> Result<String, E>) -> Result<Arc<str>, E> {
-        if let Some(known) = self.documents().get(name) {
-            return Ok(known.clone());
+    pub fn get_or_insert_with<E>(&self, name: &str, build: impl FnOnce() -> Result<String, E>) -> Result<Arc<str>, E> {
+        if let Some(cached) = self.documents().get(name) {
+            return Ok(cached.clone());
         }
         // Not under the lock: a long document must not keep the short ones waiting.
-        let made: Arc<str> = make()?.into();
+        let document: Arc<str> = build()?.into();
         let mut documents = self.documents();
         if documents.len() < DOCUMENTS_MAX {
-            documents.insert(name.to_owned(), made.clone());
+            documents.insert(name.to_owned(), document.clone());
         }
-        Ok(made)
+        Ok(document)
     }
 
     fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<str>>> {
@@ -35,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_made_once() {
-        let memo = Memo::default();
-        let made = |text: &str| memo.get("a", || Ok::<_, ()>(text.to_owned())).unwrap();
-        assert_eq!((&*made("one"), &*made("two")), ("one", "one"));
-        assert_eq!(memo.get("b", || Err(5)), Err(5));
-        assert_eq!(&*memo.get("b", || Ok::<_, ()>("x".into())).unwrap(), "x");
+    fn document_cache_builds_each_document_once() {
+        let cache = DocumentCache::default();
+        let get_or_insert = |text: &str| cache.get_or_insert_with("a", || Ok::<_, ()>(text.to_owned())).unwrap();
+        assert_eq!((&*get_or_insert("one"), &*get_or_insert("two")), ("one", "one"));
+        assert_eq!(cache.get_or_insert_with("b", || Err(5)), Err(5));
+        assert_eq!(&*cache.get_or_insert_with("b", || Ok::<_, ()>("x".into())).unwrap(), "x");
     }
 }

@@ -15,79 +15,79 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quad_core::canonical::sha256_hex;
 
-use crate::plan::{PlanIndex, load_with_survey};
-use crate::project::detect::detect_noting;
-use crate::project::folder::Folder;
-use crate::project::notes::Notes;
-use crate::project::survey::Survey;
+use crate::plan::{PlanIndex, load_with_scan};
+use crate::project::detect::detect_recording;
+use crate::project::folder::ProjectDir;
+use crate::project::notes::FsDependencies;
+use crate::project::survey::DirScan;
 use crate::project::{CONFIG_FILE, Project};
 
-pub use memo::Memo;
-pub(crate) use pages::Followed;
-pub use pages::{NoPages, Pages};
+pub use memo::DocumentCache;
+pub(crate) use pages::RescannedDir;
+pub use pages::{PagesError, PagesSnapshot};
 
 /// A project's folder and what is known of it.
 #[derive(Debug)]
-pub struct Live {
+pub struct ProjectCache {
     root: PathBuf,
-    detected: Mutex<Option<Arc<Detected>>>,
-    plan: Mutex<Option<Arc<Plan>>>,
+    project: Mutex<Option<Arc<ProjectSnapshot>>>,
+    plan: Mutex<Option<Arc<PlanSnapshot>>>,
     /// Content folders that were asked for, as the configuration spells them.
     pages: Mutex<HashMap<String, pages::Slot>>,
-    numbers: AtomicU64,
+    generation_counter: AtomicU64,
 }
 
 /// What is known of files without looking at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
+pub enum CachedState {
     /// Nobody has read them yet.
-    Unread,
+    NotLoaded,
     /// They are in the state of this number.
-    State(u64),
+    Current(u64),
     /// They have to be looked at, or somebody does so just now.
-    Unsure,
+    Unknown,
 }
 
 /// What the project is.
 #[derive(Debug)]
-pub struct Detected {
+pub struct ProjectSnapshot {
     /// The project.
     pub project: Project,
     /// Which state of the configuration this is.
-    pub number: u64,
+    pub generation: u64,
     /// What was worked out from it.
-    pub memo: Memo,
-    notes: Notes,
-    print: String,
+    pub documents: DocumentCache,
+    dependencies: FsDependencies,
+    fingerprint: String,
 }
 
 /// What the plan says.
 #[derive(Debug)]
-pub struct Plan {
+pub struct PlanSnapshot {
     /// Its folder.
-    pub folder: Folder,
+    pub dir: ProjectDir,
     /// Its entities.
     pub index: PlanIndex,
     /// Which state of the plan this is.
-    pub number: u64,
+    pub generation: u64,
     /// What was worked out from it.
-    pub memo: Memo,
-    survey: Survey,
-    print: String,
+    pub documents: DocumentCache,
+    dir_scan: DirScan,
+    fingerprint: String,
 }
 
-impl Live {
+impl ProjectCache {
     /// The project in a folder. Nothing is looked at yet.
-    pub fn new(root: impl Into<PathBuf>) -> Live {
+    pub fn new(root: impl Into<PathBuf>) -> ProjectCache {
         let root = root.into();
         // Links in the way to the folder are followed once, so that every process calls it by one name.
         let root = root.canonicalize().unwrap_or(root);
-        Live {
+        ProjectCache {
             root,
-            detected: Mutex::default(),
+            project: Mutex::default(),
             plan: Mutex::default(),
             pages: Mutex::default(),
-            numbers: AtomicU64::new(1),
+            generation_counter: AtomicU64::new(1),
         }
     }
 
@@ -97,112 +97,112 @@ impl Live {
     }
 
     /// What the project is now.
-    pub fn detected(&self) -> Arc<Detected> {
-        let mut kept = lock(&self.detected);
-        if let Some(detected) = kept.as_ref().filter(|detected| detected.notes.hold()) {
+    pub fn project_snapshot(&self) -> Arc<ProjectSnapshot> {
+        let mut cached = lock(&self.project);
+        if let Some(detected) = cached.as_ref().filter(|detected| detected.dependencies.are_unchanged()) {
             return detected.clone();
         }
-        let (project, notes) = detect_noting(&self.root);
-        let print = notes.print();
-        let previous = kept.take().filter(|previous| previous.print == print);
-        let number = previous.as_ref().map_or_else(|| self.number(), |previous| previous.number);
-        let memo = previous.map_or_else(Memo::default, |previous| previous.memo.clone());
-        let detected = Arc::new(Detected { project, number, memo, notes, print });
-        *kept = Some(detected.clone());
-        detected
+        let (project, dependencies) = detect_recording(&self.root);
+        let fingerprint = dependencies.fingerprint();
+        let previous = cached.take().filter(|previous| previous.fingerprint == fingerprint);
+        let generation = previous.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let documents = previous.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
+        let snapshot = Arc::new(ProjectSnapshot { project, generation, documents, dependencies, fingerprint });
+        *cached = Some(snapshot.clone());
+        snapshot
     }
 
     /// What the plan says now; none where there is no plan folder.
-    pub fn plan(&self) -> io::Result<Option<Arc<Plan>>> {
-        let Some(folder) = self.detected().project.plan_folder() else { return Ok(None) };
-        let mut kept = lock(&self.plan);
-        let previous = kept.take().filter(|plan| plan.folder.root() == folder.root());
-        if let Some(plan) = previous.as_ref().filter(|plan| plan.survey.holds()) {
-            *kept = previous.clone();
+    pub fn plan(&self) -> io::Result<Option<Arc<PlanSnapshot>>> {
+        let Some(plan_dir) = self.project_snapshot().project.plan_dir() else { return Ok(None) };
+        let mut cached = lock(&self.plan);
+        let previous = cached.take().filter(|plan| plan.dir.root() == plan_dir.root());
+        if let Some(plan) = previous.as_ref().filter(|plan| plan.dir_scan.is_unchanged()) {
+            *cached = previous.clone();
             return Ok(Some(plan.clone()));
         }
-        let loaded = load_with_survey(&folder, previous.as_ref().map(|plan| &plan.index));
-        let (index, survey) = match loaded {
+        let loaded = load_with_scan(&plan_dir, previous.as_ref().map(|plan| &plan.index));
+        let (index, dir_scan) = match loaded {
             Ok(loaded) => loaded,
             // Gone since it was looked for.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let print = print(&index);
-        let same = previous.filter(|previous| previous.print == print);
-        let number = same.as_ref().map_or_else(|| self.number(), |previous| previous.number);
-        let memo = same.map_or_else(Memo::default, |previous| previous.memo.clone());
-        let plan = Arc::new(Plan { folder, index, number, memo, survey, print });
-        *kept = Some(plan.clone());
-        Ok(Some(plan))
+        let fingerprint = fingerprint(&index);
+        let unchanged = previous.filter(|previous| previous.fingerprint == fingerprint);
+        let generation = unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let documents = unchanged.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
+        let snapshot = Arc::new(PlanSnapshot { dir: plan_dir, index, generation, documents, dir_scan, fingerprint });
+        *cached = Some(snapshot.clone());
+        Ok(Some(snapshot))
     }
 
     /// How many Markdown files the plan has now; none where there is no plan folder.
-    pub fn plan_count(&self, detected: &Detected) -> Option<usize> {
-        let folder = detected.project.plan_folder()?;
+    pub fn count_plan_files(&self, snapshot: &ProjectSnapshot) -> Option<usize> {
+        let plan_dir = snapshot.project.plan_dir()?;
         // Whoever reads the plan at this moment keeps nobody from counting.
-        let kept = self.plan.try_lock().ok();
-        let known = kept.as_ref().and_then(|kept| kept.as_ref());
-        let known = known.filter(|plan| plan.folder.root() == folder.root() && plan.survey.is_quiet());
-        Some(known.map_or_else(|| folder.markdown_count(), |plan| plan.survey.len()))
+        let cached = self.plan.try_lock().ok();
+        let cached_plan = cached.as_ref().and_then(|cached| cached.as_ref());
+        let current = cached_plan.filter(|plan| plan.dir.root() == plan_dir.root() && plan.dir_scan.has_no_events());
+        Some(current.map_or_else(|| plan_dir.markdown_count(), |plan| plan.dir_scan.len()))
     }
 
     /// What `refrakt://detect` says: the plan's files are counted now.
-    pub fn detected_json(&self) -> serde_json::Value {
-        let detected = self.detected();
-        let mut project = detected.project.clone();
-        if let (Some(count), Some(plan)) = (self.plan_count(&detected), project.plan.as_mut()) {
+    pub fn project_json(&self) -> serde_json::Value {
+        let snapshot = self.project_snapshot();
+        let mut project = snapshot.project.clone();
+        if let (Some(count), Some(plan)) = (self.count_plan_files(&snapshot), project.plan.as_mut()) {
             plan.file_count = count;
         }
         project.to_json()
     }
 
     /// What is known of the plan without waiting for anybody or anything.
-    pub fn plan_at_once(&self) -> AtOnce {
-        let Ok(kept) = self.plan.try_lock() else { return AtOnce::Unsure };
-        let Some(plan) = kept.as_ref() else { return AtOnce::Unread };
-        let folder = self.detected().project.plan_folder();
-        let is_there = folder.is_some_and(|folder| folder.root() == plan.folder.root());
-        if is_there && plan.survey.is_quiet() { AtOnce::State(plan.number) } else { AtOnce::Unsure }
+    pub fn cached_plan_state(&self) -> CachedState {
+        let Ok(cached) = self.plan.try_lock() else { return CachedState::Unknown };
+        let Some(plan) = cached.as_ref() else { return CachedState::NotLoaded };
+        let plan_dir = self.project_snapshot().project.plan_dir();
+        let is_same_dir = plan_dir.is_some_and(|folder| folder.root() == plan.dir.root());
+        if is_same_dir && plan.dir_scan.has_no_events() { CachedState::Current(plan.generation) } else { CachedState::Unknown }
     }
 
     /// A number that no state has.
-    pub fn number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed)
+    pub fn next_generation(&self) -> u64 {
+        self.generation_counter.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-impl Detected {
+impl ProjectSnapshot {
     /// One word for all that the project was found to be; the same in every process that looks at it.
-    pub fn print(&self) -> &str {
-        &self.print
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// What keeps the configuration from being used, in a sentence.
     pub fn config_error(&self) -> Option<String> {
-        let severe =
-            self.project.problems.iter().find(|problem| problem.severe && problem.file == CONFIG_FILE)?;
-        Some(format!("{}:{}:{}: {}", severe.file, severe.line, severe.column, severe.message))
+        let error =
+            self.project.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)?;
+        Some(format!("{}:{}:{}: {}", error.file, error.line, error.column, error.message))
     }
 }
 
-impl Plan {
+impl PlanSnapshot {
     /// One word for all that the plan's files say; the same in every process that looks at them.
-    pub fn print(&self) -> &str {
-        &self.print
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 }
 
 /// A hash over every file's name and text.
-fn print(index: &PlanIndex) -> String {
-    let mut all = String::new();
+fn fingerprint(index: &PlanIndex) -> String {
+    let mut hash_input = String::new();
     for file in index.files() {
-        all.push_str(&file.entry.path);
-        all.push('\n');
-        all.push_str(&file.hash);
-        all.push('\n');
+        hash_input.push_str(&file.entry.path);
+        hash_input.push('\n');
+        hash_input.push_str(&file.hash);
+        hash_input.push('\n');
     }
-    sha256_hex(all.as_bytes())
+    sha256_hex(hash_input.as_bytes())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -220,46 +220,46 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_followed_as_it_changes() {
+    fn project_cache_detects_changes() {
         let root = tempfile::tempdir().unwrap();
-        let live = Live::new(root.path());
-        assert!(live.plan().unwrap().is_none());
-        assert!(live.detected().project.sites.is_empty());
+        let cache = ProjectCache::new(root.path());
+        assert!(cache.plan().unwrap().is_none());
+        assert!(cache.project_snapshot().project.sites.is_empty());
         fs::create_dir(root.path().join("plan")).unwrap();
-        let empty = live.plan().unwrap().unwrap();
+        let empty = cache.plan().unwrap().unwrap();
         fs::write(root.path().join("plan/a.md"), work("ready")).unwrap();
-        let one = live.plan().unwrap().unwrap();
-        assert!(empty.number != one.number && one.index.knows("WORK-001"));
-        assert_eq!(live.detected_json()["plan"]["fileCount"], 1);
+        let one = cache.plan().unwrap().unwrap();
+        assert!(empty.generation != one.generation && one.index.contains_id("WORK-001"));
+        assert_eq!(cache.project_json()["plan"]["fileCount"], 1);
         fs::write(root.path().join("plan/a.md"), work("ready")).unwrap();
-        assert_eq!(live.plan().unwrap().unwrap().number, one.number, "the same text is the same state");
+        assert_eq!(cache.plan().unwrap().unwrap().generation, one.generation, "the same text is the same state");
         fs::write(root.path().join("plan/a.md"), work("doing")).unwrap();
-        let two = live.plan().unwrap().unwrap();
-        assert_ne!((two.number, two.print()), (one.number, one.print()));
+        let two = cache.plan().unwrap().unwrap();
+        assert_ne!((two.generation, two.fingerprint()), (one.generation, one.fingerprint()));
         fs::write(root.path().join("refrakt.config.json"), r#"{"site": {"contentDir": "c"}}"#).unwrap();
-        assert_eq!(live.detected().project.sites.len(), 1);
+        assert_eq!(cache.project_snapshot().project.sites.len(), 1);
         fs::remove_dir_all(root.path().join("plan")).unwrap();
-        assert!(live.plan().unwrap().is_none());
+        assert!(cache.plan().unwrap().is_none());
     }
 
     #[test]
-    fn a_plan_that_is_being_read_keeps_nobody_from_what_the_project_is() {
+    fn detect_does_not_wait_for_plan_lock() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("plan")).unwrap();
-        let live = Live::new(root.path());
-        let reading = lock(&live.plan);
-        assert_eq!(live.detected_json()["plan"]["fileCount"], 0);
-        drop(reading);
+        let cache = ProjectCache::new(root.path());
+        let plan_guard = lock(&cache.plan);
+        assert_eq!(cache.project_json()["plan"]["fileCount"], 0);
+        drop(plan_guard);
     }
 
     #[test]
-    fn a_broken_configuration_says_where_and_the_plan_stays() {
+    fn invalid_config_reports_position_and_keeps_plan() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("plan")).unwrap();
         fs::write(root.path().join("refrakt.config.json"), "{\n  \"site\": }").unwrap();
-        let live = Live::new(root.path());
-        assert!(live.plan().unwrap().is_some());
-        let error = live.detected().config_error().unwrap();
+        let cache = ProjectCache::new(root.path());
+        assert!(cache.plan().unwrap().is_some());
+        let error = cache.project_snapshot().config_error().unwrap();
         assert!(error.starts_with("refrakt.config.json:2:"), "{error}");
     }
 }

@@ -3,121 +3,121 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{AtOnce, Live, Memo, lock};
+use super::{CachedState, ProjectCache, DocumentCache, lock};
 use crate::limits::SITES_MAX;
 use crate::pages::PageIndex;
-use crate::project::folder::{Folder, NoFolder};
-use crate::project::survey::Survey;
+use crate::project::folder::{ProjectDir, DirError};
+use crate::project::survey::DirScan;
 
 /// What a content folder holds.
 #[derive(Debug)]
-pub struct Pages {
+pub struct PagesSnapshot {
     /// The folder.
-    pub folder: Folder,
+    pub dir: ProjectDir,
     /// Its pages.
     pub index: PageIndex,
     /// Which state of the folder this is.
-    pub number: u64,
+    pub generation: u64,
     /// What was worked out from it.
-    pub memo: Memo,
-    survey: Survey,
-    print: String,
+    pub documents: DocumentCache,
+    dir_scan: DirScan,
+    fingerprint: String,
 }
 
 /// Why there are no pages.
 #[derive(Debug)]
-pub enum NoPages {
+pub enum PagesError {
     /// The folder is not there.
     Missing,
     /// The folder lies outside the project.
     Outside,
     /// The folder cannot be read.
-    Disk(io::Error),
+    Io(io::Error),
 }
 
 /// A content folder that somebody has asked for.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// What the first to ask was answered from, until changes are counted from there.
-    first: Option<Arc<Pages>>,
-    now: Option<Arc<Pages>>,
+    baseline: Option<Arc<PagesSnapshot>>,
+    current: Option<Arc<PagesSnapshot>>,
 }
 
 /// A content folder that somebody has asked for, looked at again.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct RescannedDir {
     /// As the configuration spells it.
     pub dir: String,
     /// What it was for the first who asked, unless that was told before.
-    pub first: Option<Arc<Pages>>,
+    pub baseline: Option<Arc<PagesSnapshot>>,
     /// What it is now; none where it is gone.
-    pub now: Option<Arc<Pages>>,
+    pub current: Option<Arc<PagesSnapshot>>,
 }
 
-impl Live {
+impl ProjectCache {
     /// The pages in a folder below the project.
-    pub fn pages(&self, dir: &str) -> Result<Arc<Pages>, NoPages> {
+    pub fn pages(&self, dir: &str) -> Result<Arc<PagesSnapshot>, PagesError> {
         let mut slots = lock(&self.pages);
         if slots.len() >= SITES_MAX && !slots.contains_key(dir) {
             // So many folders are not configured at one time: these are of the past.
             slots.clear();
         }
-        let previous = slots.get_mut(dir).and_then(|slot| slot.now.take());
-        let pages = self.look_at_pages(dir, previous)?;
+        let previous = slots.get_mut(dir).and_then(|slot| slot.current.take());
+        let pages = self.load_pages(dir, previous)?;
         let slot =
-            slots.entry(dir.to_owned()).or_insert_with(|| Slot { first: Some(pages.clone()), now: None });
-        slot.now = Some(pages.clone());
+            slots.entry(dir.to_owned()).or_insert_with(|| Slot { baseline: Some(pages.clone()), current: None });
+        slot.current = Some(pages.clone());
         Ok(pages)
     }
 
-    fn look_at_pages(&self, dir: &str, previous: Option<Arc<Pages>>) -> Result<Arc<Pages>, NoPages> {
-        let folder = Folder::new(&self.root).subfolder(dir).map_err(|missing| match missing {
-            NoFolder::Missing => NoPages::Missing,
-            NoFolder::Outside => NoPages::Outside,
+    fn load_pages(&self, dir: &str, previous: Option<Arc<PagesSnapshot>>) -> Result<Arc<PagesSnapshot>, PagesError> {
+        let pages_dir = ProjectDir::new(&self.root).subdir_checked(dir).map_err(|error| match error {
+            DirError::Missing => PagesError::Missing,
+            DirError::Outside => PagesError::Outside,
         })?;
-        let previous = previous.filter(|pages| pages.folder.root() == folder.root());
-        if let Some(pages) = previous.as_ref().filter(|pages| pages.survey.holds()) {
+        let previous = previous.filter(|pages| pages.dir.root() == pages_dir.root());
+        if let Some(pages) = previous.as_ref().filter(|pages| pages.dir_scan.is_unchanged()) {
             return Ok(pages.clone());
         }
-        let loaded = PageIndex::load(&folder, previous.as_ref().map(|pages| &pages.index));
-        let (index, survey) = loaded.map_err(|error| match error.kind() {
+        let loaded = PageIndex::load(&pages_dir, previous.as_ref().map(|pages| &pages.index));
+        let (index, dir_scan) = loaded.map_err(|error| match error.kind() {
             // Gone since it was looked for.
-            io::ErrorKind::NotFound => NoPages::Missing,
-            _ => NoPages::Disk(error),
+            io::ErrorKind::NotFound => PagesError::Missing,
+            _ => PagesError::Io(error),
         })?;
-        let print = index.print();
-        let same = previous.filter(|previous| previous.print == print);
-        let number = same.as_ref().map_or_else(|| self.number(), |previous| previous.number);
-        let memo = same.map_or_else(Memo::default, |previous| previous.memo.clone());
-        Ok(Arc::new(Pages { folder, index, number, memo, survey, print }))
+        let fingerprint = index.fingerprint();
+        let unchanged = previous.filter(|previous| previous.fingerprint == fingerprint);
+        let generation = unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let documents = unchanged.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
+        Ok(Arc::new(PagesSnapshot { dir: pages_dir, index, generation, documents, dir_scan, fingerprint }))
     }
 
     /// What is known of a folder's pages without waiting for anybody or anything.
-    pub fn pages_at_once(&self, dir: &str) -> AtOnce {
-        let Ok(slots) = self.pages.try_lock() else { return AtOnce::Unsure };
-        let Some(pages) = slots.get(dir).and_then(|slot| slot.now.as_ref()) else { return AtOnce::Unread };
-        let folder = Folder::new(&self.root).subfolder(dir);
-        let is_there = folder.is_ok_and(|folder| folder.root() == pages.folder.root());
-        if is_there && pages.survey.is_quiet() { AtOnce::State(pages.number) } else { AtOnce::Unsure }
+    pub fn cached_pages_state(&self, dir: &str) -> CachedState {
+        let Ok(slots) = self.pages.try_lock() else { return CachedState::Unknown };
+        let Some(pages) = slots.get(dir).and_then(|slot| slot.current.as_ref()) else { return CachedState::NotLoaded };
+        let pages_dir = ProjectDir::new(&self.root).subdir_checked(dir);
+        let is_same_dir = pages_dir.is_ok_and(|folder| folder.root() == pages.dir.root());
+        if is_same_dir && pages.dir_scan.has_no_events() { CachedState::Current(pages.generation) } else { CachedState::Unknown }
     }
 
     /// Looks again at every content folder that somebody has asked for.
-    pub(crate) fn followed_pages(&self) -> Vec<Followed> {
+    pub(crate) fn rescan_pages(&self) -> Vec<RescannedDir> {
         let mut dirs: Vec<String> = lock(&self.pages).keys().cloned().collect();
         dirs.sort_unstable();
-        let look = |dir: String| {
-            let now = self.pages(&dir).ok();
-            let first = lock(&self.pages).get_mut(&dir).and_then(|slot| slot.first.take());
-            Followed { dir, first, now }
+        let rescan = |dir: String| {
+            let current = self.pages(&dir).ok();
+            let baseline = lock(&self.pages).get_mut(&dir).and_then(|slot| slot.baseline.take());
+            RescannedDir { dir, baseline, current }
         };
-        dirs.into_iter().map(look).collect()
+        dirs.into_iter().map(rescan).collect()
     }
 }
 
-impl Pages {
+impl PagesSnapshot {
     /// One word for all that the files say; the same in every process that looks at them.
-    pub fn print(&self) -> &str {
-        &self.print
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 }
 
@@ -128,41 +128,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_followed_as_they_change() {
+    fn project_cache_detects_page_changes() {
         let root = tempfile::tempdir().unwrap();
-        let live = Live::new(root.path());
-        assert!(matches!(live.pages("content"), Err(NoPages::Missing)));
-        assert!(matches!(live.pages("../content"), Err(NoPages::Outside)));
+        let cache = ProjectCache::new(root.path());
+        assert!(matches!(cache.pages("content"), Err(PagesError::Missing)));
+        assert!(matches!(cache.pages("../content"), Err(PagesError::Outside)));
         fs::create_dir(root.path().join("content")).unwrap();
         fs::write(root.path().join("content/a.md"), "# A").unwrap();
-        let one = live.pages("./content").unwrap();
-        assert_eq!(live.pages("./content").unwrap().number, one.number);
-        let followed = live.followed_pages();
-        assert!(Arc::ptr_eq(followed[0].first.as_ref().unwrap(), &one));
+        let one = cache.pages("./content").unwrap();
+        assert_eq!(cache.pages("./content").unwrap().generation, one.generation);
+        let rescanned = cache.rescan_pages();
+        assert!(Arc::ptr_eq(rescanned[0].baseline.as_ref().unwrap(), &one));
         fs::write(root.path().join("content/a.md"), "# B").unwrap();
-        let two = live.pages("./content").unwrap();
-        assert_ne!((two.number, two.print()), (one.number, one.print()));
-        assert!(live.followed_pages()[0].first.is_none(), "changes count from the first look once");
+        let two = cache.pages("./content").unwrap();
+        assert_ne!((two.generation, two.fingerprint()), (one.generation, one.fingerprint()));
+        assert!(cache.rescan_pages()[0].baseline.is_none(), "changes count from the first look once");
         fs::remove_dir_all(root.path().join("content")).unwrap();
-        assert!(live.followed_pages()[0].now.is_none());
-        assert_eq!(live.pages_at_once("./content"), AtOnce::Unread);
+        assert!(cache.rescan_pages()[0].current.is_none());
+        assert_eq!(cache.cached_pages_state("./content"), CachedState::NotLoaded);
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_do_not_lead_out() {
+    fn pages_ignore_symlinks_that_leave_the_project() {
         let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(elsewhere.path().join("secret.md"), "# S").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("content")).unwrap();
-        let live = Live::new(root.path());
-        assert!(matches!(live.pages("content"), Err(NoPages::Outside)));
+        let cache = ProjectCache::new(root.path());
+        assert!(matches!(cache.pages("content"), Err(PagesError::Outside)));
         fs::create_dir_all(root.path().join("pages/.hidden")).unwrap();
         fs::write(root.path().join("pages/.hidden/x.md"), "# X").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("pages/dir")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join("secret.md"), root.path().join("pages/s.md"))
             .unwrap();
         std::os::unix::fs::symlink(root.path().join("pages"), root.path().join("inner")).unwrap();
-        assert_eq!(live.pages("pages").unwrap().index.pages().count(), 0);
-        assert!(live.pages("inner").is_ok(), "a link within the project is as good as a folder");
+        assert_eq!(cache.pages("pages").unwrap().index.pages().count(), 0);
+        assert!(cache.pages("inner").is_ok(), "a link within the project is as good as a folder");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Number, Value, json};
 
-use crate::limits::{FRONT_MATTER_BYTES_MAX, FRONT_MATTER_DEPTH_MAX, FRONT_MATTER_WEIGHT_MAX};
+use crate::limits::{FRONT_MATTER_BYTES_MAX, FRONT_MATTER_DEPTH_MAX, FRONT_MATTER_EXPANDED_SIZE_MAX};
 
 /// What keeps a page from being what it was meant to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem of the file as a whole.
-    pub fn of_file(message: impl Into<String>) -> Problem {
+    pub fn for_file(message: impl Into<String>) -> Problem {
         Problem { line: 1, column: 1, message: message.into() }
     }
 
@@ -44,7 +44,7 @@ pub struct FrontMatter {
 
 impl FrontMatter {
     /// A text that is not empty.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub fn get_str(&self, key: &str) -> Option<&str> {
         self.values.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
@@ -55,15 +55,15 @@ impl FrontMatter {
 }
 
 /// A page's front matter, and the text below it. A text that does not begin with it, or never ends it, has none.
-pub fn split(text: &str) -> (FrontMatter, &str) {
+pub fn parse_front_matter(text: &str) -> (FrontMatter, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some((yaml, body)) = halves(text) else { return (FrontMatter::default(), text) };
-    let read = if yaml.len() > FRONT_MATTER_BYTES_MAX {
-        Err(Problem::of_file(format!("the front matter is longer than {FRONT_MATTER_BYTES_MAX} bytes")))
+    let Some((yaml, body)) = split_front_matter(text) else { return (FrontMatter::default(), text) };
+    let values = if yaml.len() > FRONT_MATTER_BYTES_MAX {
+        Err(Problem::for_file(format!("the front matter is longer than {FRONT_MATTER_BYTES_MAX} bytes")))
     } else {
-        read(yaml)
+        parse_yaml(yaml)
     };
-    let front_matter = match read {
+    let front_matter = match values {
         Ok(values) => FrontMatter { values, problem: None },
         Err(problem) => FrontMatter { values: Map::new(), problem: Some(problem) },
     };
@@ -71,7 +71,7 @@ pub fn split(text: &str) -> (FrontMatter, &str) {
 }
 
 /// What stands between the dashes, and what stands below them.
-fn halves(text: &str) -> Option<(&str, &str)> {
+fn split_front_matter(text: &str) -> Option<(&str, &str)> {
     let is_fence = |line: &str| line.strip_suffix('\n').is_some_and(|line| line.trim_end() == "---");
     let opening = text.split_inclusive('\n').next().filter(|line| is_fence(line))?;
     let rest = text.get(opening.len()..)?;
@@ -86,12 +86,12 @@ fn halves(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn read(yaml: &str) -> Result<Map<String, Value>, Problem> {
-    let mut builder = Builder::default();
+fn parse_yaml(yaml: &str) -> Result<Map<String, Value>, Problem> {
+    let mut builder = ValueBuilder::default();
     for event in Parser::new_from_str(yaml) {
         let (event, span) =
-            event.map_err(|error| problem(error.marker(), format!("this is no YAML: {}", error.info())))?;
-        builder.take(event, span)?;
+            event.map_err(|error| problem_at(error.marker(), format!("this is no YAML: {}", error.info())))?;
+        builder.handle_event(event, span)?;
     }
     match builder.root {
         None | Some(Value::Null) => Ok(Map::new()),
@@ -103,31 +103,31 @@ fn read(yaml: &str) -> Result<Map<String, Value>, Problem> {
 }
 
 /// The dashes above are a line of the file, and the parser counts columns from nought.
-fn problem(at: &Marker, message: impl Into<String>) -> Problem {
-    Problem { line: at.line() + 1, column: at.col() + 1, message: message.into() }
+fn problem_at(marker: &Marker, message: impl Into<String>) -> Problem {
+    Problem { line: marker.line() + 1, column: marker.col() + 1, message: message.into() }
 }
 
 /// A value that is not complete yet, with the anchor that it can be called by (nought for none).
-enum Open {
+enum OpenCollection {
     Sequence(usize, Vec<Value>),
     Mapping(usize, Map<String, Value>, Option<String>),
 }
 
 /// The value that a stream of events describes.
 #[derive(Default)]
-struct Builder {
-    open: Vec<Open>,
+struct ValueBuilder {
+    open_collections: Vec<OpenCollection>,
     root: Option<Value>,
     /// Each with what it weighs and how deep it is.
     anchors: HashMap<usize, (Value, usize, usize)>,
-    weight: usize,
+    expanded_size: usize,
 }
 
-impl Builder {
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
+impl ValueBuilder {
+    fn handle_event(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
         match event {
             Event::DocumentStart(_) if self.root.is_some() => {
-                Err(problem(&span.start, "front matter is one document, and this begins another"))
+                Err(problem_at(&span.start, "front matter is one document, and this begins another"))
             }
             Event::Nothing
             | Event::StreamStart
@@ -135,63 +135,63 @@ impl Builder {
             | Event::DocumentStart(_)
             | Event::DocumentEnd => Ok(()),
             Event::Scalar(text, style, anchor, tag) => {
-                let value = scalar(&text, style, tag.as_deref());
-                self.weigh(1 + text.len(), 1, span)?;
-                self.place(value, anchor, span)
+                let value = parse_scalar(&text, style, tag.as_deref());
+                self.charge(1 + text.len(), 1, span)?;
+                self.insert_value(value, anchor, span)
             }
-            Event::SequenceStart(anchor, _) => self.enter(Open::Sequence(anchor, Vec::new()), span),
-            Event::MappingStart(anchor, _) => self.enter(Open::Mapping(anchor, Map::new(), None), span),
-            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::Sequence(anchor, items)) => self.place(Value::Array(items), anchor, span),
-                Some(Open::Mapping(anchor, map, _)) => self.place(Value::Object(map), anchor, span),
+            Event::SequenceStart(anchor, _) => self.open_collection(OpenCollection::Sequence(anchor, Vec::new()), span),
+            Event::MappingStart(anchor, _) => self.open_collection(OpenCollection::Mapping(anchor, Map::new(), None), span),
+            Event::SequenceEnd | Event::MappingEnd => match self.open_collections.pop() {
+                Some(OpenCollection::Sequence(anchor, items)) => self.insert_value(Value::Array(items), anchor, span),
+                Some(OpenCollection::Mapping(anchor, map, _)) => self.insert_value(Value::Object(map), anchor, span),
                 None => Ok(()),
             },
             Event::Alias(anchor) => {
-                let Some((value, weight, depth)) = self.anchors.get(&anchor).cloned() else {
-                    return Err(problem(&span.start, "this alias stands within what it stands for"));
+                let Some((value, size, depth)) = self.anchors.get(&anchor).cloned() else {
+                    return Err(problem_at(&span.start, "this alias stands within what it stands for"));
                 };
-                self.weigh(weight, depth, span)?;
-                self.place(value, 0, span)
+                self.charge(size, depth, span)?;
+                self.insert_value(value, 0, span)
             }
         }
     }
 
-    fn enter(&mut self, open: Open, span: Span) -> Result<(), Problem> {
-        self.weigh(1, 1, span)?;
-        self.open.push(open);
+    fn open_collection(&mut self, collection: OpenCollection, span: Span) -> Result<(), Problem> {
+        self.charge(1, 1, span)?;
+        self.open_collections.push(collection);
         Ok(())
     }
 
-    fn weigh(&mut self, weight: usize, depth: usize, span: Span) -> Result<(), Problem> {
-        self.weight = self.weight.saturating_add(weight);
-        if self.weight > FRONT_MATTER_WEIGHT_MAX {
-            let message = format!("with its aliases the front matter is more than {FRONT_MATTER_WEIGHT_MAX}");
-            return Err(problem(&span.start, format!("{message} bytes")));
+    fn charge(&mut self, size: usize, depth: usize, span: Span) -> Result<(), Problem> {
+        self.expanded_size = self.expanded_size.saturating_add(size);
+        if self.expanded_size > FRONT_MATTER_EXPANDED_SIZE_MAX {
+            let message = format!("with its aliases the front matter is more than {FRONT_MATTER_EXPANDED_SIZE_MAX}");
+            return Err(problem_at(&span.start, format!("{message} bytes")));
         }
-        if self.open.len() + depth > FRONT_MATTER_DEPTH_MAX {
+        if self.open_collections.len() + depth > FRONT_MATTER_DEPTH_MAX {
             let message = format!("the front matter nests deeper than {FRONT_MATTER_DEPTH_MAX} levels");
-            return Err(problem(&span.start, message));
+            return Err(problem_at(&span.start, message));
         }
         Ok(())
     }
 
     /// Puts a complete value where it belongs.
-    fn place(&mut self, value: Value, anchor: usize, span: Span) -> Result<(), Problem> {
+    fn insert_value(&mut self, value: Value, anchor: usize, span: Span) -> Result<(), Problem> {
         if anchor > 0 {
-            let (weight, depth) = measure(&value);
-            self.anchors.insert(anchor, (value.clone(), weight, depth));
+            let (size, depth) = value_size(&value);
+            self.anchors.insert(anchor, (value.clone(), size, depth));
         }
-        match self.open.last_mut() {
-            Some(Open::Sequence(_, items)) => items.push(value),
-            Some(Open::Mapping(_, map, key)) => match key.take() {
+        match self.open_collections.last_mut() {
+            Some(OpenCollection::Sequence(_, items)) => items.push(value),
+            Some(OpenCollection::Mapping(_, map, key)) => match key.take() {
                 Some(key) => {
                     map.insert(key, value);
                 }
                 None => {
-                    let name = key_text(value)
-                        .ok_or_else(|| problem(&span.start, "a key must be a text, a number or a word"))?;
+                    let name = key_to_string(value)
+                        .ok_or_else(|| problem_at(&span.start, "a key must be a text, a number or a word"))?;
                     if map.contains_key(&name) {
-                        return Err(problem(&span.start, format!("the key {name} is there twice")));
+                        return Err(problem_at(&span.start, format!("the key {name} is there twice")));
                     }
                     *key = Some(name);
                 }
@@ -202,7 +202,7 @@ impl Builder {
     }
 }
 
-fn key_text(value: Value) -> Option<String> {
+fn key_to_string(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
         Value::Number(number) => Some(number.to_string()),
@@ -213,23 +213,23 @@ fn key_text(value: Value) -> Option<String> {
 }
 
 /// What a value weighs, and how deep it is. No deeper than the limit, since it was built within it.
-fn measure(value: &Value) -> (usize, usize) {
-    let all = |parts: &mut dyn Iterator<Item = &Value>| {
-        parts.map(measure).fold((1, 1), |(weight, depth), (more, deep)| (weight + more, depth.max(deep + 1)))
+fn value_size(value: &Value) -> (usize, usize) {
+    let sum_of_parts = |parts: &mut dyn Iterator<Item = &Value>| {
+        parts.map(value_size).fold((1, 1), |(size, depth), (part_size, part_depth)| (size + part_size, depth.max(part_depth + 1)))
     };
     match value {
         Value::String(text) => (1 + text.len(), 1),
-        Value::Array(items) => all(&mut items.iter()),
+        Value::Array(items) => sum_of_parts(&mut items.iter()),
         Value::Object(map) => {
-            let (weight, depth) = all(&mut map.values());
-            (weight + map.keys().map(|key| 1 + key.len()).sum::<usize>(), depth)
+            let (size, depth) = sum_of_parts(&mut map.values());
+            (size + map.keys().map(|key| 1 + key.len()).sum::<usize>(), depth)
         }
         _ => (1, 1),
     }
 }
 
 /// A scalar's value: quoted ones are texts, plain ones what they look like.
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+fn parse_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
     if style != ScalarStyle::Plain || is_text {
         return text.into();
@@ -238,29 +238,29 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => true.into(),
         "false" | "False" | "FALSE" => false.into(),
-        _ => number(text).map_or_else(|| text.into(), Value::Number),
+        _ => parse_number(text).map_or_else(|| text.into(), Value::Number),
     }
 }
 
 /// A number of the core schema. Infinity and what is no number have no spelling in JSON, and stay texts.
-fn number(text: &str) -> Option<Number> {
-    let radix = |digits: &str, radix| {
-        let plain = !digits.starts_with('+') && !digits.starts_with('-');
-        plain.then(|| u64::from_str_radix(digits, radix).ok()).flatten().map(Number::from)
+fn parse_number(text: &str) -> Option<Number> {
+    let parse_radix = |digits: &str, radix| {
+        let is_unsigned = !digits.starts_with('+') && !digits.starts_with('-');
+        is_unsigned.then(|| u64::from_str_radix(digits, radix).ok()).flatten().map(Number::from)
     };
     if let Some(digits) = text.strip_prefix("0x") {
-        return radix(digits, 16);
+        return parse_radix(digits, 16);
     }
     if let Some(digits) = text.strip_prefix("0o") {
-        return radix(digits, 8);
+        return parse_radix(digits, 8);
     }
-    let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = bare.trim_start_matches('.');
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = unsigned.trim_start_matches('.');
     // Rust would also take `inf`, `nan` and `infinity` for numbers.
-    if !digits.starts_with(|sign: char| sign.is_ascii_digit()) {
+    if !digits.starts_with(|ch: char| ch.is_ascii_digit()) {
         return None;
     }
-    if bare.bytes().all(|byte| byte.is_ascii_digit())
+    if unsigned.bytes().all(|byte| byte.is_ascii_digit())
         && let Ok(whole) = text.parse::<i64>()
     {
         return Some(whole.into());
@@ -274,21 +274,21 @@ mod tests {
 
     fn values(yaml: &str) -> Value {
         let text = format!("---\n{yaml}\n---\nbody");
-        let (front_matter, body) = split(&text);
+        let (front_matter, body) = parse_front_matter(&text);
         assert_eq!((front_matter.problem, body), (None, "body"), "{yaml}");
         Value::Object(front_matter.values)
     }
 
-    fn place_of(yaml: &str) -> (usize, usize, String) {
+    fn problem_of(yaml: &str) -> (usize, usize, String) {
         let text = format!("---\n{yaml}\n---\nbody");
-        let (front_matter, body) = split(&text);
+        let (front_matter, body) = parse_front_matter(&text);
         assert_eq!((front_matter.values.len(), body), (0, "body"), "{yaml}");
         let problem = front_matter.problem.unwrap_or_else(|| panic!("no problem in {yaml}"));
         (problem.line, problem.column, problem.message)
     }
 
     #[test]
-    fn values_are_those_of_the_core_schema() {
+    fn front_matter_uses_yaml_core_schema() {
         assert_eq!(
             values(
                 "title: A page\ndraft: true\norder: 3\nat: 2024-05-01\nyes: yes\nhex: 0x1F\noct: 0o17\nf: -1.5e3\ninf: .inf\nnan: nan\n\
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_block_at_the_top_is_front_matter() {
+    fn front_matter_must_be_a_closed_block_at_the_top() {
         for text in [
             "",
             "a",
@@ -322,46 +322,46 @@ mod tests {
             "----\na: 1\n---\n",
             "--- a\n---\n",
         ] {
-            assert_eq!(split(text), (FrontMatter::default(), text), "{text:?}");
+            assert_eq!(parse_front_matter(text), (FrontMatter::default(), text), "{text:?}");
         }
         for text in ["---\r\na: 1\r\n---\r\nb", "\u{feff}---\na: 1\n---\nb", "---  \na: 1\n--- \nb"] {
-            let (front_matter, body) = split(text);
+            let (front_matter, body) = parse_front_matter(text);
             assert_eq!((front_matter.values.get("a"), body), (Some(&json!(1)), "b"), "{text:?}");
         }
-        assert_eq!(split("---\n---").1, "");
-        assert_eq!(split("---\n---\nx\n---\n").1, "x\n---\n");
+        assert_eq!(parse_front_matter("---\n---").1, "");
+        assert_eq!(parse_front_matter("---\n---\nx\n---\n").1, "x\n---\n");
     }
 
     #[test]
-    fn mistakes_are_placed() {
-        let (line, column, message) = place_of("title: A\ntags: [a, b\nx: 1");
+    fn front_matter_errors_have_line_and_column() {
+        let (line, column, message) = problem_of("title: A\ntags: [a, b\nx: 1");
         assert!(
             line >= 3 && column >= 1 && message.starts_with("this is no YAML"),
             "{line}:{column} {message}"
         );
-        assert_eq!(place_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is there twice".into()));
-        assert_eq!(place_of("a: 1\n? [b]\n: 2").0, 3);
-        assert_eq!(place_of("- a").0, 2);
-        assert_eq!(place_of("just words").0, 2);
-        assert_eq!(place_of("a: &x [*x]").0, 2);
-        assert_eq!(place_of("a: *x").0, 2);
-        assert_eq!(place_of("a: 1\n...\n- b").0, 4);
+        assert_eq!(problem_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is there twice".into()));
+        assert_eq!(problem_of("a: 1\n? [b]\n: 2").0, 3);
+        assert_eq!(problem_of("- a").0, 2);
+        assert_eq!(problem_of("just words").0, 2);
+        assert_eq!(problem_of("a: &x [*x]").0, 2);
+        assert_eq!(problem_of("a: *x").0, 2);
+        assert_eq!(problem_of("a: 1\n...\n- b").0, 4);
     }
 
     #[test]
-    fn limits_hold() {
+    fn front_matter_limits_size_depth_and_aliases() {
         let mut bomb = String::from("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
         for level in 1..10 {
             let aliases = vec![format!("*l{}", level - 1); 10].join(", ");
             bomb.push_str(&format!("l{level}: &l{level} [{aliases}]\n"));
         }
-        assert!(place_of(&bomb).2.contains("aliases"), "{:?}", place_of(&bomb));
-        assert!(place_of(&format!("a: {}{}", "[".repeat(40), "]".repeat(40))).2.contains("deeper"));
+        assert!(problem_of(&bomb).2.contains("aliases"), "{:?}", problem_of(&bomb));
+        assert!(problem_of(&format!("a: {}{}", "[".repeat(40), "]".repeat(40))).2.contains("deeper"));
         let mut ladder = String::from("l0: &l0 [x]\n");
         for level in 1..60 {
             ladder.push_str(&format!("l{level}: &l{level} [*l{}]\n", level - 1));
         }
-        assert!(place_of(&ladder).2.contains("deeper"));
-        assert!(place_of(&format!("a: {}", "x".repeat(FRONT_MATTER_BYTES_MAX))).2.contains("longer"));
+        assert!(problem_of(&ladder).2.contains("deeper"));
+        assert!(problem_of(&format!("a: {}", "x".repeat(FRONT_MATTER_BYTES_MAX))).2.contains("longer"));
     }
 }

@@ -10,12 +10,12 @@ use quad_core::canonical::sha256_hex;
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value};
 
-use super::front_matter::{FrontMatter, Problem, split};
+use super::front_matter::{FrontMatter, Problem, parse_front_matter};
 use super::{LAYOUT_FILE, route};
-use crate::limits::{PAGES_MAX, STAMP_DOUBT};
-use crate::plan::scan::{parse_hiding_examples, title};
-use crate::project::folder::{FileEntry, Folder};
-use crate::project::survey::Survey;
+use crate::limits::{PAGES_MAX, MTIME_RESOLUTION};
+use crate::plan::scan::{parse_ignoring_fences, find_title};
+use crate::project::folder::{FileEntry, ProjectDir};
+use crate::project::survey::DirScan;
 
 /// A page, as its file was when it was read.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub struct Page {
     pub problem: Option<Problem>,
     /// Of its whole text; empty where that could not be read.
     pub hash: Arc<str>,
-    body: OnceLock<Arc<Body>>,
+    body: OnceLock<Arc<BodySummary>>,
 }
 
 /// What the text below the front matter says.
 #[derive(Debug, Default)]
-struct Body {
+struct BodySummary {
     heading: Option<String>,
     tags: BTreeSet<String>,
 }
@@ -63,38 +63,38 @@ pub struct PageIndex {
 impl PageIndex {
     /// The index of a folder, and the survey by which to tell whether it still holds. Files that the previous index knows with
     /// the same size and time stamp are not read again.
-    pub fn load(folder: &Folder, previous: Option<&PageIndex>) -> io::Result<(PageIndex, Survey)> {
-        let (survey, entries) = Survey::take(folder)?;
-        let known: HashMap<&str, &IndexedPage> = previous
+    pub fn load(folder: &ProjectDir, previous: Option<&PageIndex>) -> io::Result<(PageIndex, DirScan)> {
+        let (dir_scan, entries) = DirScan::scan(folder)?;
+        let previous_pages: HashMap<&str, &IndexedPage> = previous
             .into_iter()
             .flat_map(|index| &index.files)
             .map(|file| (file.entry.path.as_str(), file))
             .collect();
         let mut index = PageIndex { truncated: entries.len() >= PAGES_MAX, ..PageIndex::default() };
         for entry in entries {
-            if let Some(above) = entry.path.strip_suffix(LAYOUT_FILE)
-                && (above.is_empty() || above.ends_with('/'))
+            if let Some(dir_prefix) = entry.path.strip_suffix(LAYOUT_FILE)
+                && (dir_prefix.is_empty() || dir_prefix.ends_with('/'))
             {
-                index.layouts.insert(above.to_owned());
+                index.layouts.insert(dir_prefix.to_owned());
                 continue;
             }
-            let file = known.get(entry.path.as_str()).copied();
+            let file = previous_pages.get(entry.path.as_str()).copied();
             index.files.push(match file.filter(|file| file.is_current(&entry)) {
                 Some(file) => file.clone(),
-                None => IndexedPage::read(folder, entry, file),
+                None => IndexedPage::load(folder, entry, file),
             });
         }
-        let keyed = |file: &IndexedPage| (route::key(&file.page.url), file.page.clone());
-        index.by_url = index.files.iter().map(keyed).collect();
+        let with_key = |file: &IndexedPage| (route::normalize_url(&file.page.url), file.page.clone());
+        index.by_url = index.files.iter().map(with_key).collect();
         index.by_url.sort_by(|(a, one), (b, other)| (a, &one.file).cmp(&(b, &other.file)));
-        Ok((index, survey))
+        Ok((index, dir_scan))
     }
 
     /// The page at an address, with or without the slashes around it.
     pub fn find(&self, url: &str) -> Option<&Page> {
-        let wanted = route::key(url);
-        let at = self.by_url.partition_point(|(key, _)| *key < wanted);
-        self.by_url.get(at).filter(|(key, _)| *key == wanted).map(|(_, page)| &**page)
+        let normalized = route::normalize_url(url);
+        let index = self.by_url.partition_point(|(page_key, _)| *page_key < normalized);
+        self.by_url.get(index).filter(|(page_key, _)| *page_key == normalized).map(|(_, page)| &**page)
     }
 
     /// All pages, in the order of their addresses.
@@ -104,46 +104,46 @@ impl PageIndex {
 
     /// The layout that is nearest to a page.
     pub fn layout_of(&self, page: &Page) -> Option<String> {
-        let mut above = page.file.as_str();
+        let mut path = page.file.as_str();
         loop {
-            let folder = above.rfind('/').map_or("", |slash| above.get(..=slash).unwrap_or_default());
-            if self.layouts.contains(folder) {
-                return Some(format!("{folder}{LAYOUT_FILE}"));
+            let dir = path.rfind('/').map_or("", |slash| path.get(..=slash).unwrap_or_default());
+            if self.layouts.contains(dir) {
+                return Some(format!("{dir}{LAYOUT_FILE}"));
             }
-            if folder.is_empty() {
+            if dir.is_empty() {
                 return None;
             }
-            above = folder.trim_end_matches('/');
+            path = dir.trim_end_matches('/');
         }
     }
 
     /// A hash over every file's name and text, and over the layouts.
-    pub fn print(&self) -> String {
-        let mut all = String::new();
+    pub fn fingerprint(&self) -> String {
+        let mut hash_input = String::new();
         for file in &self.files {
-            all.push_str(&format!("{}\n{}\n", file.entry.path, file.page.hash));
+            hash_input.push_str(&format!("{}\n{}\n", file.entry.path, file.page.hash));
         }
         let mut layouts: Vec<&str> = self.layouts.iter().map(String::as_str).collect();
         layouts.sort_unstable();
-        all.push_str(&layouts.join("\n"));
-        sha256_hex(all.as_bytes())
+        hash_input.push_str(&layouts.join("\n"));
+        sha256_hex(hash_input.as_bytes())
     }
 
     /// What `refrakt://pages/index` says. Reads the texts of those pages that nobody has asked for yet.
-    pub fn to_json(&self, site: &str, content_dir: &str, folder: &Folder, catalogue: &Catalogue) -> Value {
-        let mut listed = Vec::with_capacity(self.by_url.len());
-        let mut served: Option<(&str, &Page)> = None;
+    pub fn to_json(&self, site: &str, content_dir: &str, folder: &ProjectDir, catalogue: &Catalogue) -> Value {
+        let mut entries = Vec::with_capacity(self.by_url.len());
+        let mut first_with_url: Option<(&str, &Page)> = None;
         for (key, page) in &self.by_url {
-            let twin = served.filter(|(known, _)| known == key).map(|(_, first)| first.file.as_str());
-            if twin.is_none() {
-                served = Some((key, page));
+            let duplicate_of = first_with_url.filter(|(known_key, _)| known_key == key).map(|(_, first)| first.file.as_str());
+            if duplicate_of.is_none() {
+                first_with_url = Some((key, page));
             }
-            listed.push(self.entry(page, twin, folder, catalogue));
+            entries.push(self.entry(page, duplicate_of, folder, catalogue));
         }
         let mut index = Map::new();
         index.insert("site".into(), site.into());
         index.insert("contentDir".into(), content_dir.into());
-        index.insert("pages".into(), listed.into());
+        index.insert("pages".into(), entries.into());
         if self.truncated {
             index
                 .insert("truncated".into(), format!("only the first {PAGES_MAX} files are looked at").into());
@@ -151,11 +151,11 @@ impl PageIndex {
         index.into()
     }
 
-    fn entry(&self, page: &Page, twin: Option<&str>, folder: &Folder, catalogue: &Catalogue) -> Value {
+    fn entry(&self, page: &Page, duplicate_of: Option<&str>, folder: &ProjectDir, catalogue: &Catalogue) -> Value {
         let body = page.body(folder);
         let runes: BTreeSet<&str> =
             body.tags.iter().filter_map(|tag| catalogue.find_rune(tag)).map(|rune| rune.name.as_str()).collect();
-        let title = page.front_matter.text("title").map(str::to_owned).or_else(|| body.heading.clone());
+        let title = page.front_matter.get_str("title").map(str::to_owned).or_else(|| body.heading.clone());
         let mut entry = Map::new();
         entry.insert("url".into(), page.url.as_str().into());
         entry.insert("file".into(), page.file.as_str().into());
@@ -164,9 +164,9 @@ impl PageIndex {
         entry.insert("draft".into(), page.front_matter.is_draft().into());
         entry.insert("runes".into(), runes.into_iter().collect());
         entry.insert("frontmatter".into(), page.front_matter.values.clone().into());
-        let taken =
-            || twin.map(|twin| Problem::of_file(format!("{twin} has the same address and is shown at it")));
-        if let Some(problem) = page.problem.clone().or_else(taken) {
+        let duplicate_problem =
+            || duplicate_of.map(|file| Problem::for_file(format!("{file} has the same address and is shown at it")));
+        if let Some(problem) = page.problem.clone().or_else(duplicate_problem) {
             entry.insert("problem".into(), problem.to_json());
         }
         entry.into()
@@ -174,31 +174,31 @@ impl PageIndex {
 }
 
 impl Page {
-    fn of(file: &str, text: &str, hash: Arc<str>) -> Page {
-        let (front_matter, _) = split(text);
-        let url = match front_matter.text("slug") {
+    fn parse(file: &str, text: &str, hash: Arc<str>) -> Page {
+        let (front_matter, _) = parse_front_matter(text);
+        let url = match front_matter.get_str("slug") {
             Some(slug) => route::url_of_slug(slug),
             None => route::url_of_file(file),
         };
-        let no_text = || {
+        let slug_problem = || {
             let slug = front_matter.values.get("slug").filter(|slug| !slug.is_string() && !slug.is_null());
-            slug.map(|_| Problem::of_file("the slug is no text; write it in quotes"))
+            slug.map(|_| Problem::for_file("the slug is no text; write it in quotes"))
         };
-        let problem = front_matter.problem.clone().or_else(no_text);
+        let problem = front_matter.problem.clone().or_else(slug_problem);
         Page { file: file.to_owned(), url, front_matter, problem, hash, body: OnceLock::new() }
     }
 
-    fn broken(file: &str, message: String) -> Page {
-        let problem = Some(Problem::of_file(message));
-        Page { problem, body: OnceLock::from(Arc::default()), ..Page::of(file, "", Arc::from("")) }
+    fn unreadable(file: &str, message: String) -> Page {
+        let problem = Some(Problem::for_file(message));
+        Page { problem, body: OnceLock::from(Arc::default()), ..Page::parse(file, "", Arc::from("")) }
     }
 
-    fn body(&self, folder: &Folder) -> Arc<Body> {
-        if let Some(known) = self.body.get() {
-            return known.clone();
+    fn body(&self, folder: &ProjectDir) -> Arc<BodySummary> {
+        if let Some(cached) = self.body.get() {
+            return cached.clone();
         }
-        let text = folder.page_text(&self.file).ok().flatten().unwrap_or_default();
-        let body = Arc::new(Body::of(split(&text).1));
+        let text = folder.read_page(&self.file).ok().flatten().unwrap_or_default();
+        let body = Arc::new(BodySummary::from_text(parse_front_matter(&text).1));
         // A save in between is another state, which is read as one by whoever looks next.
         if sha256_hex(text.as_bytes()) == *self.hash {
             let _ = self.body.set(body.clone());
@@ -207,37 +207,37 @@ impl Page {
     }
 }
 
-impl Body {
-    fn of(text: &str) -> Body {
-        let Some(document) = parse_hiding_examples(text) else { return Body::default() };
-        let tags = document.root.walk().filter_map(|node| node.tag.clone()).collect();
-        Body { heading: title(&document.root), tags }
+impl BodySummary {
+    fn from_text(text: &str) -> BodySummary {
+        let Some(document) = parse_ignoring_fences(text) else { return BodySummary::default() };
+        let tags = document.root.descendants().filter_map(|node| node.tag.clone()).collect();
+        BodySummary { heading: find_title(&document.root), tags }
     }
 }
 
 impl IndexedPage {
     /// Reads a file. If it says what it said before, what is known of it stays.
-    fn read(folder: &Folder, entry: FileEntry, known: Option<&IndexedPage>) -> IndexedPage {
+    fn load(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedPage>) -> IndexedPage {
         let read_at = SystemTime::now();
-        let page = match folder.page_text(&entry.path) {
+        let page = match folder.read_page(&entry.path) {
             Ok(Some(text)) => {
                 let hash: Arc<str> = sha256_hex(text.as_bytes()).into();
-                match known.filter(|known| known.page.hash == hash) {
-                    Some(known) => known.page.clone(),
-                    None => Arc::new(Page::of(&entry.path, &text, hash)),
+                match previous.filter(|previous| previous.page.hash == hash) {
+                    Some(previous) => previous.page.clone(),
+                    None => Arc::new(Page::parse(&entry.path, &text, hash)),
                 }
             }
             // Gone between the listing and the reading.
-            Ok(None) => Arc::new(Page::broken(&entry.path, "the file is gone".into())),
-            Err(error) => Arc::new(Page::broken(&entry.path, format!("the file cannot be read: {error}"))),
+            Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file is gone".into())),
+            Err(error) => Arc::new(Page::unreadable(&entry.path, format!("the file cannot be read: {error}"))),
         };
         IndexedPage { entry, read_at, page }
     }
 
     /// Whether what was read is still what the file holds.
-    fn is_current(&self, now: &FileEntry) -> bool {
-        let settled = self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > STAMP_DOUBT);
-        settled && self.entry == *now
+    fn is_current(&self, entry: &FileEntry) -> bool {
+        let is_settled = self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
+        is_settled && self.entry == *entry
     }
 }
 
@@ -249,21 +249,21 @@ mod tests {
 
     use super::*;
 
-    fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Folder, PageIndex) {
+    fn load_files(files: &[(&str, &str)]) -> (tempfile::TempDir, ProjectDir, PageIndex) {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let folder = Folder::new(root.path());
+        let folder = ProjectDir::new(root.path());
         let index = PageIndex::load(&folder, None).unwrap().0;
         (root, folder, index)
     }
 
     #[test]
-    fn pages_are_listed_by_address_with_their_nearest_layout() {
-        let (_root, folder, index) = written(&[
+    fn index_lists_pages_by_url_with_nearest_layout() {
+        let (_root, folder, index) = load_files(&[
             ("_layout.md", "x"),
             ("index.md", "---\ntitle: Home\n---\n{% callout %}\na\n{% /callout %}\n\n```\n{% hero %}\n```\n"),
             ("docs/_layout.md", "x"),
@@ -272,36 +272,36 @@ mod tests {
             ("my_layout.md", "---\nslug: 7\n---\n"),
         ]);
         let json = index.to_json("main", "content", &folder, &Catalogue::all_builtin());
-        let of = |key: &str| {
+        let values_of = |key: &str| {
             json["pages"].as_array().unwrap().iter().map(|page| page[key].clone()).collect::<Vec<_>>()
         };
-        assert_eq!(of("url"), ["/", "/about", "/docs/b/c", "/my_layout"]);
-        assert_eq!(of("title"), [json!("Home"), json!(null), json!("Third one"), json!(null)]);
-        assert_eq!(of("layout"), ["_layout.md", "_layout.md", "docs/_layout.md", "_layout.md"]);
-        assert_eq!(of("draft"), [false, true, false, false]);
-        assert_eq!(of("runes"), [json!(["hint"]), json!([]), json!([]), json!([])]);
+        assert_eq!(values_of("url"), ["/", "/about", "/docs/b/c", "/my_layout"]);
+        assert_eq!(values_of("title"), [json!("Home"), json!(null), json!("Third one"), json!(null)]);
+        assert_eq!(values_of("layout"), ["_layout.md", "_layout.md", "docs/_layout.md", "_layout.md"]);
+        assert_eq!(values_of("draft"), [false, true, false, false]);
+        assert_eq!(values_of("runes"), [json!(["hint"]), json!([]), json!([]), json!([])]);
         assert_eq!(json["pages"][3]["problem"]["line"], 1);
         assert_eq!(json["pages"][0].get("problem"), None);
     }
 
     #[test]
-    fn of_two_files_at_one_address_the_first_is_shown() {
+    fn duplicate_url_serves_first_file() {
         let (_root, folder, index) =
-            written(&[("a.md", "# one"), ("a/index.md", "# two"), ("b.md", "---\nslug: /a/\n---\n")]);
+            load_files(&[("a.md", "# one"), ("a/index.md", "# two"), ("b.md", "---\nslug: /a/\n---\n")]);
         assert_eq!(index.find("a/").unwrap().file, "a.md");
         let json = index.to_json("main", "c", &folder, &Catalogue::core());
         assert_eq!(json["pages"][0].get("problem"), None);
-        for twin in [1, 2] {
+        for position in [1, 2] {
             assert!(
-                json["pages"][twin]["problem"]["message"].as_str().unwrap().starts_with("a.md has"),
+                json["pages"][position]["problem"]["message"].as_str().unwrap().starts_with("a.md has"),
                 "{json}"
             );
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_listed_with_its_problem() {
-        let (root, folder, _) = written(&[("a.md", "---\na: [\n---\n# A\n")]);
+    fn unreadable_page_is_listed_with_problem() {
+        let (root, folder, _) = load_files(&[("a.md", "---\na: [\n---\n# A\n")]);
         let big = usize::try_from(crate::limits::PAGE_FILE_BYTES_MAX).unwrap() + 1;
         fs::write(root.path().join("big.md"), vec![b' '; big]).unwrap();
         let index = PageIndex::load(&folder, None).unwrap().0;
@@ -312,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unchanged_file_is_looked_into_once() {
-        let (root, folder, first) = written(&[("a.md", "# one"), ("b.md", "# b")]);
+    fn unchanged_page_is_reused_on_reload() {
+        let (root, folder, first) = load_files(&[("a.md", "# one"), ("b.md", "# b")]);
         fs::write(root.path().join("b.md"), "# c").unwrap();
         let second = PageIndex::load(&folder, Some(&first)).unwrap().0;
-        let page = |index: &PageIndex, at: usize| index.by_url[at].1.clone();
+        let page = |index: &PageIndex, position: usize| index.by_url[position].1.clone();
         assert!(Arc::ptr_eq(&page(&first, 0), &page(&second, 0)));
         assert!(!Arc::ptr_eq(&page(&first, 1), &page(&second, 1)));
-        assert_ne!(first.print(), second.print());
+        assert_ne!(first.fingerprint(), second.fingerprint());
     }
 }

@@ -5,30 +5,30 @@ use quad_runes::render;
 use quad_runes::schema::{RenderContext, PageVariables, RenderError};
 use serde_json::{Map, Value};
 
-use super::front_matter::split;
+use super::front_matter::parse_front_matter;
 use super::index::Page;
-use crate::plan::scan::title;
+use crate::plan::scan::find_title;
 
 /// What `refrakt://pages/…` says of a page whose file holds this text now.
-pub fn rendered(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value, RenderError> {
-    let (front_matter, body) = split(text);
+pub fn render_page(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value, RenderError> {
+    let (front_matter, body) = parse_front_matter(text);
     let draft = front_matter.is_draft();
     let values = Value::Object(front_matter.values.clone());
     let variables = PageVariables::for_page(&page.url, &page.file, draft, values.clone());
     let rendered = render::render(catalogue, body, &variables)?;
     let root = quad_markdoc::parse(body).map_err(RenderError::SourceTooLong)?.root;
-    let heading = || title(&root);
-    let mut shown = Map::new();
-    shown.insert("url".into(), page.url.as_str().into());
-    shown.insert("file".into(), page.file.as_str().into());
-    shown.insert("title".into(), front_matter.text("title").map(str::to_owned).or_else(heading).into());
-    shown.insert("frontmatter".into(), values);
-    shown.insert("html".into(), rendered.html.into());
-    shown.insert("selectors".into(), rendered.selectors.into());
+    let heading = || find_title(&root);
+    let mut document = Map::new();
+    document.insert("url".into(), page.url.as_str().into());
+    document.insert("file".into(), page.file.as_str().into());
+    document.insert("title".into(), front_matter.get_str("title").map(str::to_owned).or_else(heading).into());
+    document.insert("frontmatter".into(), values);
+    document.insert("html".into(), rendered.html.into());
+    document.insert("selectors".into(), rendered.selectors.into());
     let headings = RenderContext::new(catalogue, &variables, body, &root).variable("headings");
-    shown.insert("headings".into(), headings.unwrap_or_else(|| Value::Array(Vec::new())));
+    document.insert("headings".into(), headings.unwrap_or_else(|| Value::Array(Vec::new())));
     if let Some(problem) = front_matter.problem {
-        shown.insert("problem".into(), problem.to_json());
+        document.insert("problem".into(), problem.to_json());
     }
-    Ok(shown.into())
+    Ok(document.into())
 }

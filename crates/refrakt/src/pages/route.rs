@@ -4,7 +4,7 @@
 /// The address of a file, by its path below the content folder.
 pub fn url_of_file(path: &str) -> String {
     let path = path.strip_suffix(".md").unwrap_or(path);
-    let mut parts: Vec<&str> = path.split('/').map(without_number).collect();
+    let mut parts: Vec<&str> = path.split('/').map(strip_sort_prefix).collect();
     if parts.last() == Some(&"index") {
         parts.pop();
     }
@@ -17,15 +17,15 @@ pub fn url_of_slug(slug: &str) -> String {
 }
 
 /// The one form of an address by which pages are looked up: with a slash before it and none behind.
-pub fn key(url: &str) -> String {
+pub fn normalize_url(url: &str) -> String {
     format!("/{}", url.trim_matches('/'))
 }
 
 /// `01-intro` is `intro`. A name of which nothing would be left stays.
-fn without_number(name: &str) -> &str {
-    let rest = name.trim_start_matches(|sign: char| sign.is_ascii_digit());
+fn strip_sort_prefix(name: &str) -> &str {
+    let rest = name.trim_start_matches(|ch: char| ch.is_ascii_digit());
     match rest.strip_prefix('-') {
-        Some(bare) if rest.len() < name.len() && !bare.is_empty() => bare,
+        Some(stripped) if rest.len() < name.len() && !stripped.is_empty() => stripped,
         _ => name,
     }
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_addresses() {
+    fn url_of_file_strips_extension_index_and_sort_prefix() {
         for (file, url) in [
             ("index.md", "/"),
             ("about.md", "/about"),
@@ -53,10 +53,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_and_a_question_may_leave_slashes_out() {
+    fn slug_and_url_slashes_are_normalized() {
         assert_eq!((url_of_slug("about").as_str(), url_of_slug("/a/b/").as_str()), ("/about", "/a/b/"));
-        for (url, same) in [("", "/"), ("/", "/"), ("a/b", "/a/b"), ("/a/b/", "/a/b")] {
-            assert_eq!(key(url), same, "{url}");
+        for (url, normalized) in [("", "/"), ("/", "/"), ("a/b", "/a/b"), ("/a/b/", "/a/b")] {
+            assert_eq!(normalize_url(url), normalized, "{url}");
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use super::edit::quoted;
+use super::edit::quote_value;
 use super::index::PlanIndex;
-use super::scan::{entity_tag, parse_hiding_examples, scan};
+use super::scan::{find_entity_tag, parse_ignoring_fences, parse_file};
 use super::vocabulary::EntityType;
 use crate::limits::FILE_STEM_BYTES_MAX;
 
@@ -27,16 +27,16 @@ pub struct NewEntity {
 
 impl NewEntity {
     /// The text of its file.
-    pub fn text(&self) -> String {
+    pub fn render(&self) -> String {
         let kind = self.kind;
         let identity = if kind == EntityType::Milestone { "name" } else { "id" };
-        let mut text = format!("{{% {kind} {identity}={}", quoted(&self.id));
+        let mut text = format!("{{% {kind} {identity}={}", quote_value(&self.id));
         for (name, value) in &self.attributes {
-            text.push_str(&format!(" {name}={}", quoted(value)));
+            text.push_str(&format!(" {name}={}", quote_value(value)));
         }
         text.push_str(&format!(" %}}\n# {}\n", self.title.trim()));
         let body = self.body.as_deref().map(str::trim).filter(|body| !body.is_empty());
-        let body = body.map_or_else(|| skeleton(kind), str::to_owned);
+        let body = body.map_or_else(|| default_body(kind), str::to_owned);
         if !body.is_empty() {
             text.push_str(&format!("\n{body}\n"));
         }
@@ -45,21 +45,21 @@ impl NewEntity {
     }
 
     /// Whether its text is read as what it is meant to be: the whole file, and nothing wrong with it.
-    pub fn is_read_back(&self) -> bool {
-        let text = self.text();
-        let scanned = scan("", &text);
-        let Some(read) = scanned.entity.filter(|_| scanned.faults.is_empty()) else { return false };
-        let closing = entity_tag(&text).and_then(|tag| tag.node.closing());
-        let errors = parse_hiding_examples(&text).is_none_or(|document| {
+    pub fn round_trips(&self) -> bool {
+        let text = self.render();
+        let parsed_file = parse_file("", &text);
+        let Some(parsed) = parsed_file.entity.filter(|_| parsed_file.faults.is_empty()) else { return false };
+        let closing = find_entity_tag(&text).and_then(|tag| tag.node.closing());
+        let errors = parse_ignoring_fences(&text).is_none_or(|document| {
             document.errors().any(|(_, error)| error.id.level() == quad_markdoc::Level::Critical)
         });
         let is_whole = closing.is_some_and(|closing| closing.end as usize == text.trim_end().len());
-        read.kind == self.kind && read.id() == Some(&self.id) && read.title.is_some() && is_whole && !errors
+        parsed.kind == self.kind && parsed.id() == Some(&self.id) && parsed.title.is_some() && is_whole && !errors
     }
 
     /// Its file below the plan folder: beside others of its type, named after id and title.
-    pub fn file(&self, index: &PlanIndex) -> String {
-        let folder = folder_of(self.kind, index);
+    pub fn file_path(&self, index: &PlanIndex) -> String {
+        let dir = dir_for_type(self.kind, index);
         let stem = match self.kind {
             EntityType::Milestone => slug(&self.id),
             _ => {
@@ -68,12 +68,12 @@ impl NewEntity {
             }
         };
         let stem = if stem.is_empty() { "milestone".to_owned() } else { stem };
-        if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
+        if dir.is_empty() { format!("{stem}.md") } else { format!("{dir}/{stem}.md") }
     }
 }
 
 /// Sections without which an entity of the type would be found wanting as soon as it is worked on.
-fn skeleton(kind: EntityType) -> String {
+fn default_body(kind: EntityType) -> String {
     let sections: &[&str] = match kind {
         EntityType::Work => &["## Acceptance Criteria"],
         EntityType::Bug => &["## Steps to Reproduce", "## Expected", "## Actual"],
@@ -84,17 +84,17 @@ fn skeleton(kind: EntityType) -> String {
 }
 
 /// The folder in which most entities of a type lie; where there are none, the usual one.
-fn folder_of(kind: EntityType, index: &PlanIndex) -> String {
+fn dir_for_type(kind: EntityType, index: &PlanIndex) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for entity in index.entities().filter(|entity| entity.kind == kind) {
-        let folder = entity.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        *counts.entry(folder).or_default() += 1;
+        let dir = entity.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        *counts.entry(dir).or_default() += 1;
     }
-    let most = counts.into_iter().max_by(|(a, m), (b, n)| m.cmp(n).then_with(|| b.cmp(a)));
-    most.map_or_else(|| usual_folder(kind).to_owned(), |(folder, _)| folder.to_owned())
+    let most_used = counts.into_iter().max_by(|(a, m), (b, n)| m.cmp(n).then_with(|| b.cmp(a)));
+    most_used.map_or_else(|| default_dir(kind).to_owned(), |(folder, _)| folder.to_owned())
 }
 
-fn usual_folder(kind: EntityType) -> &'static str {
+fn default_dir(kind: EntityType) -> &'static str {
     match kind {
         EntityType::Spec => "specs",
         EntityType::Work => "work",
@@ -107,10 +107,10 @@ fn usual_folder(kind: EntityType) -> &'static str {
 /// Letters and digits in lower case, with one dash for whatever lies between, up to a length.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
-    for sign in text.chars().flat_map(char::to_lowercase) {
-        let is_kept = sign.is_ascii_alphanumeric() || (sign == '.' && !slug.is_empty());
-        if is_kept {
-            slug.push(sign);
+    for ch in text.chars().flat_map(char::to_lowercase) {
+        let is_allowed = ch.is_ascii_alphanumeric() || (ch == '.' && !slug.is_empty());
+        if is_allowed {
+            slug.push(ch);
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
         }
@@ -131,43 +131,43 @@ mod tests {
     }
 
     #[test]
-    fn a_new_text_is_read_as_what_it_was_meant_to_be() {
+    fn new_entity_text_round_trips() {
         for kind in EntityType::ALL {
             let new = entity(kind, "X-1", "Say \"hello\" to `it`");
-            let scanned = scan("a.md", &new.text());
-            assert_eq!(scanned.faults, [], "{kind}");
-            let read = scanned.entity.unwrap();
-            assert_eq!((read.kind, read.id(), read.status()), (kind, Some("X-1"), "draft"));
-            assert_eq!(read.title.as_deref(), Some("Say \"hello\" to it"));
-            for state in kind.values("status") {
+            let parsed_file = parse_file("a.md", &new.render());
+            assert_eq!(parsed_file.faults, [], "{kind}");
+            let parsed = parsed_file.entity.unwrap();
+            assert_eq!((parsed.kind, parsed.id(), parsed.status()), (kind, Some("X-1"), "draft"));
+            assert_eq!(parsed.title.as_deref(), Some("Say \"hello\" to it"));
+            for state in kind.allowed_values("status") {
                 for section in kind.required_sections(state) {
-                    assert!(read.known_sections.contains(section), "{kind} {state} {section}");
+                    assert!(parsed.known_sections.contains(section), "{kind} {state} {section}");
                 }
             }
         }
         for breaks_out in ["{% /work %}", "{% hint %}", "{% work id=\"B\" %}\n{% /work %}\n{% /work %}"] {
             let broken = NewEntity { body: Some(breaks_out.into()), ..entity(EntityType::Work, "W", "T") };
-            assert!(!broken.is_read_back(), "{breaks_out}");
+            assert!(!broken.round_trips(), "{breaks_out}");
         }
-        assert!(entity(EntityType::Work, "W", "T").is_read_back());
+        assert!(entity(EntityType::Work, "W", "T").round_trips());
         let with_body =
             NewEntity { body: Some("\n- [ ] one\n\n".into()), ..entity(EntityType::Work, "W", "T") };
-        assert_eq!(with_body.text(), "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n");
+        assert_eq!(with_body.render(), "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n");
     }
 
     #[test]
-    fn a_file_lies_beside_its_like_and_stays_inside() {
+    fn new_file_path_uses_dir_of_type_and_safe_slug() {
         let empty = PlanIndex::default();
         assert_eq!(
-            entity(EntityType::Work, "WORK-001", "Größe & Maß!").file(&empty),
+            entity(EntityType::Work, "WORK-001", "Größe & Maß!").file_path(&empty),
             "work/WORK-001-gr-e-ma.md"
         );
-        assert_eq!(entity(EntityType::Work, "WORK-001", "../../etc").file(&empty), "work/WORK-001-etc.md");
-        assert_eq!(entity(EntityType::Milestone, "v1.2", "x").file(&empty), "milestones/v1.2.md");
-        assert_eq!(entity(EntityType::Milestone, "../..", "x").file(&empty), "milestones/milestone.md");
+        assert_eq!(entity(EntityType::Work, "WORK-001", "../../etc").file_path(&empty), "work/WORK-001-etc.md");
+        assert_eq!(entity(EntityType::Milestone, "v1.2", "x").file_path(&empty), "milestones/v1.2.md");
+        assert_eq!(entity(EntityType::Milestone, "../..", "x").file_path(&empty), "milestones/milestone.md");
         let works = [("tasks/a.md", "{% work id=\"A\" /%}\n"), ("b.md", "{% spec id=\"B\" /%}\n")];
-        let index = PlanIndex::of_texts(works);
-        assert_eq!(entity(EntityType::Work, "W", "T").file(&index), "tasks/W-t.md");
-        assert_eq!(entity(EntityType::Spec, "S", "T").file(&index), "S-t.md");
+        let index = PlanIndex::from_texts(works);
+        assert_eq!(entity(EntityType::Work, "W", "T").file_path(&index), "tasks/W-t.md");
+        assert_eq!(entity(EntityType::Spec, "S", "T").file_path(&index), "S-t.md");
     }
 }

@@ -11,89 +11,89 @@ use crate::limits::CYCLES_MAX;
 pub(crate) struct Dependencies<'a> {
     index: &'a PlanIndex,
     /// Place → places that it waits for, as *Blocked by* here or *Blocks* there says.
-    waits_for: HashMap<usize, Vec<usize>>,
+    blocked_by: HashMap<usize, Vec<usize>>,
 }
 
 impl<'a> Dependencies<'a> {
     pub(crate) fn new(index: &'a PlanIndex) -> Dependencies<'a> {
-        let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut seen = HashSet::new();
+        let mut blocked_by: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut known_edges = HashSet::new();
         for entity in index.entities().filter(|entity| !entity.dependencies.is_empty()) {
-            let Some(own) = entity.id().and_then(|id| index.place(id)) else { continue };
+            let Some(entity_index) = entity.id().and_then(|id| index.index_of(id)) else { continue };
             for dependency in &entity.dependencies {
-                let Some(other) = index.place(&dependency.id) else { continue };
-                let (waiting, first) = match dependency.direction {
-                    Direction::BlockedBy => (own, other),
-                    Direction::Blocks => (other, own),
+                let Some(other_index) = index.index_of(&dependency.id) else { continue };
+                let (dependent, blocker) = match dependency.direction {
+                    Direction::BlockedBy => (entity_index, other_index),
+                    Direction::Blocks => (other_index, entity_index),
                 };
-                if seen.insert((waiting, first)) {
-                    waits_for.entry(waiting).or_default().push(first);
+                if known_edges.insert((dependent, blocker)) {
+                    blocked_by.entry(dependent).or_default().push(blocker);
                 }
             }
         }
-        Dependencies { index, waits_for }
+        Dependencies { index, blocked_by }
     }
 
-    fn edges(&self, place: usize) -> &[usize] {
-        self.waits_for.get(&place).map_or(&[], Vec::as_slice)
+    fn blocker_indexes(&self, index: usize) -> &[usize] {
+        self.blocked_by.get(&index).map_or(&[], Vec::as_slice)
     }
 
     /// What an entity still waits for.
     pub(crate) fn open_blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
         let blockers = self.blockers(entity).into_iter();
-        blockers.filter(|blocker| !blocker.kind.is_achieved(blocker.status())).collect()
+        blockers.filter(|blocker| !blocker.kind.unblocks_dependents(blocker.status())).collect()
     }
 
     /// What an entity waits for, achieved or not.
     pub(crate) fn blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
-        let place = entity.id().and_then(|id| self.index.place(id));
-        let edges = place.map_or(&[][..], |place| self.edges(place));
-        edges.iter().filter_map(|&place| self.index.at(place)).collect()
+        let index = entity.id().and_then(|id| self.index.index_of(id));
+        let blocker_indexes = index.map_or(&[][..], |index| self.blocker_indexes(index));
+        blocker_indexes.iter().filter_map(|&index| self.index.entity_at(index)).collect()
     }
 
     /// What waits for an entity, in the order of the files.
-    pub(crate) fn waiting(&self, entity: &Entity) -> Vec<&'a Entity> {
-        let Some(place) = entity.id().and_then(|id| self.index.place(id)) else { return Vec::new() };
-        let waits = self.waits_for.iter().filter(|(_, first)| first.contains(&place));
-        let mut waiting: Vec<usize> = waits.map(|(waiting, _)| *waiting).collect();
-        waiting.sort_unstable();
-        waiting.into_iter().filter_map(|place| self.index.at(place)).collect()
+    pub(crate) fn dependents(&self, entity: &Entity) -> Vec<&'a Entity> {
+        let Some(index) = entity.id().and_then(|id| self.index.index_of(id)) else { return Vec::new() };
+        let edges_to_entity = self.blocked_by.iter().filter(|(_, blocker_indexes)| blocker_indexes.contains(&index));
+        let mut indexes: Vec<usize> = edges_to_entity.map(|(dependent, _)| *dependent).collect();
+        indexes.sort_unstable();
+        indexes.into_iter().filter_map(|index| self.index.entity_at(index)).collect()
     }
 
     /// The rings of tasks that wait for one another, each from where a walk in the order of the files enters it; no more than
     /// [`CYCLES_MAX`].
     pub(crate) fn cycles(&self) -> Vec<Vec<&'a str>> {
-        let is_task = |place: usize| self.index.at(place).is_some_and(|entity| entity.kind.is_task());
-        let mut done: HashSet<usize> = HashSet::new();
-        let mut seen: HashSet<Vec<usize>> = HashSet::new();
+        let is_task = |index: usize| self.index.entity_at(index).is_some_and(|entity| entity.kind.is_task());
+        let mut visited: HashSet<usize> = HashSet::new();
+        let mut reported: HashSet<Vec<usize>> = HashSet::new();
         let mut cycles = Vec::new();
-        for start in (0..self.index.files().len()).filter(|place| is_task(*place)) {
+        for start in (0..self.index.files().len()).filter(|index| is_task(*index)) {
             // The way from the start to here; for each step, how many of its edges have been followed.
-            let mut way: Vec<(usize, usize)> =
-                if done.contains(&start) { Vec::new() } else { vec![(start, 0)] };
-            let mut on_way: HashMap<usize, usize> = way.iter().map(|(place, _)| (*place, 0)).collect();
-            while let Some((place, followed)) = way.last_mut() {
-                let Some(&edge) = self.edges(*place).get(*followed) else {
-                    done.insert(*place);
-                    on_way.remove(place);
-                    way.pop();
+            let mut path: Vec<(usize, usize)> =
+                if visited.contains(&start) { Vec::new() } else { vec![(start, 0)] };
+            let mut path_positions: HashMap<usize, usize> = path.iter().map(|(index, _)| (*index, 0)).collect();
+            while let Some((index, edges_followed)) = path.last_mut() {
+                let Some(&blocker) = self.blocker_indexes(*index).get(*edges_followed) else {
+                    visited.insert(*index);
+                    path_positions.remove(index);
+                    path.pop();
                     continue;
                 };
-                *followed += 1;
-                if let Some(&entered) = on_way.get(&edge) {
-                    let cycle: Vec<usize> = way[entered..].iter().map(|(place, _)| *place).collect();
+                *edges_followed += 1;
+                if let Some(&cycle_start) = path_positions.get(&blocker) {
+                    let cycle: Vec<usize> = path[cycle_start..].iter().map(|(index, _)| *index).collect();
                     let mut members = cycle.clone();
                     members.sort_unstable();
-                    if seen.insert(members) {
-                        let entities = cycle.iter().filter_map(|place| self.index.at(*place));
+                    if reported.insert(members) {
+                        let entities = cycle.iter().filter_map(|index| self.index.entity_at(*index));
                         cycles.push(entities.map(Entity::label).collect());
                     }
                     if cycles.len() == CYCLES_MAX {
                         return cycles;
                     }
-                } else if is_task(edge) && !done.contains(&edge) {
-                    on_way.insert(edge, way.len());
-                    way.push((edge, 0));
+                } else if is_task(blocker) && !visited.contains(&blocker) {
+                    path_positions.insert(blocker, path.len());
+                    path.push((blocker, 0));
                 }
             }
         }
@@ -107,25 +107,25 @@ mod tests {
 
     /// Each entry: id, status, what it is blocked by, what it blocks.
     fn index(items: &[(&str, &str, &[&str], &[&str])]) -> PlanIndex {
-        let list =
+        let ref_list =
             |ids: &[&str]| ids.iter().map(|id| format!("- {{% ref \"{id}\" /%}}\n")).collect::<String>();
         let texts: Vec<(String, String)> = items
             .iter()
-            .map(|(id, status, by, blocks)| {
+            .map(|(id, status, blocked_by, blocks)| {
                 let tag = if id.starts_with("SPEC") { "spec" } else { "work" };
                 let text = format!(
                     "{{% {tag} id=\"{id}\" status=\"{status}\" %}}\n# T\n\n## Blocked by\n\n{}\n## Blocks\n\n{}\n{{% /{tag} %}}\n",
-                    list(by),
-                    list(blocks)
+                    ref_list(blocked_by),
+                    ref_list(blocks)
                 );
                 (format!("{id}.md"), text)
             })
             .collect();
-        PlanIndex::of_texts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
+        PlanIndex::from_texts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
     }
 
     #[test]
-    fn both_sections_make_edges() {
+    fn blocked_by_and_blocks_sections_create_edges() {
         let index = index(&[
             ("A", "ready", &["B", "NOWHERE", "D"], &[]),
             ("B", "ready", &[], &[]),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_specification_blocks_nobody() {
+    fn accepted_spec_does_not_block() {
         let blockers = |status: &str| {
             let index = index(&[("A", "ready", &["SPEC-1"], &[]), ("SPEC-1", status, &[], &[])]);
             Dependencies::new(&index).open_blockers(index.entity("A").unwrap()).len()
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn rings_are_found_once() {
-        let check = |items: &[(&str, &str, &[&str], &[&str])], expect: &[&[&str]]| {
-            assert_eq!(Dependencies::new(&index(items)).cycles(), expect);
+    fn each_cycle_is_reported_once() {
+        let assert_cycles = |items: &[(&str, &str, &[&str], &[&str])], expected: &[&[&str]]| {
+            assert_eq!(Dependencies::new(&index(items)).cycles(), expected);
         };
-        check(&[("A", "", &["A"], &[])], &[&["A"]]);
-        check(&[("A", "", &["B"], &[]), ("B", "", &["C"], &[]), ("C", "", &["A"], &[])], &[&["A", "B", "C"]]);
-        check(&[("A", "", &[], &["B"]), ("B", "", &[], &["A"])], &[&["A", "B"]]);
-        check(
+        assert_cycles(&[("A", "", &["A"], &[])], &[&["A"]]);
+        assert_cycles(&[("A", "", &["B"], &[]), ("B", "", &["C"], &[]), ("C", "", &["A"], &[])], &[&["A", "B", "C"]]);
+        assert_cycles(&[("A", "", &[], &["B"]), ("B", "", &[], &["A"])], &[&["A", "B"]]);
+        assert_cycles(
             &[
                 ("A", "", &["B", "C"], &[]),
                 ("B", "", &["D"], &[]),
@@ -164,11 +164,11 @@ mod tests {
             ],
             &[],
         );
-        check(&[("X", "", &["A"], &[]), ("A", "", &["B"], &[]), ("B", "", &["A"], &[])], &[&["A", "B"]]);
+        assert_cycles(&[("X", "", &["A"], &[]), ("A", "", &["B"], &[]), ("B", "", &["A"], &[])], &[&["A", "B"]]);
     }
 
     #[test]
-    fn a_long_chain_is_walked_without_recursion() {
+    fn long_cycle_is_found_without_recursion() {
         let ids: Vec<String> = (0..5_000).map(|number| format!("W{number:05}")).collect();
         let items: Vec<(String, String)> = ids
             .iter()
@@ -180,7 +180,7 @@ mod tests {
                 (format!("{id}.md"), text)
             })
             .collect();
-        let index = PlanIndex::of_texts(items.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        let index = PlanIndex::from_texts(items.iter().map(|(path, text)| (path.as_str(), text.as_str())));
         let cycles = Dependencies::new(&index).cycles();
         assert_eq!((cycles.len(), cycles[0].len()), (1, 5_000));
     }

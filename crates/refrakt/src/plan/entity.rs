@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use super::vocabulary::{COMPLEXITY_UNSAID, EntityType, PRIORITY_UNSAID};
+use super::vocabulary::{DEFAULT_COMPLEXITY, EntityType, DEFAULT_PRIORITY};
 
 /// One entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +93,7 @@ pub struct Resolution {
 
 /// What one file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScannedFile {
+pub struct ParsedFile {
     /// Its entity; none for files that are no part of the plan.
     pub entity: Option<Entity>,
     /// What is wrong with its tags.
@@ -137,12 +137,12 @@ impl Entity {
 
     /// Its priority, or what holds where none is written.
     pub fn priority(&self) -> &str {
-        self.attribute("priority").unwrap_or(PRIORITY_UNSAID)
+        self.attribute("priority").unwrap_or(DEFAULT_PRIORITY)
     }
 
     /// Its complexity, or what holds where none is written.
     pub fn complexity(&self) -> &str {
-        self.attribute("complexity").unwrap_or(COMPLEXITY_UNSAID)
+        self.attribute("complexity").unwrap_or(DEFAULT_COMPLEXITY)
     }
 
     /// The parts of an attribute that is a list with commas.
@@ -169,7 +169,7 @@ impl Entity {
         entity.insert("scopedRefs".into(), scoped.collect());
         let dependencies = self.dependencies.iter();
         let dependencies =
-            dependencies.map(|one| json!({ "id": one.id, "direction": one.direction.as_str() }));
+            dependencies.map(|dependency| json!({ "id": dependency.id, "direction": dependency.direction.as_str() }));
         entity.insert("dependencies".into(), dependencies.collect());
         entity.insert("knownSectionsPresent".into(), json!(self.known_sections));
         if let Some(resolution) = &self.resolution {
@@ -180,7 +180,7 @@ impl Entity {
 
     /// Its criteria as JSON.
     pub fn criteria_json(&self) -> Value {
-        self.criteria.iter().map(|one| json!({ "text": one.text, "checked": one.checked })).collect()
+        self.criteria.iter().map(|criterion| json!({ "text": criterion.text, "checked": criterion.checked })).collect()
     }
 }
 

@@ -39,10 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_is_one_more_than_the_highest() {
+    fn next_id_is_highest_plus_one() {
         let texts = ["WORK-9", "WORK-012", "WORK-x", "BUG-40", "WORK-"]
             .map(|id| format!("{{% work id=\"{id}\" /%}}\n"));
-        let index = PlanIndex::of_texts(texts.iter().map(|text| ("a.md", text.as_str())));
+        let index = PlanIndex::from_texts(texts.iter().map(|text| ("a.md", text.as_str())));
         let next = |kind| next_id(&index, kind).unwrap();
         assert_eq!(
             (next(EntityType::Work).next.as_str(), next(EntityType::Work).highest.as_deref()),

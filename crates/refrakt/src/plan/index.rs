@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use quad_address::nearest_few;
 use serde_json::{Map, Value, json};
 
-use super::entity::{Entity, ScannedFile};
+use super::entity::{Entity, ParsedFile};
 use super::vocabulary::EntityType;
 use crate::project::folder::FileEntry;
 
@@ -18,9 +18,9 @@ pub struct PlanIndex {
     /// Id → place of the first entity that has it.
     by_id: HashMap<String, usize>,
     /// By type and the tag's id.
-    tags: Nearest,
+    by_tag_id: PreferredLookup,
     /// By type and the file's own name.
-    names: Nearest,
+    by_file_stem: PreferredLookup,
     /// Places in the order of a listing.
     listing: Vec<usize>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct IndexedFile {
     pub entry: FileEntry,
     /// When it was read; a change in the two seconds before cannot be told from its time stamp.
     pub read_at: SystemTime,
-    pub scanned: Arc<ScannedFile>,
+    pub parsed: Arc<ParsedFile>,
     /// SHA-256 of its text, in hexadecimal; empty where it could not be read.
     pub hash: Arc<str>,
 }
@@ -53,7 +53,7 @@ pub struct IndexFilter {
 
 /// An id that no entity of the type has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotFound {
+pub struct EntityNotFound {
     /// The type that was asked for.
     pub kind: EntityType,
     /// The id that was asked for.
@@ -67,26 +67,26 @@ pub struct NotFound {
 impl PlanIndex {
     pub(crate) fn new(files: Vec<IndexedFile>) -> PlanIndex {
         let mut by_id = HashMap::with_capacity(files.len());
-        for (place, file) in files.iter().enumerate() {
-            if let Some(id) = file.scanned.entity.as_ref().and_then(Entity::id) {
-                by_id.entry(id.to_owned()).or_insert(place);
+        for (index, file) in files.iter().enumerate() {
+            if let Some(id) = file.parsed.entity.as_ref().and_then(Entity::id) {
+                by_id.entry(id.to_owned()).or_insert(index);
             }
         }
-        let (mut tags, mut names) = (Nearest::default(), Nearest::default());
-        for (place, file) in files.iter().enumerate() {
-            let Some(entity) = &file.scanned.entity else { continue };
+        let (mut by_tag_id, mut by_file_stem) = (PreferredLookup::default(), PreferredLookup::default());
+        for (index, file) in files.iter().enumerate() {
+            let Some(entity) = &file.parsed.entity else { continue };
             if let Some(id) = entity.id() {
-                tags.offer(entity, id, place);
+                by_tag_id.insert_if_closer(entity, id, index);
             }
-            names.offer(entity, stem(&entity.file), place);
+            by_file_stem.insert_if_closer(entity, file_stem(&entity.file), index);
         }
         let mut listing: Vec<usize> = (0..files.len()).collect();
-        listing.sort_by(|&a, &b| folder_order(&files[a].entry.path, &files[b].entry.path));
-        PlanIndex { files, by_id, tags, names, listing }
+        listing.sort_by(|&a_index, &b_index| npm_listing_order(&files[a_index].entry.path, &files[b_index].entry.path));
+        PlanIndex { files, by_id, by_tag_id, by_file_stem, listing }
     }
 
     /// An index of texts, without a folder.
-    pub fn of_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> PlanIndex {
+    pub fn from_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> PlanIndex {
         let files = texts.into_iter().map(|(path, text)| IndexedFile {
             entry: FileEntry {
                 path: path.to_owned(),
@@ -94,7 +94,7 @@ impl PlanIndex {
                 modified: SystemTime::UNIX_EPOCH,
             },
             read_at: SystemTime::UNIX_EPOCH,
-            scanned: Arc::new(super::scan::scan(path, text)),
+            parsed: Arc::new(super::scan::parse_file(path, text)),
             hash: quad_core::canonical::sha256_hex(text.as_bytes()).into(),
         });
         PlanIndex::new(files.collect())
@@ -105,46 +105,46 @@ impl PlanIndex {
     }
 
     /// SHA-256 of a file's text as it was read, in hexadecimal.
-    pub fn hash_of(&self, file: &str) -> Option<&str> {
-        let place =
-            self.files.binary_search_by(|known| known.entry.path.split('/').cmp(file.split('/'))).ok()?;
-        self.files.get(place).map(|known| &*known.hash)
+    pub fn file_hash(&self, file: &str) -> Option<&str> {
+        let index =
+            self.files.binary_search_by(|indexed| indexed.entry.path.split('/').cmp(file.split('/'))).ok()?;
+        self.files.get(index).map(|indexed| &*indexed.hash)
     }
 
     /// Every entity, in the order of the files.
     pub fn entities(&self) -> impl Iterator<Item = &Entity> {
-        self.files.iter().filter_map(|file| file.scanned.entity.as_ref())
+        self.files.iter().filter_map(|file| file.parsed.entity.as_ref())
     }
 
     /// The first entity of an id, whatever its type.
     pub fn entity(&self, id: &str) -> Option<&Entity> {
         self.by_id
             .get(id)
-            .and_then(|&place| self.files.get(place))
-            .and_then(|file| file.scanned.entity.as_ref())
+            .and_then(|&index| self.files.get(index))
+            .and_then(|file| file.parsed.entity.as_ref())
     }
 
     /// The place of the first entity of an id among the files.
-    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+    pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
     /// The entity at a place.
-    pub(crate) fn at(&self, place: usize) -> Option<&Entity> {
-        self.files.get(place).and_then(|file| file.scanned.entity.as_ref())
+    pub(crate) fn entity_at(&self, index: usize) -> Option<&Entity> {
+        self.files.get(index).and_then(|file| file.parsed.entity.as_ref())
     }
 
     /// Whether an id leads anywhere.
-    pub fn knows(&self, id: &str) -> bool {
+    pub fn contains_id(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }
 
     /// The entity of a type by its id: first below `<type>s/`, then below `<type>/`, then anywhere; by the tag's id, or else
     /// by the exact name of the file.
-    pub fn find(&self, kind: EntityType, id: &str) -> Result<&Entity, NotFound> {
+    pub fn find(&self, kind: EntityType, id: &str) -> Result<&Entity, EntityNotFound> {
         let of_type = || self.entities().filter(|entity| entity.kind == kind);
-        let place = self.tags.get(kind, id).or_else(|| self.names.get(kind, id));
-        place.and_then(|place| self.at(place)).ok_or_else(|| NotFound {
+        let index = self.by_tag_id.get(kind, id).or_else(|| self.by_file_stem.get(kind, id));
+        index.and_then(|place| self.entity_at(place)).ok_or_else(|| EntityNotFound {
             kind,
             id: id.to_owned(),
             other_type: self.entity(id).map(|entity| entity.kind),
@@ -157,9 +157,9 @@ impl PlanIndex {
 
     /// The list of entities that have an id: the files of a folder first, then its folders from the last to the first.
     pub fn to_json(&self, filter: &IndexFilter) -> Value {
-        let listed = self.listing.iter().filter_map(|&place| self.files[place].scanned.entity.as_ref());
-        let entities: Vec<Value> = listed
-            .filter(|entity| filter.admits(entity))
+        let in_listing_order = self.listing.iter().filter_map(|&index| self.files[index].parsed.entity.as_ref());
+        let entities: Vec<Value> = in_listing_order
+            .filter(|entity| filter.matches(entity))
             .filter_map(|entity| {
                 let mut entry = Map::new();
                 entry.insert("id".into(), json!(entity.id()?));
@@ -176,11 +176,11 @@ impl PlanIndex {
 }
 
 impl IndexFilter {
-    fn admits(&self, entity: &Entity) -> bool {
+    fn matches(&self, entity: &Entity) -> bool {
         self.kind.is_none_or(|kind| entity.kind == kind)
             && self.status.as_ref().is_none_or(|status| entity.status() == status)
             && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
-            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|own| own == tag))
+            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|entity_tag| entity_tag == tag))
             && self.assignee.as_ref().is_none_or(|name| entity.attribute("assignee") == Some(name))
     }
 }
@@ -188,39 +188,39 @@ impl IndexFilter {
 /// Of each type and name the place of the entity that lies nearest to where its type belongs: below `<type>s/`, below `<type>/`,
 /// anywhere; of several the first.
 #[derive(Clone, Debug, Default)]
-struct Nearest(HashMap<EntityType, HashMap<String, (u8, usize)>>);
+struct PreferredLookup(HashMap<EntityType, HashMap<String, (u8, usize)>>);
 
-impl Nearest {
-    fn offer(&mut self, entity: &Entity, name: &str, place: usize) {
-        let folder = entity.file.strip_prefix(entity.kind.as_str());
-        let distance = match folder {
+impl PreferredLookup {
+    fn insert_if_closer(&mut self, entity: &Entity, name: &str, index: usize) {
+        let path_after_type = entity.file.strip_prefix(entity.kind.as_str());
+        let distance = match path_after_type {
             Some(rest) if rest.starts_with("s/") => 0,
             Some(rest) if rest.starts_with('/') => 1,
             _ => 2,
         };
-        let known = self.0.entry(entity.kind).or_default();
-        match known.get_mut(name) {
-            Some(nearest) if nearest.0 > distance => *nearest = (distance, place),
+        let by_name = self.0.entry(entity.kind).or_default();
+        match by_name.get_mut(name) {
+            Some(nearest) if nearest.0 > distance => *nearest = (distance, index),
             Some(_) => {}
             None => {
-                known.insert(name.to_owned(), (distance, place));
+                by_name.insert(name.to_owned(), (distance, index));
             }
         }
     }
 
     fn get(&self, kind: EntityType, name: &str) -> Option<usize> {
-        self.0.get(&kind)?.get(name).map(|(_, place)| *place)
+        self.0.get(&kind)?.get(name).map(|(_, index)| *index)
     }
 }
 
 /// `work/WORK-1-form.md` → `WORK-1-form`.
-fn stem(file: &str) -> &str {
+fn file_stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".md").unwrap_or(name)
 }
 
 /// The original's order of a listing: in each folder the files by name, then the folders by name backwards.
-fn folder_order(a: &str, b: &str) -> std::cmp::Ordering {
+fn npm_listing_order(a: &str, b: &str) -> std::cmp::Ordering {
     let (mut a, mut b) = (a.split('/').peekable(), b.split('/').peekable());
     loop {
         match (a.next(), b.next()) {
@@ -251,11 +251,11 @@ mod tests {
                 (path.to_string(), format!("{{% {tag} id=\"{id}\" status=\"ready\" %}}\n{{% /{tag} %}}\n"))
             })
             .collect();
-        PlanIndex::of_texts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
+        PlanIndex::from_texts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
     }
 
     #[test]
-    fn an_id_is_found_exactly_and_in_the_documented_order() {
+    fn find_matches_exact_id_and_prefers_type_directory() {
         let index = index(&[
             ("a.md", "work", "WORK-1"),
             ("work/b.md", "work", "WORK-1"),
@@ -274,25 +274,25 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_equal_ids_counts() {
+    fn duplicate_id_resolves_to_first_file() {
         let index = index(&[("a.md", "work", "X"), ("b.md", "bug", "X")]);
         assert_eq!(index.entity("X").unwrap().file, "a.md");
     }
 
     #[test]
-    fn a_listing_has_files_first_and_folders_backwards() {
+    fn npm_listing_order_has_files_first_and_dirs_reversed() {
         let mut paths = ["a/x.md", "b/y/z.md", "b/w.md", "m.md", "b/y/a.md", "a.md"];
-        paths.sort_by(|a, b| folder_order(a, b));
+        paths.sort_by(|a, b| npm_listing_order(a, b));
         assert_eq!(paths, ["a.md", "m.md", "b/w.md", "b/y/a.md", "b/y/z.md", "a/x.md"]);
     }
 
     #[test]
-    fn a_filter_leaves_what_it_names() {
+    fn index_filter_keeps_only_matches() {
         let index = index(&[("a.md", "work", "W"), ("b.md", "bug", "B")]);
-        let ids = |filter: &IndexFilter| index.to_json(filter)["entities"].as_array().unwrap().len();
-        assert_eq!(ids(&IndexFilter::default()), 2);
-        assert_eq!(ids(&IndexFilter { kind: Some(EntityType::Bug), ..Default::default() }), 1);
-        assert_eq!(ids(&IndexFilter { status: Some("done".into()), ..Default::default() }), 0);
-        assert_eq!(ids(&IndexFilter { milestone: Some("m".into()), ..Default::default() }), 0);
+        let count = |filter: &IndexFilter| index.to_json(filter)["entities"].as_array().unwrap().len();
+        assert_eq!(count(&IndexFilter::default()), 2);
+        assert_eq!(count(&IndexFilter { kind: Some(EntityType::Bug), ..Default::default() }), 1);
+        assert_eq!(count(&IndexFilter { status: Some("done".into()), ..Default::default() }), 0);
+        assert_eq!(count(&IndexFilter { milestone: Some("m".into()), ..Default::default() }), 0);
     }
 }

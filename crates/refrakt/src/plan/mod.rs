@@ -22,7 +22,7 @@ pub mod status;
 pub mod validate;
 pub mod vocabulary;
 
-pub use entity::{Criterion, Dependency, Direction, Entity, Fault, Resolution, ScannedFile, ScopedRef};
-pub use index::{IndexFilter, NotFound, PlanIndex};
-pub use load::{load, load_with_survey};
+pub use entity::{Criterion, Dependency, Direction, Entity, Fault, Resolution, ParsedFile, ScopedRef};
+pub use index::{IndexFilter, EntityNotFound, PlanIndex};
+pub use load::{load, load_with_scan};
 pub use vocabulary::EntityType;

@@ -22,22 +22,22 @@ pub struct NextFilter {
 
 /// The tasks that can be started: their state says so, and nothing that they wait for is open. Both the plan's status and
 /// its list of next tasks come from here, so that they agree.
-pub fn ready<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
+pub fn ready_tasks<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
     let dependencies = Dependencies::new(index);
-    let mut ready: Vec<&'a Entity> = index
+    let mut tasks: Vec<&'a Entity> = index
         .entities()
         .filter(|entity| entity.kind.actionable_status() == Some(entity.status()))
         .filter(|entity| dependencies.open_blockers(entity).is_empty())
         .collect();
-    ready.sort_by_cached_key(|entity| {
+    tasks.sort_by_cached_key(|entity| {
         (priority_rank(entity.priority()), complexity_rank(entity.complexity()))
     });
-    ready
+    tasks
 }
 
 /// The next tasks that a filter admits.
-pub fn next<'a>(index: &'a PlanIndex, filter: &NextFilter, count: usize) -> Vec<&'a Entity> {
-    ready(index).into_iter().filter(|entity| filter.admits(entity)).take(count).collect()
+pub fn next_tasks<'a>(index: &'a PlanIndex, filter: &NextFilter, count: usize) -> Vec<&'a Entity> {
+    ready_tasks(index).into_iter().filter(|entity| filter.matches(entity)).take(count).collect()
 }
 
 /// The next tasks as JSON.
@@ -62,10 +62,10 @@ pub fn to_json(entities: &[&Entity]) -> Value {
 }
 
 impl NextFilter {
-    fn admits(&self, entity: &Entity) -> bool {
+    fn matches(&self, entity: &Entity) -> bool {
         self.kind.is_none_or(|kind| entity.kind == kind)
             && self.milestone.as_ref().is_none_or(|name| entity.attribute("milestone") == Some(name))
             && self.assignee.as_ref().is_none_or(|name| entity.attribute("assignee") == Some(name))
-            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|own| own == tag))
+            && self.tag.as_ref().is_none_or(|tag| entity.list("tags").any(|entity_tag| entity_tag == tag))
     }
 }

@@ -5,74 +5,74 @@
 use super::entity::{Criterion, Resolution};
 
 /// The things to tick: list items that begin with a box. A box in a code block counts, as in the original.
-pub(crate) fn criteria(text: &str) -> Vec<Criterion> {
-    text.lines().filter_map(criterion).collect()
+pub(crate) fn parse_criteria(text: &str) -> Vec<Criterion> {
+    text.lines().filter_map(parse_criterion).collect()
 }
 
 /// The same, each with the place of the sign in its box.
-pub(crate) fn boxes(text: &str) -> Vec<(Criterion, usize)> {
-    let mut found = Vec::new();
+pub(crate) fn checkbox_offsets(text: &str) -> Vec<(Criterion, usize)> {
+    let mut checkboxes = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if let Some(criterion) = criterion(line.trim_end_matches(['\n', '\r']))
+        if let Some(criterion) = parse_criterion(line.trim_end_matches(['\n', '\r']))
             && let Some(bracket) = line.find('[')
         {
-            found.push((criterion, start + bracket + 1));
+            checkboxes.push((criterion, start + bracket + 1));
         }
         start += line.len();
     }
-    found
+    checkboxes
 }
 
 /// `- [ ] text` or `- [x] text`, however far it is indented.
-fn criterion(line: &str) -> Option<Criterion> {
+fn parse_criterion(line: &str) -> Option<Criterion> {
     let item = line.trim_start().strip_prefix('-')?;
-    let boxed = item.trim_start();
-    if boxed.len() == item.len() {
+    let after_dash = item.trim_start();
+    if after_dash.len() == item.len() {
         return None;
     }
-    let (mark, text) = boxed.strip_prefix('[')?.split_once(']')?;
+    let (mark, text) = after_dash.strip_prefix('[')?.split_once(']')?;
     let checked = match mark {
         " " => false,
         "x" | "X" => true,
         _ => return None,
     };
-    let words = text.trim();
-    (text.starts_with(char::is_whitespace) && !words.is_empty())
-        .then(|| Criterion { text: words.into(), checked })
+    let trimmed = text.trim();
+    (text.starts_with(char::is_whitespace) && !trimmed.is_empty())
+        .then(|| Criterion { text: trimmed.into(), checked })
 }
 
 /// The first section called Resolution, and how many there are.
-pub(crate) fn resolution(text: &str) -> (Option<Resolution>, usize) {
+pub(crate) fn parse_resolution(text: &str) -> (Option<Resolution>, usize) {
     let mut count = 0;
     let mut lines: Option<Vec<&str>> = None;
-    let mut within = false;
+    let mut in_resolution = false;
     let mut fence = Fence::default();
     for line in text.lines() {
-        let in_code = fence.passes(line);
-        if let Some(heading) = heading(line).filter(|_| !in_code) {
-            within = false;
+        let in_code = fence.is_code_line(line);
+        if let Some(heading) = parse_heading(line).filter(|_| !in_code) {
+            in_resolution = false;
             if heading == "Resolution" {
                 count += 1;
-                within = lines.is_none();
+                in_resolution = lines.is_none();
                 lines.get_or_insert_default();
             }
             continue;
         }
-        if within && let Some(lines) = &mut lines {
+        if in_resolution && let Some(lines) = &mut lines {
             lines.push(line);
         }
     }
-    (lines.map(|lines| parts(&lines)), count)
+    (lines.map(|lines| parse_resolution_fields(&lines)), count)
 }
 
 /// The text of a heading of level 1 or 2. Deeper ones belong to their section.
-fn heading(line: &str) -> Option<&str> {
+fn parse_heading(line: &str) -> Option<&str> {
     let text = line.strip_prefix("##").or_else(|| line.strip_prefix('#'))?;
     text.starts_with([' ', '\t']).then(|| text.trim())
 }
 
-fn parts(lines: &[&str]) -> Resolution {
+fn parse_resolution_fields(lines: &[&str]) -> Resolution {
     let mut resolution = Resolution::default();
     let mut rest: Vec<&str> = Vec::new();
     for line in lines {
@@ -103,17 +103,17 @@ struct Fence {
 
 impl Fence {
     /// Takes the next line; says whether it is part of a code block.
-    fn passes(&mut self, line: &str) -> bool {
+    fn is_code_line(&mut self, line: &str) -> bool {
         let text = line.trim_start();
-        let sign = text.chars().next().filter(|sign| matches!(sign, '`' | '~'));
-        let length = sign.map_or(0, |sign| text.chars().take_while(|one| *one == sign).count());
-        match (self.open, sign) {
-            (None, Some(sign)) if length >= 3 => {
-                self.open = Some((sign, length));
+        let marker = text.chars().next().filter(|ch| matches!(ch, '`' | '~'));
+        let length = marker.map_or(0, |marker| text.chars().take_while(|ch| *ch == marker).count());
+        match (self.open, marker) {
+            (None, Some(marker)) if length >= 3 => {
+                self.open = Some((marker, length));
                 true
             }
             (None, _) => false,
-            (Some((open, least)), Some(sign)) if sign == open && length >= least => {
+            (Some((open, min_length)), Some(marker)) if marker == open && length >= min_length => {
                 if text[length..].trim().is_empty() {
                     self.open = None;
                 }
@@ -129,16 +129,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_is_a_criterion() {
-        let check = |line: &str, expect: Option<(&str, bool)>| {
-            let found = criterion(line);
-            assert_eq!(found.as_ref().map(|one| (one.text.as_str(), one.checked)), expect, "{line}");
+    fn checkbox_items_are_criteria() {
+        let assert_criterion = |line: &str, expected: Option<(&str, bool)>| {
+            let parsed = parse_criterion(line);
+            assert_eq!(parsed.as_ref().map(|criterion| (criterion.text.as_str(), criterion.checked)), expected, "{line}");
         };
-        check("- [ ] plain", Some(("plain", false)));
-        check("- [x] lower", Some(("lower", true)));
-        check("- [X] upper\r", Some(("upper", true)));
-        check("    - [ ] nested", Some(("nested", false)));
-        check("-  [ ]  wide", Some(("wide", false)));
+        assert_criterion("- [ ] plain", Some(("plain", false)));
+        assert_criterion("- [x] lower", Some(("lower", true)));
+        assert_criterion("- [X] upper\r", Some(("upper", true)));
+        assert_criterion("    - [ ] nested", Some(("nested", false)));
+        assert_criterion("-  [ ]  wide", Some(("wide", false)));
         for none in [
             "* [ ] star",
             "+ [ ] plus",
@@ -149,34 +149,34 @@ mod tests {
             "- [ ] ",
             "- text",
         ] {
-            check(none, None);
+            assert_criterion(none, None);
         }
     }
 
     #[test]
-    fn a_resolution_is_its_fields_and_the_rest() {
+    fn resolution_has_fields_and_body() {
         let text = "## A\n\n## Resolution\n\nCompleted: 2024-02-20\nBranch: `x/y`\nPR:a/b#1\n\nWords.\n\n### Detail\n\nMore.\n\n## B\nEnd.\n";
-        let (resolution, count) = resolution(text);
-        let expect = Resolution {
+        let (resolution, count) = parse_resolution(text);
+        let expected = Resolution {
             date: Some("2024-02-20".into()),
             branch: Some("x/y".into()),
             pr: Some("a/b#1".into()),
             body: "Words.\n\n### Detail\n\nMore.".into(),
         };
-        assert_eq!((resolution, count), (Some(expect), 1));
+        assert_eq!((resolution, count), (Some(expected), 1));
     }
 
     #[test]
-    fn only_the_first_resolution_is_read_and_all_are_counted() {
+    fn first_resolution_is_parsed_and_all_are_counted() {
         let (resolution, count) =
-            resolution("## Resolution\r\nCompleted: 1\r\n## Resolution\r\nCompleted: 2\r\n");
+            parse_resolution("## Resolution\r\nCompleted: 1\r\n## Resolution\r\nCompleted: 2\r\n");
         assert_eq!((resolution.unwrap().date.as_deref(), count), (Some("1"), 2));
-        assert_eq!(super::resolution("# Title\n"), (None, 0));
+        assert_eq!(super::parse_resolution("# Title\n"), (None, 0));
     }
 
     #[test]
-    fn a_heading_in_code_is_no_heading() {
-        let (resolution, count) = resolution("```\n## Resolution\n```\n## Resolution\n~~~\n## B\n~~~\nx\n");
+    fn headings_in_code_blocks_are_ignored() {
+        let (resolution, count) = parse_resolution("```\n## Resolution\n```\n## Resolution\n~~~\n## B\n~~~\nx\n");
         assert_eq!((resolution.unwrap().body.as_str(), count), ("~~~\n## B\n~~~\nx", 1));
     }
 }

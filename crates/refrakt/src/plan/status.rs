@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::entity::Entity;
 use super::index::PlanIndex;
-use super::next::ready;
+use super::next::ready_tasks;
 use super::vocabulary::{EntityType, is_done};
 
 /// Most ready tasks that a status shows; the list of next tasks shows all.
@@ -17,43 +17,43 @@ pub const READY_SHOWN_MAX: usize = 5;
 pub const DONE_SHOWN_MAX: usize = 10;
 
 /// How the plan stands. With a milestone, its progress is shown instead of the current one's.
-pub fn status(index: &PlanIndex, milestone: Option<&str>) -> Value {
+pub fn plan_status(index: &PlanIndex, milestone: Option<&str>) -> Value {
     let mut status = Map::new();
     if let Some(progress) = milestone_progress(index, milestone) {
         status.insert("milestone".into(), progress);
     }
     let counts = json!({
-        "specs": count(index, EntityType::Spec),
-        "work": count(index, EntityType::Work),
-        "bugs": count(index, EntityType::Bug),
-        "decisions": count(index, EntityType::Decision),
+        "specs": count_by_status(index, EntityType::Spec),
+        "work": count_by_status(index, EntityType::Work),
+        "bugs": count_by_status(index, EntityType::Bug),
+        "decisions": count_by_status(index, EntityType::Decision),
     });
     status.insert("counts".into(), counts);
-    status.insert("blocked".into(), blocked(index));
-    let shown = ready(index).into_iter().take(READY_SHOWN_MAX).map(|entity| {
+    status.insert("blocked".into(), blocked_tasks(index));
+    let ready_tasks = ready_tasks(index).into_iter().take(READY_SHOWN_MAX).map(|entity| {
         json!({
             "id": entity.id().unwrap_or_default(),
-            "title": title(entity),
+            "title": title_or_empty(entity),
             "type": entity.kind.as_str(),
             "priority": entity.priority(),
             "complexity": entity.complexity(),
         })
     });
-    status.insert("ready".into(), shown.collect());
-    status.insert("done".into(), done(index));
-    status.insert("specRollups".into(), rollups(index));
+    status.insert("ready".into(), ready_tasks.collect());
+    status.insert("done".into(), done_tasks(index));
+    status.insert("specRollups".into(), spec_rollups(index));
     status.insert("warnings".into(), warnings(index));
     Value::Object(status)
 }
 
-fn title(entity: &Entity) -> &str {
+fn title_or_empty(entity: &Entity) -> &str {
     entity.title.as_deref().unwrap_or_default()
 }
 
 /// Work first, then bugs: the order in which tasks are listed.
 fn tasks(index: &PlanIndex) -> impl Iterator<Item = &Entity> {
-    let of = |kind: EntityType| index.entities().filter(move |entity| entity.kind == kind);
-    of(EntityType::Work).chain(of(EntityType::Bug))
+    let tasks_of_kind = |kind: EntityType| index.entities().filter(move |entity| entity.kind == kind);
+    tasks_of_kind(EntityType::Work).chain(tasks_of_kind(EntityType::Bug))
 }
 
 /// Progress of a milestone by name, or of the first that is active.
@@ -64,19 +64,19 @@ pub fn milestone_progress(index: &PlanIndex, name: Option<&str>) -> Option<Value
         None => entity.status() == "active",
     })?;
     let name = milestone.id().unwrap_or_default();
-    let own: Vec<&Entity> = tasks(index).filter(|task| task.attribute("milestone") == Some(name)).collect();
+    let milestone_tasks: Vec<&Entity> = tasks(index).filter(|task| task.attribute("milestone") == Some(name)).collect();
     let mut progress = Map::new();
     progress.insert("name".into(), json!(name));
     progress.insert("status".into(), json!(milestone.status()));
     if let Some(target) = milestone.attribute("target") {
         progress.insert("target".into(), json!(target));
     }
-    progress.insert("done".into(), json!(own.iter().filter(|task| is_done(task.status())).count()));
-    progress.insert("total".into(), json!(own.len()));
+    progress.insert("done".into(), json!(milestone_tasks.iter().filter(|task| is_done(task.status())).count()));
+    progress.insert("total".into(), json!(milestone_tasks.len()));
     Some(Value::Object(progress))
 }
 
-fn count(index: &PlanIndex, kind: EntityType) -> Value {
+fn count_by_status(index: &PlanIndex, kind: EntityType) -> Value {
     let mut by_status: IndexMap<&str, usize> = IndexMap::new();
     for entity in index.entities().filter(|entity| entity.kind == kind) {
         *by_status.entry(entity.attribute("status").unwrap_or("unknown")).or_default() += 1;
@@ -85,7 +85,7 @@ fn count(index: &PlanIndex, kind: EntityType) -> Value {
 }
 
 /// Tasks whose state says that they are blocked, with what they refer to that is not achieved.
-fn blocked(index: &PlanIndex) -> Value {
+fn blocked_tasks(index: &PlanIndex) -> Value {
     tasks(index)
         .filter(|task| task.status() == "blocked")
         .map(|task| {
@@ -93,24 +93,24 @@ fn blocked(index: &PlanIndex) -> Value {
                 .refs
                 .iter()
                 .map(String::as_str)
-                .filter(|id| index.entity(id).is_some_and(|other| !other.kind.is_achieved(other.status())))
+                .filter(|id| index.entity(id).is_some_and(|other| !other.kind.unblocks_dependents(other.status())))
                 .collect();
-            json!({ "id": task.id().unwrap_or_default(), "title": title(task), "blockedBy": open })
+            json!({ "id": task.id().unwrap_or_default(), "title": title_or_empty(task), "blockedBy": open })
         })
         .collect()
 }
 
 /// Finished tasks that say how they ended, the latest first; those without a date last.
-fn done(index: &PlanIndex) -> Value {
-    let mut done: Vec<_> = tasks(index)
+fn done_tasks(index: &PlanIndex) -> Value {
+    let mut tasks_done: Vec<_> = tasks(index)
         .filter(|task| is_done(task.status()))
         .filter_map(|task| Some((task, task.resolution.as_ref()?)))
         .collect();
-    done.sort_by(|(_, a), (_, b)| b.date.cmp(&a.date));
-    let shown = done.into_iter().take(DONE_SHOWN_MAX).map(|(task, resolution)| {
+    tasks_done.sort_by(|(_, a), (_, b)| b.date.cmp(&a.date));
+    let entries = tasks_done.into_iter().take(DONE_SHOWN_MAX).map(|(task, resolution)| {
         let mut entry = Map::new();
         entry.insert("id".into(), json!(task.id().unwrap_or_default()));
-        entry.insert("title".into(), json!(title(task)));
+        entry.insert("title".into(), json!(title_or_empty(task)));
         for (key, value) in [("date", &resolution.date), ("pr", &resolution.pr)] {
             if let Some(value) = value {
                 entry.insert(key.into(), json!(value));
@@ -118,11 +118,11 @@ fn done(index: &PlanIndex) -> Value {
         }
         Value::Object(entry)
     });
-    shown.collect()
+    entries.collect()
 }
 
 /// Specifications that tasks carry out, with those tasks and their pull requests.
-fn rollups(index: &PlanIndex) -> Value {
+fn spec_rollups(index: &PlanIndex) -> Value {
     let mut by_spec: HashMap<&str, Vec<&Entity>> = HashMap::new();
     for task in tasks(index) {
         for spec in task.list("source") {
@@ -136,15 +136,15 @@ fn rollups(index: &PlanIndex) -> Value {
             let linked = by_spec.get(id)?;
             let mut prs: IndexSet<&str> = IndexSet::new();
             for task in linked {
-                let said = task.attribute("pr");
-                let said =
-                    said.or_else(|| task.resolution.as_ref().and_then(|resolution| resolution.pr.as_deref()));
-                prs.extend(said.unwrap_or_default().split(',').map(str::trim).filter(|pr| !pr.is_empty()));
+                let pull_requests = task.attribute("pr");
+                let pull_requests =
+                    pull_requests.or_else(|| task.resolution.as_ref().and_then(|resolution| resolution.pr.as_deref()));
+                prs.extend(pull_requests.unwrap_or_default().split(',').map(str::trim).filter(|pr| !pr.is_empty()));
             }
             let all_done = linked.iter().all(|task| is_done(task.status()));
             Some(json!({
                 "id": id,
-                "title": title(spec),
+                "title": title_or_empty(spec),
                 "status": spec.status(),
                 "implementedBy": linked.iter().map(|task| task.label()).collect::<Vec<_>>(),
                 "prs": prs,
@@ -158,7 +158,7 @@ fn warnings(index: &PlanIndex) -> Value {
     let mut warnings = Vec::new();
     for entity in index.entities() {
         let label = entity.label();
-        for target in entity.refs.iter().filter(|id| !index.knows(id)) {
+        for target in entity.refs.iter().filter(|id| !index.contains_id(id)) {
             warnings.push(json!({
                 "type": "broken-ref",
                 "source": label,

@@ -43,7 +43,7 @@ pub struct Issue {
     /// The file.
     pub file: String,
     /// Line and column, where the issue is at one place.
-    pub place: Option<(usize, usize)>,
+    pub position: Option<(usize, usize)>,
     /// The other thing that it is about.
     pub target: Option<String>,
     /// One sentence.
@@ -61,22 +61,22 @@ pub struct Validation {
 
 /// Looks for everything that is wrong. Strictly, a warning is an error.
 pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
-    let mut issues = Issues { index, found: Vec::new() };
-    issues.faults();
-    issues.broken_refs();
-    issues.duplicate_ids();
-    issues.invalid_values();
-    issues.pull_requests_and_releases();
-    issues.supersedes();
-    issues.sources();
-    issues.milestones();
-    issues.cycles();
-    issues.missing_sections();
-    issues.without_milestone();
-    issues.complete_milestones();
-    issues.resolutions();
-    issues.file_names();
-    let mut issues = issues.found;
+    let mut validator = Validator { index, issues: Vec::new() };
+    validator.check_faults();
+    validator.check_references();
+    validator.check_duplicate_ids();
+    validator.check_values();
+    validator.check_pull_requests_and_releases();
+    validator.check_supersedes();
+    validator.check_sources();
+    validator.check_milestones();
+    validator.check_cycles();
+    validator.check_required_sections();
+    validator.check_milestone_is_set();
+    validator.check_complete_milestones();
+    validator.check_resolutions();
+    validator.check_file_names();
+    let mut issues = validator.issues;
     if strict {
         issues.iter_mut().filter(|issue| issue.severity == Severity::Warning).for_each(|issue| {
             issue.severity = Severity::Error;
@@ -117,7 +117,7 @@ impl Issue {
         issue.insert("type".into(), json!(self.kind));
         issue.insert("source".into(), json!(self.source));
         issue.insert("file".into(), json!(self.file));
-        if let Some((line, column)) = self.place {
+        if let Some((line, column)) = self.position {
             issue.insert("line".into(), json!(line));
             issue.insert("column".into(), json!(column));
         }
@@ -129,12 +129,12 @@ impl Issue {
     }
 }
 
-struct Issues<'a> {
+struct Validator<'a> {
     index: &'a PlanIndex,
-    found: Vec<Issue>,
+    issues: Vec<Issue>,
 }
 
-impl Issues<'_> {
+impl Validator<'_> {
     fn add(
         &mut self,
         severity: Severity,
@@ -143,12 +143,12 @@ impl Issues<'_> {
         target: Option<&str>,
         message: String,
     ) {
-        self.found.push(Issue {
+        self.issues.push(Issue {
             severity,
             kind,
             source: entity.label().to_owned(),
             file: entity.file.clone(),
-            place: None,
+            position: None,
             target: target.map(str::to_owned),
             message,
         });
@@ -163,18 +163,18 @@ impl Issues<'_> {
     }
 
     /// Tags and files that cannot be read as they were meant.
-    fn faults(&mut self) {
+    fn check_faults(&mut self) {
         for file in self.index.files() {
-            let source = file.scanned.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
-            let label = file.scanned.entity.as_ref().map_or(source.as_str(), Entity::label);
-            for fault in &file.scanned.faults {
-                let unclosed = fault.code == "unclosed-tag";
-                self.found.push(Issue {
-                    severity: if unclosed { Severity::Warning } else { Severity::Error },
+            let source = file.parsed.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
+            let label = file.parsed.entity.as_ref().map_or(source.as_str(), Entity::label);
+            for fault in &file.parsed.faults {
+                let is_unclosed = fault.code == "unclosed-tag";
+                self.issues.push(Issue {
+                    severity: if is_unclosed { Severity::Warning } else { Severity::Error },
                     kind: fault.code,
                     source: label.to_owned(),
                     file: file.entry.path.clone(),
-                    place: Some((fault.line, fault.column)),
+                    position: Some((fault.line, fault.column)),
                     target: None,
                     message: fault.message.clone(),
                 });
@@ -182,9 +182,9 @@ impl Issues<'_> {
         }
     }
 
-    fn broken_refs(&mut self) {
+    fn check_references(&mut self) {
         for entity in self.index.entities() {
-            for target in entity.refs.iter().filter(|id| !self.index.knows(id)) {
+            for target in entity.refs.iter().filter(|id| !self.index.contains_id(id)) {
                 let message =
                     format!("{} points to {target}, which no file of the plan defines", entity.label());
                 self.error("broken-ref", entity, Some(target), message);
@@ -192,7 +192,7 @@ impl Issues<'_> {
         }
     }
 
-    fn duplicate_ids(&mut self) {
+    fn check_duplicate_ids(&mut self) {
         for entity in self.index.entities() {
             let Some(id) = entity.id() else { continue };
             let Some(first) = self.index.entity(id).filter(|first| !std::ptr::eq(*first, entity)) else {
@@ -203,7 +203,7 @@ impl Issues<'_> {
         }
     }
 
-    fn invalid_values(&mut self) {
+    fn check_values(&mut self) {
         let rules = [
             ("status", "invalid-status"),
             ("priority", "invalid-priority"),
@@ -212,23 +212,23 @@ impl Issues<'_> {
         ];
         for entity in self.index.entities() {
             for (attribute, kind) in rules {
-                let known = entity.kind.values(attribute);
-                let Some(value) = entity.attribute(attribute).filter(|_| !known.is_empty()) else { continue };
-                if known.iter().any(|word| word == value) {
+                let allowed = entity.kind.allowed_values(attribute);
+                let Some(value) = entity.attribute(attribute).filter(|_| !allowed.is_empty()) else { continue };
+                if allowed.iter().any(|allowed_value| allowed_value == value) {
                     continue;
                 }
                 let message = format!(
                     "the {attribute} of {} is {value:?}, but a {} has one of {}",
                     entity.label(),
                     entity.kind,
-                    known.join(", ")
+                    allowed.join(", ")
                 );
                 self.error(kind, entity, None, message);
             }
         }
     }
 
-    fn pull_requests_and_releases(&mut self) {
+    fn check_pull_requests_and_releases(&mut self) {
         for entity in self.index.entities() {
             let label = entity.label();
             if entity.kind.is_task() {
@@ -245,7 +245,7 @@ impl Issues<'_> {
                             format!("{label} has shipped, but released-in does not say with which version");
                         self.error("shipped-without-release", entity, None, message);
                     }
-                    Some(release) if !is_release(release) => {
+                    Some(release) if !is_version(release) => {
                         let message = format!(
                             "{label} was released in {release:?}, which is no version such as v1.2.3"
                         );
@@ -257,7 +257,7 @@ impl Issues<'_> {
         }
     }
 
-    fn supersedes(&mut self) {
+    fn check_supersedes(&mut self) {
         for entity in self.index.entities().filter(|entity| entity.kind == EntityType::Work) {
             let label = entity.label();
             match entity.attribute("supersedes").map(str::trim).filter(|id| !id.is_empty()) {
@@ -266,7 +266,7 @@ impl Issues<'_> {
                         format!("{label} gave way to something else, but supersedes does not say to what");
                     self.warn("superseded-without-target", entity, None, message);
                 }
-                Some(id) if !self.index.knows(id) => {
+                Some(id) if !self.index.contains_id(id) => {
                     let message =
                         format!("{label} says that it supersedes {id:?}, which no file of the plan defines");
                     self.warn("broken-supersedes", entity, Some(id), message);
@@ -276,9 +276,9 @@ impl Issues<'_> {
         }
     }
 
-    fn sources(&mut self) {
+    fn check_sources(&mut self) {
         for entity in self.index.entities() {
-            for id in entity.list("source").filter(|id| !self.index.knows(id)) {
+            for id in entity.list("source").filter(|id| !self.index.contains_id(id)) {
                 let message = format!(
                     "{} names {id:?} as its source, which no file of the plan defines",
                     entity.label()
@@ -288,7 +288,7 @@ impl Issues<'_> {
         }
     }
 
-    fn milestones(&mut self) {
+    fn check_milestones(&mut self) {
         let milestones = self.index.entities().filter(|entity| entity.kind == EntityType::Milestone);
         let names: HashSet<&str> = milestones.filter_map(Entity::id).collect();
         for entity in self.index.entities() {
@@ -302,7 +302,7 @@ impl Issues<'_> {
         }
     }
 
-    fn cycles(&mut self) {
+    fn check_cycles(&mut self) {
         for cycle in Dependencies::new(self.index).cycles() {
             let Some(entity) = cycle.first().and_then(|id| self.index.entity(id)) else { continue };
             let message =
@@ -311,7 +311,7 @@ impl Issues<'_> {
         }
     }
 
-    fn missing_sections(&mut self) {
+    fn check_required_sections(&mut self) {
         for entity in self.index.entities() {
             let status = entity.status();
             for section in entity.kind.required_sections(status) {
@@ -324,7 +324,7 @@ impl Issues<'_> {
         }
     }
 
-    fn without_milestone(&mut self) {
+    fn check_milestone_is_set(&mut self) {
         for entity in self.index.entities() {
             if entity.kind.is_task() && !is_done(entity.status()) && entity.attribute("milestone").is_none() {
                 let message = format!("{} belongs to no milestone", entity.label());
@@ -333,7 +333,7 @@ impl Issues<'_> {
         }
     }
 
-    fn complete_milestones(&mut self) {
+    fn check_complete_milestones(&mut self) {
         let mut open: HashMap<&str, Vec<&Entity>> = HashMap::new();
         for task in self.index.entities().filter(|entity| entity.kind.is_task() && !is_done(entity.status()))
         {
@@ -352,7 +352,7 @@ impl Issues<'_> {
         }
     }
 
-    fn resolutions(&mut self) {
+    fn check_resolutions(&mut self) {
         for entity in self.index.entities().filter(|entity| entity.kind.is_task()) {
             let (label, status) = (entity.label(), entity.status());
             if is_done(status) && entity.resolution.is_none() {
@@ -371,7 +371,7 @@ impl Issues<'_> {
         }
     }
 
-    fn file_names(&mut self) {
+    fn check_file_names(&mut self) {
         for entity in self.index.entities().filter(|entity| entity.kind != EntityType::Milestone) {
             let Some(id) = entity.attribute("id") else { continue };
             let name = entity.file.rsplit('/').next().unwrap_or(&entity.file);
@@ -397,35 +397,35 @@ impl Issues<'_> {
 fn id_prefix_of_file(name: &str) -> Option<&str> {
     let prefixes = EntityType::ALL.into_iter().filter_map(EntityType::id_prefix);
     let rest = prefixes.filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('-')).next()?;
-    let digits = rest.find(|sign: char| !sign.is_ascii_digit())?;
+    let digits = rest.find(|ch: char| !ch.is_ascii_digit())?;
     (digits > 0 && rest[digits..].starts_with('-')).then(|| &name[..name.len() - rest.len() + digits])
 }
 
 /// `<org>/<repo>#<number>`
 fn is_pull_request(text: &str) -> bool {
-    let name = |part: &str| {
-        !part.is_empty() && part.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.".contains(sign))
+    let is_name = |part: &str| {
+        !part.is_empty() && part.chars().all(|ch| ch.is_ascii_alphanumeric() || "-_.".contains(ch))
     };
     text.split_once('/').is_some_and(|(org, rest)| {
         let numbered = rest.split_once('#');
-        name(org) && numbered.is_some_and(|(repo, number)| name(repo) && is_number(number))
+        is_name(org) && numbered.is_some_and(|(repo, number)| is_name(repo) && is_number(number))
     })
 }
 
 /// `v1.2.3` or `1.2.3`, with what semantic versions may add.
-fn is_release(text: &str) -> bool {
+fn is_version(text: &str) -> bool {
     let text = text.strip_prefix('v').unwrap_or(text);
     let plain = text.split(['-', '+']).next().unwrap_or_default();
     let added = &text[plain.len()..];
-    let allowed = |sign: char| sign.is_ascii_alphanumeric() || "-+.".contains(sign);
+    let is_allowed_char = |ch: char| ch.is_ascii_alphanumeric() || "-+.".contains(ch);
     plain.split('.').count() == 3
         && plain.split('.').all(is_number)
-        && added.chars().all(allowed)
+        && added.chars().all(is_allowed_char)
         && added.len() != 1
 }
 
 fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|sign| sign.is_ascii_digit())
+    !text.is_empty() && text.chars().all(|ch| ch.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pull_requests_and_releases_have_a_form() {
+    fn pull_request_and_version_formats() {
         for good in ["a/b#1", "refrakt-md/re.frakt_x#142"] {
             assert!(is_pull_request(good), "{good}");
         }
@@ -441,21 +441,21 @@ mod tests {
             assert!(!is_pull_request(bad), "{bad}");
         }
         for good in ["v0.11.4", "1.2.3", "v1.0.0-rc.1", "1.0.0+build"] {
-            assert!(is_release(good), "{good}");
+            assert!(is_version(good), "{good}");
         }
         for bad in ["", "v", "1.2", "v1.2.3.4", "soon", "1.2.x", "1.2.3-"] {
-            assert!(!is_release(bad), "{bad}");
+            assert!(!is_version(bad), "{bad}");
         }
     }
 
     #[test]
-    fn a_file_name_begins_with_an_id_or_not() {
-        let check = |name: &str, expect: Option<&str>| assert_eq!(id_prefix_of_file(name), expect, "{name}");
-        check("WORK-019-types.md", Some("WORK-019"));
-        check("ADR-1-x.md", Some("ADR-1"));
-        check("WORK-019.md", None);
-        check("WORK--x.md", None);
-        check("work-1-x.md", None);
-        check("notes.md", None);
+    fn id_prefix_of_file_requires_id_and_dash() {
+        let assert_prefix = |name: &str, expected: Option<&str>| assert_eq!(id_prefix_of_file(name), expected, "{name}");
+        assert_prefix("WORK-019-types.md", Some("WORK-019"));
+        assert_prefix("ADR-1-x.md", Some("ADR-1"));
+        assert_prefix("WORK-019.md", None);
+        assert_prefix("WORK--x.md", None);
+        assert_prefix("work-1-x.md", None);
+        assert_prefix("notes.md", None);
     }
 }

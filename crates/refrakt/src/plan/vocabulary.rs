@@ -39,7 +39,7 @@ impl EntityType {
     }
 
     /// The type of a tag; aliases of the runes are other tags.
-    pub fn of_tag(tag: &str) -> Option<EntityType> {
+    pub fn from_tag(tag: &str) -> Option<EntityType> {
         EntityType::ALL.into_iter().find(|kind| kind.as_str() == tag)
     }
 
@@ -60,7 +60,7 @@ impl EntityType {
     }
 
     /// The values that an attribute of this type may have; none where anything goes.
-    pub fn values(self, attribute: &str) -> &'static [String] {
+    pub fn allowed_values(self, attribute: &str) -> &'static [String] {
         let rune = plan_rune(self);
         rune.and_then(|rune| rune.attributes.get(attribute)).map_or(&[], |attribute| &attribute.matches)
     }
@@ -71,8 +71,8 @@ impl EntityType {
     }
 
     /// The state in which a new one begins.
-    pub fn first_status(self) -> Option<&'static str> {
-        self.values("status").first().map(String::as_str)
+    pub fn initial_status(self) -> Option<&'static str> {
+        self.allowed_values("status").first().map(String::as_str)
     }
 
     /// The state in which somebody can start.
@@ -98,7 +98,7 @@ impl EntityType {
     }
 
     /// Whether what waits for it may go on in this state.
-    pub fn is_achieved(self, status: &str) -> bool {
+    pub fn unblocks_dependents(self, status: &str) -> bool {
         match self {
             EntityType::Spec => ["accepted", "implemented", "shipped"].contains(&status),
             EntityType::Work | EntityType::Bug => is_done(status),
@@ -127,10 +127,10 @@ impl EntityType {
         else {
             return None;
         };
-        let same = |name: &str| name.to_lowercase() == heading.trim().to_lowercase();
-        let mut known = sections.known_sections.iter();
-        known
-            .find(|(name, known)| same(name) || known.alias.iter().any(|alias| same(alias)))
+        let matches_heading = |name: &str| name.to_lowercase() == heading.trim().to_lowercase();
+        let mut known_sections = sections.known_sections.iter();
+        known_sections
+            .find(|(name, section)| matches_heading(name) || section.alias.iter().any(|alias| matches_heading(alias)))
             .map(|(name, _)| name.as_str())
     }
 }
@@ -153,23 +153,23 @@ pub const BLOCKED_BY: &str = "Blocked by";
 pub const BLOCKS: &str = "Blocks";
 
 /// What an item has that says no priority.
-pub const PRIORITY_UNSAID: &str = "medium";
+pub const DEFAULT_PRIORITY: &str = "medium";
 
 /// What an item has that says no complexity.
-pub const COMPLEXITY_UNSAID: &str = "unknown";
+pub const DEFAULT_COMPLEXITY: &str = "unknown";
 
 /// Place of a priority in the order of work; a word that is none counts as no priority said.
 pub fn priority_rank(priority: &str) -> usize {
-    rank("priority", priority).or_else(|| rank("priority", PRIORITY_UNSAID)).unwrap_or(usize::MAX)
+    rank("priority", priority).or_else(|| rank("priority", DEFAULT_PRIORITY)).unwrap_or(usize::MAX)
 }
 
 /// Place of a complexity in the order of work: the simple first, the unknown last.
 pub fn complexity_rank(complexity: &str) -> usize {
-    rank("complexity", complexity).or_else(|| rank("complexity", COMPLEXITY_UNSAID)).unwrap_or(usize::MAX)
+    rank("complexity", complexity).or_else(|| rank("complexity", DEFAULT_COMPLEXITY)).unwrap_or(usize::MAX)
 }
 
-fn rank(attribute: &str, word: &str) -> Option<usize> {
-    EntityType::Work.values(attribute).iter().position(|known| known == word)
+fn rank(attribute: &str, value: &str) -> Option<usize> {
+    EntityType::Work.allowed_values(attribute).iter().position(|allowed| allowed == value)
 }
 
 /// The rune of a type.
@@ -182,19 +182,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_knows_the_words() {
-        assert_eq!(EntityType::Milestone.values("status"), ["planning", "active", "complete"]);
-        assert_eq!(EntityType::Work.values("priority"), ["critical", "high", "medium", "low"]);
-        assert!(EntityType::Work.values("assignee").is_empty());
+    fn catalogue_defines_statuses_and_sections() {
+        assert_eq!(EntityType::Milestone.allowed_values("status"), ["planning", "active", "complete"]);
+        assert_eq!(EntityType::Work.allowed_values("priority"), ["critical", "high", "medium", "low"]);
+        assert!(EntityType::Work.allowed_values("assignee").is_empty());
         assert_eq!(EntityType::Work.known_section("depends ON"), Some(BLOCKED_BY));
         assert_eq!(EntityType::Bug.known_section("Repro"), Some("Steps to Reproduce"));
         assert_eq!(EntityType::Spec.known_section("Blocked by"), None);
     }
 
     #[test]
-    fn every_state_that_means_something_exists() {
+    fn terminal_and_actionable_statuses_exist_in_catalogue() {
         for kind in EntityType::ALL {
-            let states = kind.values("status");
+            let states = kind.allowed_values("status");
             assert!(states.iter().any(|state| kind.is_terminal(state)), "{kind}");
             if let Some(actionable) = kind.actionable_status() {
                 assert!(states.iter().any(|state| state == actionable), "{kind}");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_the_order_of_the_catalogue() {
+    fn ranks_follow_catalogue_order() {
         assert!(priority_rank("critical") < priority_rank("high"));
         assert_eq!(priority_rank("strange"), priority_rank("medium"));
         assert!(complexity_rank("complex") < complexity_rank("unknown"));

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::json_place::place;
+use super::json_place::key_position;
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
 use quad_runes::catalogue::{RunePreferences, line_and_column};
 
@@ -22,7 +22,7 @@ pub struct Config {
     /// Plugins named at the top.
     pub plugins: Vec<String>,
     /// Whether any list of plugins was written, which then is the whole truth.
-    pub lists_plugins: bool,
+    pub has_plugin_list: bool,
     /// What is wrong or old.
     pub problems: Vec<ConfigProblem>,
 }
@@ -49,7 +49,7 @@ pub struct SiteConfig {
     /// Preferences and aliases.
     pub rules: RunePreferences,
     /// Runes of the project's own that are code: name → module.
-    pub local: Vec<(String, String)>,
+    pub local_runes: Vec<(String, String)>,
     /// Folder of the pages, relative to the configuration.
     pub content_dir: Option<String>,
 }
@@ -66,7 +66,7 @@ pub struct ConfigProblem {
     /// One sentence.
     pub message: String,
     /// Whether something was ignored because of it; otherwise it is advice.
-    pub severe: bool,
+    pub is_error: bool,
 }
 
 /// Keys of a site. Any of these at the top makes a flat configuration; a plan and plugins alone do not.
@@ -86,26 +86,26 @@ const SITE_KEYS: [&str; 12] = [
 ];
 
 /// The name of a site that has none.
-pub const ONLY_SITE: &str = "main";
+pub const DEFAULT_SITE_NAME: &str = "main";
 
 impl Config {
     /// Reads a configuration. A text that is no JSON object gives an empty configuration with one problem.
     pub fn parse(file: &str, text: &str) -> Config {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = Reader { file, text, config: Config::default() };
+        let mut parser = ConfigParser { file, text, config: Config::default() };
         match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(top)) => reader.top(&top),
-            Ok(_) => reader.problem(&[], "the configuration must be a JSON object".into()),
+            Ok(Value::Object(root)) => parser.parse_root(&root),
+            Ok(_) => parser.add_error(&[], "the configuration must be a JSON object".into()),
             Err(error) => {
                 // The reader's own place in words is dropped: line and column are fields of their own.
                 let message = error.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default().to_owned();
                 let (line, column) = (error.line().max(1), error.column().max(1));
-                let problem = ConfigProblem { file: file.into(), line, column, message, severe: true };
-                reader.config.problems.push(problem);
+                let problem = ConfigProblem { file: file.into(), line, column, message, is_error: true };
+                parser.config.problems.push(problem);
             }
         }
-        reader.config
+        parser.config
     }
 
     /// Whether the text could be used at all.
@@ -116,18 +116,18 @@ impl Config {
 
     /// Every plugin that is named anywhere, each once: the top's first, then site by site.
     pub fn all_plugins(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = Vec::new();
-        let named = self.plugins.iter().chain(self.sites.values().flat_map(|site| &site.plugins));
-        for name in named {
-            if !all.contains(&name.as_str()) {
-                all.push(name);
+        let mut names: Vec<&str> = Vec::new();
+        let candidates = self.plugins.iter().chain(self.sites.values().flat_map(|site| &site.plugins));
+        for name in candidates {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
             }
         }
-        all
+        names
     }
 
     /// The plugins that `detect` shows for the project as a whole: those of the only site, or those named at the top.
-    pub fn shown_plugins(&self) -> &[String] {
+    pub fn listed_plugins(&self) -> &[String] {
         match self.sites.first() {
             Some((_, site)) if self.sites.len() == 1 => &site.plugins,
             _ => &self.plugins,
@@ -135,60 +135,60 @@ impl Config {
     }
 }
 
-struct Reader<'a> {
+struct ConfigParser<'a> {
     file: &'a str,
     text: &'a str,
     config: Config,
 }
 
-impl Reader<'_> {
-    fn note(&mut self, path: &[&str], message: String, severe: bool) {
-        let (line, column) = if path.is_empty() { line_and_column(self.text, 0) } else { place(self.text, path) };
-        let problem = ConfigProblem { file: self.file.into(), line, column, message, severe };
+impl ConfigParser<'_> {
+    fn add_problem(&mut self, path: &[&str], message: String, is_error: bool) {
+        let (line, column) = if path.is_empty() { line_and_column(self.text, 0) } else { key_position(self.text, path) };
+        let problem = ConfigProblem { file: self.file.into(), line, column, message, is_error };
         self.config.problems.push(problem);
     }
 
-    fn problem(&mut self, path: &[&str], message: String) {
-        self.note(path, message, true);
+    fn add_error(&mut self, path: &[&str], message: String) {
+        self.add_problem(path, message, true);
     }
 
-    fn top(&mut self, top: &Map<String, Value>) {
-        self.config.plugins = self.plugins(top, &[]);
-        match top.get("plan") {
+    fn parse_root(&mut self, root: &Map<String, Value>) {
+        self.config.plugins = self.parse_plugins(root, &[]);
+        match root.get("plan") {
             None | Some(Value::Null) => {}
-            Some(Value::Object(plan)) => self.config.plan_dir = self.text_of(plan, &["plan"], "dir"),
-            Some(_) => self.problem(&["plan"], "`plan` must be an object such as {\"dir\": \"plan\"}".into()),
+            Some(Value::Object(plan)) => self.config.plan_dir = self.parse_text(plan, &["plan"], "dir"),
+            Some(_) => self.add_error(&["plan"], "`plan` must be an object such as {\"dir\": \"plan\"}".into()),
         }
-        if top.contains_key("site") && top.contains_key("sites") {
-            self.problem(&["site"], "both `site` and `sites` are declared; `site` is ignored".into());
+        if root.contains_key("site") && root.contains_key("sites") {
+            self.add_error(&["site"], "both `site` and `sites` are declared; `site` is ignored".into());
         }
-        match (top.get("sites"), top.get("site")) {
+        match (root.get("sites"), root.get("site")) {
             (Some(Value::Object(sites)), _) if !sites.is_empty() => {
                 self.config.shape = ConfigShape::Plural;
                 for (name, site) in sites.iter().take(SITES_MAX) {
-                    self.site(name, site, &["sites", name]);
+                    self.parse_site(name, site, &["sites", name]);
                 }
                 if sites.len() > SITES_MAX {
-                    self.problem(&["sites"], format!("only the first {SITES_MAX} sites are used"));
+                    self.add_error(&["sites"], format!("only the first {SITES_MAX} sites are used"));
                 }
             }
             (Some(_), _) => {
-                self.problem(&["sites"], "`sites` must be an object with at least one site".into())
+                self.add_error(&["sites"], "`sites` must be an object with at least one site".into())
             }
             (None, Some(site)) => {
                 self.config.shape = ConfigShape::Singular;
-                self.site(ONLY_SITE, site, &["site"]);
+                self.parse_site(DEFAULT_SITE_NAME, site, &["site"]);
                 self.inherit_plugins();
             }
             (None, None) => {
-                let Some(key) = SITE_KEYS.into_iter().find(|key| top.contains_key(*key)) else { return };
+                let Some(key) = SITE_KEYS.into_iter().find(|key| root.contains_key(*key)) else { return };
                 self.config.shape = ConfigShape::Flat;
-                self.note(
+                self.add_problem(
                     &[key],
                     "keys of a site at the top are an old form; put them under `site`".into(),
                     false,
                 );
-                self.site(ONLY_SITE, &Value::Object(top.clone()), &[]);
+                self.parse_site(DEFAULT_SITE_NAME, &Value::Object(root.clone()), &[]);
             }
         }
         if self.config.sites.is_empty() {
@@ -198,84 +198,84 @@ impl Reader<'_> {
 
     /// The only site also has what is named at the top.
     fn inherit_plugins(&mut self) {
-        let named = self.config.plugins.clone();
-        if let Some(site) = self.config.sites.get_mut(ONLY_SITE) {
+        let inherited = self.config.plugins.clone();
+        if let Some(site) = self.config.sites.get_mut(DEFAULT_SITE_NAME) {
             let missing: Vec<String> =
-                named.into_iter().filter(|name| !site.plugins.contains(name)).collect();
+                inherited.into_iter().filter(|name| !site.plugins.contains(name)).collect();
             site.plugins.extend(missing);
         }
     }
 
-    fn site(&mut self, name: &str, site: &Value, path: &[&str]) {
+    fn parse_site(&mut self, name: &str, site: &Value, path: &[&str]) {
         let Some(site) = site.as_object() else {
-            return self.problem(path, format!("site {name} must be an object"));
+            return self.add_error(path, format!("site {name} must be an object"));
         };
-        let plugins = if path.is_empty() { self.config.plugins.clone() } else { self.plugins(site, path) };
-        let content_dir = self.text_of(site, path, "contentDir");
+        let plugins = if path.is_empty() { self.config.plugins.clone() } else { self.parse_plugins(site, path) };
+        let content_dir = self.parse_text(site, path, "contentDir");
         let mut config = SiteConfig { plugins, content_dir, ..SiteConfig::default() };
         let runes_path = [path, &["runes"]].concat();
         match site.get("runes") {
             None | Some(Value::Null) => {}
             Some(Value::Object(runes)) => {
-                config.rules.prefer = self.pairs(runes, &runes_path, "prefer");
-                config.rules.aliases = self.pairs(runes, &runes_path, "aliases");
-                config.local = self.pairs(runes, &runes_path, "local");
+                config.rules.prefer = self.string_map(runes, &runes_path, "prefer");
+                config.rules.aliases = self.string_map(runes, &runes_path, "aliases");
+                config.local_runes = self.string_map(runes, &runes_path, "local");
             }
-            Some(_) => self.problem(&runes_path, "`runes` must be an object".into()),
+            Some(_) => self.add_error(&runes_path, "`runes` must be an object".into()),
         }
         self.config.sites.insert(name.to_owned(), config);
     }
 
     /// `plugins`, then what the older `packages` adds.
-    fn plugins(&mut self, object: &Map<String, Value>, path: &[&str]) -> Vec<String> {
+    fn parse_plugins(&mut self, object: &Map<String, Value>, path: &[&str]) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for key in ["plugins", "packages"] {
-            let here = [path, &[key]].concat();
+            let key_path = [path, &[key]].concat();
             let Some(value) = object.get(key).filter(|value| !value.is_null()) else { continue };
             if key == "packages" {
-                self.note(&here, "`packages` is the old name of `plugins`".into(), false);
+                self.add_problem(&key_path, "`packages` is the old name of `plugins`".into(), false);
             }
             let Some(names) = value.as_array() else {
-                self.problem(&here, format!("`{key}` must be a list of package names"));
+                self.add_error(&key_path, format!("`{key}` must be a list of package names"));
                 continue;
             };
-            self.config.lists_plugins = true;
+            self.config.has_plugin_list = true;
             for name in names {
                 match name.as_str() {
                     Some(name) if is_package_name(name) => {
-                        if !plugins.iter().any(|known| known == name) {
+                        if !plugins.iter().any(|existing| existing == name) {
                             plugins.push(name.to_owned());
                         }
                     }
-                    _ => self.problem(&here, format!("{name} is not the name of a package")),
+                    _ => self.add_error(&key_path, format!("{name} is not the name of a package")),
                 }
             }
         }
         if plugins.len() > PLUGINS_MAX {
             plugins.truncate(PLUGINS_MAX);
-            self.problem(path, format!("only the first {PLUGINS_MAX} plugins are used"));
+            self.add_error(path, format!("only the first {PLUGINS_MAX} plugins are used"));
         }
         plugins
     }
 
-    fn text_of(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Option<String> {
+    fn parse_text(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Option<String> {
         match object.get(key) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
             Some(_) => {
-                self.problem(&[path, &[key]].concat(), format!("`{key}` must be a text"));
+                self.add_error(&[path, &[key]].concat(), format!("`{key}` must be a text"));
                 None
             }
         }
     }
 
-    fn pairs(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Vec<(String, String)> {
-        let here = [path, &[key]].concat();
+    fn string_map(&mut self, object: &Map<String, Value>, path: &[&str], key: &str) -> Vec<(String, String)> {
+        let key_path = [path, &[key]].concat();
         let map = match object.get(key) {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Object(map)) => map,
             Some(_) => {
-                self.problem(&here, format!("`runes.{key}` must be an object"));
+                self.add_error(&key_path, format!("`runes.{key}` must be an object"));
                 return Vec::new();
             }
         };
@@ -284,8 +284,8 @@ impl Reader<'_> {
             match value.as_str() {
                 Some(value) => pairs.push((name.clone(), value.to_owned())),
                 None => {
-                    let at = [here.as_slice(), &[name.as_str()]].concat();
-                    self.problem(&at, format!("`runes.{key}.{name}` must be a text"));
+                    let entry_path = [key_path.as_slice(), &[name.as_str()]].concat();
+                    self.add_error(&entry_path, format!("`runes.{key}.{name}` must be a text"));
                 }
             }
         }
@@ -295,15 +295,15 @@ impl Reader<'_> {
 
 /// Whether a name is that of an npm package, and so is safe as a path below `node_modules`.
 pub(crate) fn is_package_name(name: &str) -> bool {
-    let part = |part: &str| {
+    let is_valid_part = |part: &str| {
         !part.is_empty()
             && !part.starts_with('.')
-            && part.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.~".contains(sign))
+            && part.chars().all(|ch| ch.is_ascii_alphanumeric() || "-_.~".contains(ch))
     };
     name.len() <= 214
         && match name.strip_prefix('@') {
-            Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| part(scope) && part(name)),
-            None => part(name),
+            Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| is_valid_part(scope) && is_valid_part(name)),
+            None => is_valid_part(name),
         }
 }
 
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn three_shapes_mean_the_same() {
+    fn config_shapes_are_equivalent() {
         let plural = parse(r#"{"sites": {"main": {"contentDir": "c", "plugins": ["@a/b"]}}}"#);
         let singular = parse(r#"{"site": {"contentDir": "c", "plugins": ["@a/b"]}}"#);
         let flat = parse(r#"{"contentDir": "c", "plugins": ["@a/b"]}"#);
@@ -335,36 +335,36 @@ mod tests {
             (ConfigShape::Plural, ConfigShape::Singular, ConfigShape::Flat)
         );
         for config in [&plural, &singular, &flat] {
-            assert_eq!(config.shown_plugins(), ["@a/b"]);
+            assert_eq!(config.listed_plugins(), ["@a/b"]);
         }
         assert!(plural.problems.is_empty() && singular.problems.is_empty());
         assert_eq!(flat.problems.len(), 1);
-        assert!(!flat.problems[0].severe);
+        assert!(!flat.problems[0].is_error);
     }
 
     #[test]
-    fn a_plan_alone_is_no_site() {
+    fn config_with_only_plan_has_no_site() {
         let config = parse(r#"{"plan": {"dir": "docs/planning"}, "plugins": ["@refrakt-md/plan"]}"#);
         assert_eq!((config.sites.len(), config.plan_dir.as_deref()), (0, Some("docs/planning")));
         assert_eq!(parse("{}"), Config::default());
     }
 
     #[test]
-    fn the_old_name_of_plugins_joins_them() {
+    fn packages_key_is_merged_into_plugins() {
         let config = parse(r#"{"contentDir": "c", "packages": ["b", "a"], "plugins": ["a"]}"#);
         assert_eq!(config.sites["main"].plugins, ["a", "b"]);
-        assert!(config.lists_plugins);
+        assert!(config.has_plugin_list);
     }
 
     #[test]
-    fn several_sites_mirror_nothing() {
+    fn listed_plugins_is_empty_for_several_sites() {
         let config = parse(r#"{"sites": {"main": {"plugins": ["a"]}, "blog": {"plugins": ["b", "a"]}}}"#);
-        assert_eq!(config.shown_plugins(), Vec::<String>::new());
+        assert_eq!(config.listed_plugins(), Vec::<String>::new());
         assert_eq!(config.all_plugins(), ["a", "b"]);
     }
 
     #[test]
-    fn broken_json_is_placed() {
+    fn invalid_json_error_has_line_and_column() {
         let config = parse("{\n  \"site\": {\n    \"a\": ,\n  }\n}");
         assert_eq!(problems(&config), [(3, 10, "expected value")]);
         assert!(config.sites.is_empty());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_placed_and_the_rest_works() {
+    fn invalid_value_is_reported_and_other_keys_still_parse() {
         let config = parse(
             "{\n \"plan\": {\"dir\": 7},\n \"sites\": {\n  \"main\": {\"plugins\": [\"a\", \"../b\"], \"runes\": {\"prefer\": \
              {\"x\": 1, \"y\": \"a\"}}},\n  \"blog\": 3\n }\n}",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn site_and_sites_together_are_a_problem() {
+    fn config_with_site_and_sites_reports_problem() {
         let config = parse(r#"{"site": {}, "sites": {"a": {}}}"#);
         assert_eq!(config.sites.keys().collect::<Vec<_>>(), ["a"]);
         assert_eq!(config.problems.len(), 1);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn package_names_stay_below_node_modules() {
+    fn is_package_name_rejects_path_traversal() {
         for good in ["@refrakt-md/plan", "runes", "a.b", "@a/b_c"] {
             assert!(is_package_name(good), "{good}");
         }

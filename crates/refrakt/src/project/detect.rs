@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::config::{Config, ConfigProblem, is_package_name};
-use super::folder::Folder;
-use super::notes::Notes;
+use super::folder::ProjectDir;
+use super::notes::FsDependencies;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
@@ -24,7 +24,7 @@ pub struct Project {
     /// The configuration, where there is one that can be used.
     pub config: Option<Config>,
     /// The plan folder, where one is configured or there.
-    pub plan: Option<PlanFolder>,
+    pub plan: Option<PlanDir>,
     /// The sites with their runes.
     pub sites: Vec<Site>,
     /// Plugins that the configuration names or the dependencies hold.
@@ -35,7 +35,7 @@ pub struct Project {
 
 /// Where the plan lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanFolder {
+pub struct PlanDir {
     /// Path below the project's folder.
     pub dir: String,
     /// Whether it is there.
@@ -46,16 +46,16 @@ pub struct PlanFolder {
 
 /// Looks at a folder.
 pub fn detect(root: &Path) -> Project {
-    look(root, &Folder::new(root))
+    detect_in(root, &ProjectDir::new(root))
 }
 
 /// Looks at a folder and notes what was looked at.
-pub fn detect_noting(root: &Path) -> (Project, Notes) {
-    let notes = Notes::new();
-    (look(root, &Folder::noting(root, notes.clone())), notes)
+pub fn detect_recording(root: &Path) -> (Project, FsDependencies) {
+    let dependencies = FsDependencies::new();
+    (detect_in(root, &ProjectDir::recording(root, dependencies.clone())), dependencies)
 }
 
-fn look(root: &Path, folder: &Folder) -> Project {
+fn detect_in(root: &Path, folder: &ProjectDir) -> Project {
     let mut problems = Vec::new();
     let config = read_config(folder, &mut problems);
     let plan = find_plan(folder, config.as_ref(), &mut problems);
@@ -68,8 +68,8 @@ fn look(root: &Path, folder: &Folder) -> Project {
 }
 
 /// The configuration, if it can be used; its problems in any case.
-fn read_config(folder: &Folder, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
-    let text = match folder.small_text(CONFIG_FILE) {
+fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
+    let text = match folder.read_small_file(CONFIG_FILE) {
         Ok(text) => text?,
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
@@ -78,7 +78,7 @@ fn read_config(folder: &Folder, problems: &mut Vec<ConfigProblem>) -> Option<Con
                 line: 1,
                 column: 1,
                 message,
-                severe: true,
+                is_error: true,
             });
             return None;
         }
@@ -89,33 +89,33 @@ fn read_config(folder: &Folder, problems: &mut Vec<ConfigProblem>) -> Option<Con
 }
 
 fn find_plan(
-    folder: &Folder,
+    folder: &ProjectDir,
     config: Option<&Config>,
     problems: &mut Vec<ConfigProblem>,
-) -> Option<PlanFolder> {
+) -> Option<PlanDir> {
     let configured = config.and_then(|config| config.plan_dir.as_deref());
     let dir = configured.unwrap_or(PLAN_DIR);
-    let Some(path) = folder.inside(dir) else {
+    let Some(path) = folder.join_checked(dir) else {
         let message = format!("the plan folder {dir} lies outside the project and is not read");
-        problems.push(ConfigProblem { file: CONFIG_FILE.into(), line: 1, column: 1, message, severe: true });
+        problems.push(ConfigProblem { file: CONFIG_FILE.into(), line: 1, column: 1, message, is_error: true });
         return None;
     };
-    let exists = folder.has_folder(dir);
+    let exists = folder.has_dir(dir);
     if !exists && configured.is_none() {
         return None;
     }
-    let file_count = Folder::new(path).markdown_count();
+    let file_count = ProjectDir::new(path).markdown_count();
     let dir = Path::new(dir).components().filter(|part| matches!(part, std::path::Component::Normal(_)));
     let dir: Vec<String> = dir.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-    Some(PlanFolder { dir: dir.join("/"), exists, file_count })
+    Some(PlanDir { dir: dir.join("/"), exists, file_count })
 }
 
 /// The description of runes in a folder below the project's; none where there is no such file.
-fn read_runes(folder: &Folder, below: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
-    let file = if below.is_empty() { RUNES_FILE.to_owned() } else { format!("{below}/{RUNES_FILE}") };
+fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
+    let file = if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
     let problem =
-        |line, column, message| ConfigProblem { file: file.clone(), line, column, message, severe: true };
-    let source = match folder.small_text(&file) {
+        |line, column, message| ConfigProblem { file: file.clone(), line, column, message, is_error: true };
+    let source = match folder.read_small_file(&file) {
         Ok(source) => source?,
         Err(error) => return Some(Err(problem(1, 1, format!("the file cannot be read: {error}")))),
     };
@@ -134,22 +134,22 @@ fn read_runes(folder: &Folder, below: &str, name: &str) -> Option<Result<Package
 }
 
 /// The plugins: those that the configuration names, or else those among the dependencies that bring runes.
-fn find_plugins(folder: &Folder, config: Option<&Config>) -> Vec<Plugin> {
+fn find_plugins(folder: &ProjectDir, config: Option<&Config>) -> Vec<Plugin> {
     let (names, source): (Vec<String>, PluginSource) = match config {
-        Some(config) if config.lists_plugins => {
+        Some(config) if config.has_plugin_list => {
             (config.all_plugins().into_iter().map(str::to_owned).collect(), PluginSource::Config)
         }
-        _ => (dependencies(folder), PluginSource::DependencyScan),
+        _ => (dependency_names(folder), PluginSource::DependencyScan),
     };
     let plugins = names.into_iter().take(PLUGINS_MAX).map(|name| {
-        let below = format!("node_modules/{name}");
-        let described = read_runes(folder, &below, &name);
-        let described = described.map(|read| {
+        let package_dir = format!("node_modules/{name}");
+        let package = read_runes(folder, &package_dir, &name);
+        let package = package.map(|read| {
             read.map_err(|problem| {
                 format!("{}:{}:{}: {}", problem.file, problem.line, problem.column, problem.message)
             })
         });
-        Plugin::new(&name, source, installed_version(folder, &below), described)
+        Plugin::new(&name, source, installed_version(folder, &package_dir), package)
     });
     match source {
         PluginSource::Config => plugins.collect(),
@@ -158,19 +158,19 @@ fn find_plugins(folder: &Folder, config: Option<&Config>) -> Vec<Plugin> {
     }
 }
 
-fn installed_version(folder: &Folder, below: &str) -> Option<String> {
-    let text = folder.small_text(&format!("{below}/package.json")).ok()??;
+fn installed_version(folder: &ProjectDir, package_dir: &str) -> Option<String> {
+    let text = folder.read_small_file(&format!("{package_dir}/package.json")).ok()??;
     let manifest: Value = serde_json::from_str(&text).ok()?;
     manifest["version"].as_str().map(str::to_owned)
 }
 
 /// Names of the dependencies, and of the official packages that lie in `node_modules`.
-fn dependencies(folder: &Folder) -> Vec<String> {
-    let manifest = folder.small_text("package.json").ok().flatten();
+fn dependency_names(folder: &ProjectDir) -> Vec<String> {
+    let manifest = folder.read_small_file("package.json").ok().flatten();
     let manifest: Value = manifest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let keys = ["dependencies", "devDependencies"].into_iter();
     let declared = keys.filter_map(|key| manifest[key].as_object()).flat_map(|map| map.keys().cloned());
-    let official = folder.folder_names("node_modules/@refrakt-md").into_iter();
+    let official = folder.dir_names("node_modules/@refrakt-md").into_iter();
     let official = official.map(|name| format!("@refrakt-md/{name}"));
     let official = official.filter(|name| name != CORE && builtin::package(name).is_some());
     let mut names: Vec<String> = declared.filter(|name| is_package_name(name)).chain(official).collect();
@@ -187,15 +187,15 @@ fn build_site(
 ) -> Site {
     let mut packages = Vec::new();
     let mut opaque = Vec::new();
-    for wanted in &config.plugins {
-        let Some(plugin) = plugins.iter().find(|plugin| plugin.name == *wanted) else { continue };
+    for plugin_name in &config.plugins {
+        let Some(plugin) = plugins.iter().find(|plugin| plugin.name == *plugin_name) else { continue };
         match &plugin.runes {
             PluginRunes::BuiltIn(package) | PluginRunes::Described(package) => packages.push(package.clone()),
             PluginRunes::Opaque(reason) => opaque.push((plugin.name.clone(), reason.clone())),
         }
     }
     packages.extend(local.cloned());
-    for (rune, module) in &config.local {
+    for (rune, module) in &config.local_runes {
         if !local.is_some_and(|package| package.runes.contains_key(rune)) {
             let reason = format!("the local rune is code in {module}; describe it in {RUNES_FILE}");
             opaque.push((rune.clone(), reason));
@@ -208,24 +208,24 @@ fn build_site(
 impl Project {
     /// The site that a caller means: the one it names, or the only one.
     pub fn site(&self, name: Option<&str>) -> Result<&Site, SiteError> {
-        site::choose(&self.sites, name)
+        site::select_site(&self.sites, name)
     }
 
     /// The plan folder, where it is there.
-    pub fn plan_folder(&self) -> Option<Folder> {
+    pub fn plan_dir(&self) -> Option<ProjectDir> {
         let plan = self.plan.as_ref().filter(|plan| plan.exists)?;
-        Folder::new(&self.root).inside(&plan.dir).map(Folder::new)
+        ProjectDir::new(&self.root).join_checked(&plan.dir).map(ProjectDir::new)
     }
 
     /// What `refrakt://detect` says. The first five keys are the original's; what it has no word for follows where there is
     /// something to say.
     pub fn to_json(&self) -> Value {
-        let below = |path: &str| Path::new(&self.root).join(path).display().to_string();
+        let absolute_path = |path: &str| Path::new(&self.root).join(path).display().to_string();
         let plan =
-            self.plan.as_ref().map(|plan| json!({ "dir": below(&plan.dir), "fileCount": plan.file_count }));
+            self.plan.as_ref().map(|plan| json!({ "dir": absolute_path(&plan.dir), "fileCount": plan.file_count }));
         let site = self.config.as_ref().filter(|config| !config.sites.is_empty()).map(|config| {
             let sites: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
-            json!({ "configPath": below(CONFIG_FILE), "sites": sites, "plugins": config.shown_plugins() })
+            json!({ "configPath": absolute_path(CONFIG_FILE), "sites": sites, "plugins": config.listed_plugins() })
         });
         let mut commands: Vec<Value> = self.plugins.iter().filter_map(Plugin::command_entry).collect();
         commands.sort_by(|a, b| a["namespace"].as_str().cmp(&b["namespace"].as_str()));
@@ -238,10 +238,10 @@ impl Project {
         detected.insert("plugins".into(), json!(commands));
         detected.insert("configSource".into(), json!(source));
         if let Some(error) =
-            self.problems.iter().find(|problem| problem.severe && problem.file == CONFIG_FILE)
+            self.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)
         {
-            let place = json!({ "message": error.message, "line": error.line, "column": error.column });
-            detected.insert("configError".into(), place);
+            let config_error = json!({ "message": error.message, "line": error.line, "column": error.column });
+            detected.insert("configError".into(), config_error);
         }
         let mut add = |key: &str, values: Vec<Value>| {
             if !values.is_empty() {
@@ -259,7 +259,7 @@ impl Project {
                 "file": problem.file,
                 "line": problem.line,
                 "column": problem.column,
-                "severity": if problem.severe { "error" } else { "warning" },
+                "severity": if problem.is_error { "error" } else { "warning" },
                 "message": problem.message,
             })
         });
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    fn temp_project(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = root.path().join(path);
@@ -290,8 +290,8 @@ mod tests {
         root
     }
 
-    fn detected(files: &[(&str, &str)]) -> (tempfile::TempDir, Project) {
-        let root = folder(files);
+    fn detect_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Project) {
+        let root = temp_project(files);
         let project = detect(root.path());
         (root, project)
     }
@@ -300,18 +300,18 @@ mod tests {
         r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan", "@refrakt-md/docs", "@x/y"]}}"#;
 
     #[test]
-    fn an_empty_folder_is_five_keys() {
-        let (root, project) = detected(&[]);
-        let expect = json!({
+    fn detect_empty_dir_returns_five_keys() {
+        let (root, project) = detect_files(&[]);
+        let expected = json!({
             "cwd": root.path(), "plan": null, "site": null, "plugins": [], "configSource": "autodetect",
         });
-        assert_eq!(project.to_json(), expect);
+        assert_eq!(project.to_json(), expected);
         assert_eq!(project.site(None).unwrap_err(), SiteError::Missing);
     }
 
     #[test]
-    fn a_project_with_everything() {
-        let (root, project) = detected(&[
+    fn detect_reports_plan_site_plugins_and_rune_packages() {
+        let (root, project) = detect_files(&[
             (CONFIG_FILE, PLUGINS),
             ("plan/work/a.md", ""),
             ("plan/b.md", ""),
@@ -340,9 +340,9 @@ mod tests {
     }
 
     #[test]
-    fn plugins_and_projects_describe_their_own_runes() {
+    fn runes_file_of_plugin_or_project_defines_runes() {
         let runes = |name: &str| format!("[runes.{name}]\ndescription = 'x'\n");
-        let (_root, project) = detected(&[
+        let (_root, project) = detect_files(&[
             (
                 CONFIG_FILE,
                 r#"{"site": {"plugins": ["@x/y"], "runes": {"local": {"pier": "./p.js", "buoy": "./b.js"}}}}"#,
@@ -361,8 +361,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_passes_for_another_package() {
-        let (_root, project) = detected(&[
+    fn runes_file_cannot_claim_another_package_name() {
+        let (_root, project) = detect_files(&[
             (CONFIG_FILE, r#"{"site": {"plugins": ["@x/y"]}}"#),
             (
                 "node_modules/@x/y/refrakt.runes.toml",
@@ -373,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_description_is_reported_and_the_rest_works() {
-        let (_root, project) = detected(&[
+    fn invalid_runes_file_is_reported_and_others_load() {
+        let (_root, project) = detect_files(&[
             (CONFIG_FILE, r#"{"site": {"plugins": ["@x/y"]}}"#),
             ("node_modules/@x/y/refrakt.runes.toml", "[runes.a]\n"),
             ("refrakt.runes.toml", "[runes.b]\ndescription = ''\nx = 1\n"),
@@ -386,8 +386,8 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_configuration_leaves_the_plan() {
-        let (_root, project) = detected(&[(CONFIG_FILE, "{\n  \"site\": {,\n}"), ("plan/a.md", "")]);
+    fn plan_is_detected_when_config_is_invalid() {
+        let (_root, project) = detect_files(&[(CONFIG_FILE, "{\n  \"site\": {,\n}"), ("plan/a.md", "")]);
         let json = project.to_json();
         assert_eq!(json["configSource"], "autodetect");
         assert_eq!(json["plan"]["fileCount"], 1);
@@ -396,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_folder_may_be_named_missing_or_refused() {
-        let plan = |dir: &str| detected(&[(CONFIG_FILE, &json!({ "plan": { "dir": dir } }).to_string())]);
+    fn plan_dir_may_be_configured_missing_or_rejected() {
+        let plan = |dir: &str| detect_files(&[(CONFIG_FILE, &json!({ "plan": { "dir": dir } }).to_string())]);
         let (root, project) = plan("./docs/planning");
         assert_eq!(
             project.to_json()["plan"],
             json!({ "dir": root.path().join("docs/planning"), "fileCount": 0 })
         );
-        assert!(project.plan_folder().is_none());
+        assert!(project.plan_dir().is_none());
         let (_root, project) = plan("../elsewhere");
         assert_eq!(project.to_json()["plan"], Value::Null);
         assert!(
@@ -412,8 +412,8 @@ mod tests {
     }
 
     #[test]
-    fn without_a_list_the_dependencies_are_looked_at() {
-        let (_root, project) = detected(&[
+    fn plugins_come_from_dependencies_when_not_configured() {
+        let (_root, project) = detect_files(&[
             ("package.json", r#"{"dependencies": {"react": "1", "@x/y": "1"}}"#),
             ("node_modules/@refrakt-md/plan/package.json", r#"{"version": "0.29.0"}"#),
             ("node_modules/@refrakt-md/cli/package.json", r#"{"version": "0.29.0"}"#),
@@ -425,8 +425,8 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_named_or_the_only_one() {
-        let (_root, project) = detected(&[(CONFIG_FILE, r#"{"sites": {"main": {}, "blog": {}}}"#)]);
+    fn site_lookup_requires_name_when_several_exist() {
+        let (_root, project) = detect_files(&[(CONFIG_FILE, r#"{"sites": {"main": {}, "blog": {}}}"#)]);
         assert_eq!(project.site(Some("blog")).unwrap().name, "blog");
         let hint = |name: Option<&str>| project.site(name).unwrap_err().hint();
         assert_eq!(hint(None), "say which: ?site=main or ?site=blog");

@@ -3,103 +3,103 @@
 use quad_runes::catalogue::line_and_column;
 
 /// Line and column of the key at the end of a path, or of the deepest part of it that is there. The text must be JSON.
-pub(crate) fn place(text: &str, path: &[&str]) -> (usize, usize) {
-    let mut scanner = Scanner { text, at: 0 };
-    let mut found = 0;
-    scanner.descend(path, &mut found);
-    line_and_column(text, found)
+pub(crate) fn key_position(text: &str, path: &[&str]) -> (usize, usize) {
+    let mut scanner = Scanner { text, pos: 0 };
+    let mut key_offset = 0;
+    scanner.seek_key(path, &mut key_offset);
+    line_and_column(text, key_offset)
 }
 
 struct Scanner<'a> {
     text: &'a str,
-    at: usize,
+    pos: usize,
 }
 
 impl<'a> Scanner<'a> {
     /// Walks into the object at the cursor along the path. Returns once the path is used up or leads nowhere.
-    fn descend(&mut self, path: &[&str], found: &mut usize) {
-        let Some((wanted, rest)) = path.split_first() else { return };
-        self.blanks();
-        if !self.eat(b'{') {
+    fn seek_key(&mut self, path: &[&str], key_offset: &mut usize) {
+        let Some((expected_key, rest)) = path.split_first() else { return };
+        self.skip_whitespace();
+        if !self.consume(b'{') {
             return;
         }
         loop {
-            self.blanks();
-            let start = self.at;
-            let Some(key) = self.string() else { return };
-            self.blanks();
-            self.eat(b':');
-            if key == *wanted {
-                *found = start;
-                return self.descend(rest, found);
+            self.skip_whitespace();
+            let start = self.pos;
+            let Some(key) = self.scan_string() else { return };
+            self.skip_whitespace();
+            self.consume(b':');
+            if key == *expected_key {
+                *key_offset = start;
+                return self.seek_key(rest, key_offset);
             }
-            self.value();
-            self.blanks();
-            if !self.eat(b',') {
+            self.skip_value();
+            self.skip_whitespace();
+            if !self.consume(b',') {
                 return;
             }
         }
     }
 
-    fn byte(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.pos).copied()
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
-        let is = self.byte() == Some(byte);
-        self.at += usize::from(is);
-        is
+    fn consume(&mut self, byte: u8) -> bool {
+        let matched = self.peek() == Some(byte);
+        self.pos += usize::from(matched);
+        matched
     }
 
-    fn blanks(&mut self) {
-        while self.byte().is_some_and(|byte| byte.is_ascii_whitespace()) {
-            self.at += 1;
+    fn skip_whitespace(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.pos += 1;
         }
     }
 
     /// The string at the cursor as it is written, escapes included.
-    fn string(&mut self) -> Option<&'a str> {
-        let start = self.at + 1;
-        if !self.eat(b'"') {
+    fn scan_string(&mut self) -> Option<&'a str> {
+        let start = self.pos + 1;
+        if !self.consume(b'"') {
             return None;
         }
-        while let Some(byte) = self.byte() {
+        while let Some(byte) = self.peek() {
             match byte {
-                b'\\' => self.at += 2,
+                b'\\' => self.pos += 2,
                 b'"' => {
-                    self.at += 1;
-                    return self.text.get(start..self.at - 1);
+                    self.pos += 1;
+                    return self.text.get(start..self.pos - 1);
                 }
-                _ => self.at += 1,
+                _ => self.pos += 1,
             }
         }
         None
     }
 
     /// Passes over one value. Nesting is counted, not recursed into.
-    fn value(&mut self) {
-        let mut open = 0usize;
+    fn skip_value(&mut self) {
+        let mut depth = 0usize;
         loop {
-            self.blanks();
-            match self.byte() {
-                Some(b'"') => drop(self.string().is_some()),
+            self.skip_whitespace();
+            match self.peek() {
+                Some(b'"') => drop(self.scan_string().is_some()),
                 Some(b'{' | b'[') => {
-                    open += 1;
-                    self.at += 1;
+                    depth += 1;
+                    self.pos += 1;
                     continue;
                 }
-                Some(b'}' | b']') if open > 0 => {
-                    open -= 1;
-                    self.at += 1;
+                Some(b'}' | b']') if depth > 0 => {
+                    depth -= 1;
+                    self.pos += 1;
                 }
-                Some(b',' | b':') if open > 0 => {
-                    self.at += 1;
+                Some(b',' | b':') if depth > 0 => {
+                    self.pos += 1;
                     continue;
                 }
                 Some(b',' | b'}' | b']') | None => return,
-                Some(_) => self.at += 1,
+                Some(_) => self.pos += 1,
             }
-            if open == 0 && matches!(self.byte(), Some(b',' | b'}' | b']') | None) {
+            if depth == 0 && matches!(self.peek(), Some(b',' | b'}' | b']') | None) {
                 return;
             }
         }
@@ -111,24 +111,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_its_key() {
+    fn key_position_finds_nested_key() {
         let text = "{\n  \"a\": [1, {\"x\": \"}\"}],\n  \"site\": {\"b\\\"c\": null,\n    \"plugins\": 3}\n}";
-        let check = |path: &[&str], expect: (usize, usize)| assert_eq!(place(text, path), expect, "{path:?}");
-        check(&["a"], (2, 3));
-        check(&["site"], (3, 3));
-        check(&["site", "plugins"], (4, 5));
-        check(&["site", "nothing"], (3, 3));
-        check(&["nothing"], (1, 1));
-        check(&[], (1, 1));
+        let assert_position = |path: &[&str], expected: (usize, usize)| assert_eq!(key_position(text, path), expected, "{path:?}");
+        assert_position(&["a"], (2, 3));
+        assert_position(&["site"], (3, 3));
+        assert_position(&["site", "plugins"], (4, 5));
+        assert_position(&["site", "nothing"], (3, 3));
+        assert_position(&["nothing"], (1, 1));
+        assert_position(&[], (1, 1));
     }
 
     #[test]
-    fn what_is_no_json_does_not_hang() {
+    fn key_position_terminates_on_invalid_json() {
         for text in
             ["", "{", "{\"a\"", "{\"a\":", "{\"a\":[", "[", "{\"a\":\"", "{\"a\" 1, }", "{\"é\": \"\\"]
         {
-            place(text, &["z", "y"]);
-            place(text, &["a", "y"]);
+            key_position(text, &["z", "y"]);
+            key_position(text, &["a", "y"]);
         }
     }
 }

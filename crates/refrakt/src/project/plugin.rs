@@ -61,7 +61,7 @@ impl Plugin {
         let runes = match (described, builtin::package(name).filter(|package| package.name != CORE)) {
             (Some(Ok(package)), _) => PluginRunes::Described(Arc::new(package)),
             (_, Some(package)) => PluginRunes::BuiltIn(package.clone()),
-            (Some(Err(mistake)), None) => PluginRunes::Opaque(mistake),
+            (Some(Err(error)), None) => PluginRunes::Opaque(error),
             (None, None) if installed.is_none() => {
                 PluginRunes::Opaque("it is not installed, and its runes are not built in".into())
             }
@@ -103,12 +103,12 @@ impl Plugin {
         let mut entry = Map::new();
         entry.insert("name".into(), json!(self.name));
         entry.insert("installed".into(), json!(self.installed));
-        let known = match &self.runes {
+        let runes_state = match &self.runes {
             PluginRunes::BuiltIn(_) => "built-in",
             PluginRunes::Described(_) => "described",
             PluginRunes::Opaque(_) => "opaque",
         };
-        entry.insert("runes".into(), json!(known));
+        entry.insert("runes".into(), json!(runes_state));
         if let PluginRunes::Opaque(reason) = &self.runes {
             entry.insert("reason".into(), json!(reason));
         }

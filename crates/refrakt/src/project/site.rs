@@ -91,7 +91,7 @@ impl SiteError {
 }
 
 /// The site that a caller means: the one it names, or the only one.
-pub(crate) fn choose<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&'a Site, SiteError> {
+pub(crate) fn select_site<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&'a Site, SiteError> {
     let names = || sites.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
     match (name, sites) {
         (_, []) => Err(SiteError::Missing),

@@ -9,7 +9,7 @@
 #[cfg(target_os = "linux")]
 pub(super) use linux::Watch;
 #[cfg(not(target_os = "linux"))]
-pub(super) use nothing::Watch;
+pub(super) use stub::Watch;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -21,7 +21,7 @@ mod linux {
 
     /// File systems whose every change passes this kernel, by the number that `statfs` gives: ext2 to 4, XFS, Btrfs, tmpfs, F2FS,
     /// bcachefs, ZFS and overlays.
-    const LOCAL: [u32; 8] =
+    const LOCAL_FILE_SYSTEMS: [u32; 8] =
         [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
 
     /// Most calls by which one look empties the queue: what is left is heard by the next.
@@ -44,7 +44,7 @@ mod linux {
             // Only the low half is the file system's number; the type is wider, and signed, on some processors.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
             let is_local =
-                rustix::fs::statfs(folder).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)));
+                rustix::fs::statfs(folder).is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&(system.f_type as u32)));
             let changes = WatchFlags::MODIFY
                 | WatchFlags::ATTRIB
                 | WatchFlags::CREATE
@@ -57,13 +57,13 @@ mod linux {
         }
 
         /// Whether anything was heard since the last time.
-        pub(in crate::project) fn heard(&self) -> bool {
-            let mut notices = [0_u8; 4096];
-            let mut heard = false;
+        pub(in crate::project) fn drain_events(&self) -> bool {
+            let mut buffer = [0_u8; 4096];
+            let mut has_events = false;
             for _ in 0..DRAIN_READS_MAX {
-                match rustix::io::read(&self.queue, &mut notices) {
-                    Ok(_) => heard = true,
-                    Err(Errno::AGAIN) => return heard,
+                match rustix::io::read(&self.queue, &mut buffer) {
+                    Ok(_) => has_events = true,
+                    Err(Errno::AGAIN) => return has_events,
                     Err(Errno::INTR) => {}
                     // A queue that cannot be read proves nothing.
                     Err(_) => return true,
@@ -75,7 +75,7 @@ mod linux {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod nothing {
+mod stub {
     use std::path::Path;
 
     /// Elsewhere nobody is heard, and so every file is looked at.
@@ -91,7 +91,7 @@ mod nothing {
             false
         }
 
-        pub(in crate::project) fn heard(&self) -> bool {
+        pub(in crate::project) fn drain_events(&self) -> bool {
             true
         }
     }
@@ -105,32 +105,32 @@ mod tests {
     use super::Watch;
 
     #[test]
-    fn every_kind_of_change_is_heard_once_and_a_read_is_not() {
+    fn watch_reports_each_change_once_and_ignores_reads() {
         let root = tempfile::tempdir().unwrap();
         let (file, other) = (root.path().join("a.md"), root.path().join("b.md"));
         fs::write(&file, "one").unwrap();
         let watch = Watch::new().unwrap();
         assert!(watch.add(root.path()), "the folder of temporary files lies on a local file system");
-        assert!(!watch.heard());
-        let heard = |what: &str, change: &dyn Fn()| {
+        assert!(!watch.drain_events());
+        let assert_one_event = |description: &str, change: &dyn Fn()| {
             change();
-            assert!(watch.heard(), "{what}");
-            assert!(!watch.heard(), "{what} is heard once");
+            assert!(watch.drain_events(), "{description}");
+            assert!(!watch.drain_events(), "{description} is heard once");
         };
-        heard("a write", &|| fs::write(&file, "two").unwrap());
-        heard("a new file", &|| fs::write(&other, "").unwrap());
-        heard("a rename over another", &|| fs::rename(&other, &file).unwrap());
-        heard("a time", &|| {
+        assert_one_event("a write", &|| fs::write(&file, "two").unwrap());
+        assert_one_event("a new file", &|| fs::write(&other, "").unwrap());
+        assert_one_event("a rename over another", &|| fs::rename(&other, &file).unwrap());
+        assert_one_event("a time", &|| {
             fs::File::open(&file).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         });
-        heard("a new folder", &|| fs::create_dir(root.path().join("c")).unwrap());
-        heard("a removal", &|| fs::remove_file(&file).unwrap());
+        assert_one_event("a new folder", &|| fs::create_dir(root.path().join("c")).unwrap());
+        assert_one_event("a removal", &|| fs::remove_file(&file).unwrap());
         fs::read_dir(root.path()).unwrap().count();
-        assert!(!watch.heard(), "looking is no change");
+        assert!(!watch.drain_events(), "looking is no change");
     }
 
     #[test]
-    fn what_cannot_be_listened_to_is_said() {
+    fn watch_rejects_non_local_file_systems() {
         let watch = Watch::new().unwrap();
         assert!(!watch.add(Path::new("/proc")), "no file system whose changes are told");
         assert!(!watch.add(Path::new("/nowhere/at/all")));

@@ -5,36 +5,36 @@ use serde_json::Value;
 
 use super::pages;
 use super::routes::{FORMATS, TYPES};
-use crate::live::Live;
+use crate::live::ProjectCache;
 use crate::plan::{Entity, EntityType};
 
 /// Which values are wanted; owned, since looking at a folder is done elsewhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct CompletionRequest {
     variable: String,
     prefix: String,
     kind: Option<EntityType>,
     site: Option<String>,
 }
 
-impl Wanted {
-    pub(crate) fn of(query: &CompletionQuery<'_>) -> Wanted {
-        let known = |name: &str| query.context.get(name).and_then(Value::as_str);
-        Wanted {
+impl CompletionRequest {
+    pub(crate) fn from_query(query: &CompletionQuery<'_>) -> CompletionRequest {
+        let context_value = |name: &str| query.context.get(name).and_then(Value::as_str);
+        CompletionRequest {
             variable: query.variable.to_owned(),
             prefix: query.prefix.to_owned(),
-            kind: known("type").and_then(EntityType::of_tag),
-            site: known("site").map(str::to_owned),
+            kind: context_value("type").and_then(EntityType::from_tag),
+            site: context_value("site").map(str::to_owned),
         }
     }
 
     /// The values, in order. Blocks.
-    pub(crate) fn values(&self, live: Option<&Live>) -> Vec<String> {
+    pub(crate) fn complete(&self, project: Option<&ProjectCache>) -> Vec<String> {
         let mut values = match self.variable.as_str() {
             "type" => TYPES.map(str::to_owned).to_vec(),
             "format" => FORMATS.map(str::to_owned).to_vec(),
             "status" => self.statuses(),
-            _ => live.map(|live| self.of_folder(live)).unwrap_or_default(),
+            _ => project.map(|project| self.project_values(project)).unwrap_or_default(),
         };
         values.retain(|value| value.starts_with(&self.prefix));
         let mut seen = std::collections::HashSet::new();
@@ -43,41 +43,41 @@ impl Wanted {
     }
 
     fn statuses(&self) -> Vec<String> {
-        let kinds = EntityType::ALL.into_iter().filter(|kind| self.kind.is_none_or(|wanted| wanted == *kind));
-        kinds.flat_map(|kind| kind.values("status")).cloned().collect()
+        let kinds = EntityType::ALL.into_iter().filter(|kind| self.kind.is_none_or(|requested| requested == *kind));
+        kinds.flat_map(|kind| kind.allowed_values("status")).cloned().collect()
     }
 
-    fn of_folder(&self, live: &Live) -> Vec<String> {
-        let detected = live.detected();
+    fn project_values(&self, project: &ProjectCache) -> Vec<String> {
+        let snapshot = project.project_snapshot();
         match self.variable.as_str() {
-            "site" => detected.project.sites.iter().map(|site| site.name.clone()).collect(),
+            "site" => snapshot.project.sites.iter().map(|site| site.name.clone()).collect(),
             "rune" | "name" => {
-                let site = detected.project.site(self.site.as_deref());
+                let site = snapshot.project.site(self.site.as_deref());
                 let runes = site.into_iter().flat_map(|site| site.catalogue.runes());
                 let mut names: Vec<String> =
                     runes.filter(|rune| !rune.internal).map(|rune| rune.name.clone()).collect();
                 names.sort_unstable();
                 names
             }
-            "url" => pages::urls(live, self.site.as_deref(), &self.prefix),
-            "id" | "milestone" | "tag" | "assignee" => self.of_plan(live),
+            "url" => pages::complete_urls(project, self.site.as_deref(), &self.prefix),
+            "id" | "milestone" | "tag" | "assignee" => self.plan_values(project),
             _ => Vec::new(),
         }
     }
 
-    fn of_plan(&self, live: &Live) -> Vec<String> {
-        let Ok(Some(plan)) = live.plan() else { return Vec::new() };
-        let of = |kind: Option<EntityType>| {
-            let fits = move |entity: &&Entity| kind.is_none_or(|wanted| entity.kind == wanted);
-            plan.index.entities().filter(fits)
+    fn plan_values(&self, project: &ProjectCache) -> Vec<String> {
+        let Ok(Some(plan)) = project.plan() else { return Vec::new() };
+        let entities_of_kind = |kind: Option<EntityType>| {
+            let matches_kind = move |entity: &&Entity| kind.is_none_or(|requested| entity.kind == requested);
+            plan.index.entities().filter(matches_kind)
         };
         let mut values: Vec<String> = match self.variable.as_str() {
-            "id" => of(self.kind).filter_map(Entity::id).map(str::to_owned).collect(),
+            "id" => entities_of_kind(self.kind).filter_map(Entity::id).map(str::to_owned).collect(),
             "milestone" => {
-                of(Some(EntityType::Milestone)).filter_map(Entity::id).map(str::to_owned).collect()
+                entities_of_kind(Some(EntityType::Milestone)).filter_map(Entity::id).map(str::to_owned).collect()
             }
-            "tag" => of(None).flat_map(|entity| entity.list("tags")).map(str::to_owned).collect(),
-            _ => of(None).filter_map(|entity| entity.attribute("assignee")).map(str::to_owned).collect(),
+            "tag" => entities_of_kind(None).flat_map(|entity| entity.list("tags")).map(str::to_owned).collect(),
+            _ => entities_of_kind(None).filter_map(|entity| entity.attribute("assignee")).map(str::to_owned).collect(),
         };
         values.sort_unstable();
         values

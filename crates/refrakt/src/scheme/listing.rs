@@ -4,32 +4,32 @@ use std::borrow::Cow;
 
 use quad_core::scheme::Listed;
 
-use super::routes::{LINES, Noun};
-use crate::live::Live;
+use super::routes::{ROUTES, ResourceKind};
+use crate::live::ProjectCache;
 
 /// Which kinds of resources a project has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Exposed {
+pub(crate) struct ListedResources {
     pub sites: bool,
     pub plan: bool,
 }
 
-impl Exposed {
-    pub(crate) fn of(live: &Live) -> Exposed {
-        let detected = live.detected();
-        Exposed {
-            sites: !detected.project.sites.is_empty(),
-            plan: detected.project.plan.as_ref().is_some_and(|plan| plan.exists),
+impl ListedResources {
+    pub(crate) fn from_project(project: &ProjectCache) -> ListedResources {
+        let snapshot = project.project_snapshot();
+        ListedResources {
+            sites: !snapshot.project.sites.is_empty(),
+            plan: snapshot.project.plan.as_ref().is_some_and(|plan| plan.exists),
         }
     }
 
-    fn shows(self, noun: Noun) -> bool {
-        match noun {
-            Noun::Detect => true,
-            Noun::Reference | Noun::Contracts => self.sites,
-            Noun::PlanIndex | Noun::PlanStatus => self.plan,
+    fn is_listed(self, kind: ResourceKind) -> bool {
+        match kind {
+            ResourceKind::Detect => true,
+            ResourceKind::Reference | ResourceKind::Contracts => self.sites,
+            ResourceKind::PlanIndex | ResourceKind::PlanStatus => self.plan,
             // Those who want these know of them by their templates.
-            Noun::Runes | Noun::Rune | Noun::Pages | Noun::Page | Noun::PlanContext | Noun::PlanEntity => {
+            ResourceKind::Runes | ResourceKind::Rune | ResourceKind::Pages | ResourceKind::Page | ResourceKind::PlanContext | ResourceKind::PlanEntity => {
                 false
             }
         }
@@ -37,13 +37,13 @@ impl Exposed {
 
     /// The entries, in a stable order.
     pub(crate) fn entries(self) -> Vec<Listed> {
-        let shown = LINES.iter().filter(|line| self.shows(line.noun));
-        shown
-            .map(|line| Listed {
-                uri: line.template.split_once('{').map_or(line.template, |(path, _)| path).to_owned(),
-                name: Cow::Borrowed(line.name),
-                title: Some(line.title.to_owned()),
-                description: Some(line.description.to_owned()),
+        let listed = ROUTES.iter().filter(|route| self.is_listed(route.kind));
+        listed
+            .map(|route| Listed {
+                uri: route.template.split_once('{').map_or(route.template, |(path, _)| path).to_owned(),
+                name: Cow::Borrowed(route.name),
+                title: Some(route.title.to_owned()),
+                description: Some(route.description.to_owned()),
                 mime_type: Cow::Borrowed("application/json"),
                 priority: None,
             })
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_shows_what_it_has() {
+    fn listing_contains_only_available_resources() {
         let uris = |sites, plan| -> Vec<String> {
-            Exposed { sites, plan }.entries().into_iter().map(|entry| entry.uri).collect()
+            ListedResources { sites, plan }.entries().into_iter().map(|entry| entry.uri).collect()
         };
         assert_eq!(uris(false, false), ["refrakt://detect"]);
         assert_eq!(uris(false, true), ["refrakt://detect", "refrakt://plan/index", "refrakt://plan/status"]);

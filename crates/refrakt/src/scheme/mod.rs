@@ -28,13 +28,13 @@ use quad_core::{
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::live::{AtOnce, Live};
+use crate::live::{CachedState, ProjectCache};
 pub use runes::render;
 
-use listing::Exposed;
-use question::Question;
-use tags::Root;
-use telling::Look;
+use listing::ListedResources;
+use question::ResourceQuery;
+use tags::ProjectTags;
+use telling::FolderSnapshot;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["refrakt:read", "plan:write"];
@@ -48,16 +48,16 @@ const INSTRUCTIONS: &str = "refrakt:// is your project: its plan and the runes i
 /// The provider of `refrakt://`.
 pub struct Refrakt {
     store: Store,
-    owned: Option<(TenantId, Arc<Live>)>,
+    project: Option<(TenantId, Arc<ProjectCache>)>,
     /// What the folder was when its last change was told; none before the first look.
-    told: tokio::sync::Mutex<Option<Look>>,
+    published: tokio::sync::Mutex<Option<FolderSnapshot>>,
     /// The same of the content folders that were asked for.
-    told_pages: tokio::sync::Mutex<page_telling::Told>,
+    published_pages: tokio::sync::Mutex<page_telling::PublishedPages>,
     /// Whether somebody waits for changes, and whether the first look was taken.
-    watching: AtomicBool,
-    begun: tokio::sync::SetOnce<()>,
+    is_polling: AtomicBool,
+    baseline_taken: tokio::sync::SetOnce<()>,
     /// One write of this process at a time.
-    turn: tokio::sync::Mutex<()>,
+    write_mutex: tokio::sync::Mutex<()>,
 }
 
 impl Refrakt {
@@ -65,59 +65,59 @@ impl Refrakt {
     pub fn new(store: Store, tenant: TenantId, folder: impl Into<PathBuf>) -> Refrakt {
         Refrakt {
             store,
-            owned: Some((tenant, Arc::new(Live::new(folder)))),
-            told: tokio::sync::Mutex::default(),
-            told_pages: tokio::sync::Mutex::default(),
-            watching: AtomicBool::new(false),
-            begun: tokio::sync::SetOnce::new(),
-            turn: tokio::sync::Mutex::default(),
+            project: Some((tenant, Arc::new(ProjectCache::new(folder)))),
+            published: tokio::sync::Mutex::default(),
+            published_pages: tokio::sync::Mutex::default(),
+            is_polling: AtomicBool::new(false),
+            baseline_taken: tokio::sync::SetOnce::new(),
+            write_mutex: tokio::sync::Mutex::default(),
         }
     }
 
     /// Settles what an earlier process left unfinished, then tells of changes in the folder, for ever.
     pub async fn watch(self: Arc<Refrakt>) {
-        self.watching.store(true, Ordering::Release);
-        if let Err(error) = writes::settle_now(&self).await {
+        self.is_polling.store(true, Ordering::Release);
+        if let Err(error) = writes::try_recover_intents(&self).await {
             tracing::warn!(cause = error.causes(), "an unfinished write of the project is not settled yet");
         }
         loop {
-            let took = match self.look_and_tell().await {
-                Ok(took) => took,
+            let elapsed = match self.poll_and_publish().await {
+                Ok(elapsed) => elapsed,
                 Err(error) => {
                     tracing::warn!(cause = error.causes(), "a change of the project was not told");
-                    crate::limits::LOOK_INTERVAL_MAX
+                    crate::limits::POLL_INTERVAL_MAX
                 }
             };
-            tokio::time::sleep(telling::pause_after(took)).await;
+            tokio::time::sleep(telling::next_poll_delay(elapsed)).await;
         }
     }
 
     /// Looks at all of the folder that anybody waits for. Says how long it took.
-    async fn look_and_tell(&self) -> Result<Duration> {
-        Ok(telling::look_and_tell(self).await? + page_telling::look_and_tell(self).await?)
+    async fn poll_and_publish(&self) -> Result<Duration> {
+        Ok(telling::poll_and_publish(self).await? + page_telling::poll_and_publish(self).await?)
     }
 
     /// Makes sure that whoever reads now hears of every change after that: the first look, from which changes count, comes before
     /// the first answer.
-    async fn begin(&self) -> Result<()> {
-        if self.watching.load(Ordering::Acquire) && !self.begun.initialized() {
-            telling::begin(self).await?;
+    async fn ensure_baseline(&self) -> Result<()> {
+        if self.is_polling.load(Ordering::Acquire) && !self.baseline_taken.initialized() {
+            telling::ensure_baseline(self).await?;
         }
         Ok(())
     }
 
-    fn owned(&self) -> Option<(TenantId, Arc<Live>)> {
-        self.owned.clone()
+    fn project(&self) -> Option<(TenantId, Arc<ProjectCache>)> {
+        self.project.clone()
     }
 
     /// The folder's part of its tags.
-    fn root(&self) -> Option<Root> {
-        self.owned.as_ref().map(|(_, live)| Root::of(live.root()))
+    fn project_tags(&self) -> Option<ProjectTags> {
+        self.project.as_ref().map(|(_, project)| ProjectTags::from_path(project.root()))
     }
 
     /// The project of a caller, if it has one.
-    fn live_of(&self, caller: &Principal) -> Option<Arc<Live>> {
-        self.owned.as_ref().filter(|(tenant, _)| *tenant == caller.tenant).map(|(_, live)| live.clone())
+    fn project_for(&self, caller: &Principal) -> Option<Arc<ProjectCache>> {
+        self.project.as_ref().filter(|(tenant, _)| *tenant == caller.tenant).map(|(_, project)| project.clone())
     }
 
     /// The tenant's version. What is looked up after it is at least as new.
@@ -126,34 +126,34 @@ impl Refrakt {
     }
 
     /// Looks at a caller's project where looking may take its time.
-    async fn look<T: Send + 'static>(
+    async fn with_project<T: Send + 'static>(
         &self,
         caller: &Principal,
-        work: impl FnOnce(Option<&Live>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(Option<&ProjectCache>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Version)> {
-        self.begin().await?;
+        self.ensure_baseline().await?;
         let version = self.version(caller).await?;
-        let live = self.live_of(caller);
-        let value = blocking(move || work(live.as_deref())).await?;
+        let project = self.project_for(caller);
+        let value = run_blocking(move || work(project.as_deref())).await?;
         Ok((value, version))
     }
 }
 
 /// Runs what waits for a disk on a thread of its own.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
 }
 
 /// The number of the state that files are in. If they have to be looked at, or a save to be waited for, that keeps nobody else waiting.
-fn number(known: AtOnce, live: &Live, look: &dyn Fn() -> u64) -> u64 {
-    let is_many =
+fn current_generation(state: CachedState, project: &ProjectCache, load: &dyn Fn() -> u64) -> u64 {
+    let is_multi_threaded =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-    match known {
-        AtOnce::State(number) => number,
+    match state {
+        CachedState::Current(generation) => generation,
         // What has never been read takes long; nobody can have an answer about it yet.
-        AtOnce::Unread => live.number(),
-        AtOnce::Unsure if is_many() => tokio::task::block_in_place(look),
-        AtOnce::Unsure => look(),
+        CachedState::NotLoaded => project.next_generation(),
+        CachedState::Unknown if is_multi_threaded() => tokio::task::block_in_place(load),
+        CachedState::Unknown => load(),
     }
 }
 
@@ -177,27 +177,27 @@ impl Scheme for Refrakt {
     /// The number of the state that an answer is about. The folder changes without a commit, so an entry of the cache holds for one
     /// state only, and the folder is looked at here, at every read. A number never comes back.
     fn facts(&self, caller: &Principal, address: &Address) -> String {
-        let Some(live) = self.live_of(caller) else { return String::new() };
+        let Some(project) = self.project_for(caller) else { return String::new() };
         if address.canonical() == "refrakt://detect" {
-            let detected = live.detected();
-            return format!("{}/{:?}", detected.number, live.plan_count(&detected));
+            let snapshot = project.project_snapshot();
+            return format!("{}/{:?}", snapshot.generation, project.count_plan_files(&snapshot));
         }
         if address.canonical().starts_with("refrakt://pages/") {
-            return pages::facts(&live, address);
+            return pages::facts(&project, address);
         }
         if !address.canonical().starts_with("refrakt://plan/") {
-            return live.detected().number.to_string();
+            return project.project_snapshot().generation.to_string();
         }
-        let look = || match live.plan() {
-            Ok(Some(plan)) => plan.number,
-            _ => live.number(),
+        let load = || match project.plan() {
+            Ok(Some(plan)) => plan.generation,
+            _ => project.next_generation(),
         };
-        number(live.plan_at_once(), &live, &look).to_string()
+        current_generation(project.cached_plan_state(), &project, &load).to_string()
     }
 
     fn refused(&self, _caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
         let names: Vec<&'static str> = tools::all().iter().map(|tool| tool.name).collect();
-        refusal::spelt(asked, &names, error)
+        refusal::with_client_error_code(asked, &names, error)
     }
 
     fn read<'a>(
@@ -207,9 +207,9 @@ impl Scheme for Refrakt {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<Reading>> {
         Box::pin(async move {
-            let question = Question::of(routes::noun(route)?, address)?;
-            let (answer, version) = self.look(caller, move |live| question.answer(live)).await?;
-            Ok(Reading::new(answer.content(), answer.basis(version)))
+            let query = ResourceQuery::from_address(routes::kind_of_route(route)?, address)?;
+            let (document, version) = self.with_project(caller, move |project| query.execute(project)).await?;
+            Ok(Reading::new(document.content(), document.basis(version)))
         })
     }
 
@@ -223,13 +223,13 @@ impl Scheme for Refrakt {
             if !routes::READ.is_met_by(&caller.scopes) {
                 return Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() });
             }
-            let exposed = |live: Option<&Live>| Ok(live.map(Exposed::of).unwrap_or_default());
-            let (exposed, version) = self.look(caller, exposed).await?;
+            let list_resources = |project: Option<&ProjectCache>| Ok(project.map(ListedResources::from_project).unwrap_or_default());
+            let (resources, version) = self.with_project(caller, list_resources).await?;
             let basis = Basis::at(version).on(Tag::listing("refrakt"));
             let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
-            let all = exposed.entries();
-            let next = (all.len() > start + limit).then(|| (start + limit).to_string());
-            Ok(Listing { entries: all.into_iter().skip(start).take(limit).collect(), next, basis })
+            let entries = resources.entries();
+            let next = (entries.len() > start + limit).then(|| (start + limit).to_string());
+            Ok(Listing { entries: entries.into_iter().skip(start).take(limit).collect(), next, basis })
         })
     }
 
@@ -239,8 +239,8 @@ impl Scheme for Refrakt {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let wanted = completion::Wanted::of(&query);
-            let (values, version) = self.look(caller, move |live| Ok(wanted.values(live))).await?;
+            let request = completion::CompletionRequest::from_query(&query);
+            let (values, version) = self.with_project(caller, move |project| Ok(request.complete(project))).await?;
             Ok(Completion { total: values.len(), values, basis: Basis::at(version) })
         })
     }

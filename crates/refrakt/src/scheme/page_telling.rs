@@ -8,75 +8,75 @@ use std::time::{Duration, Instant};
 use quad_core::canonical::sha256_hex;
 use quad_core::{Result, Tag};
 
-use super::tags::Root;
-use super::telling::{Step, tell};
+use super::tags::ProjectTags;
+use super::telling::{FolderChange, publish};
 use crate::limits::CHANGE_ENTITIES_MAX;
-use crate::live::{Followed, Pages};
+use crate::live::{RescannedDir, PagesSnapshot};
 use crate::pages::route;
 
 /// Content folders as they were when their last change was told; none for one that was gone.
-pub(super) type Told = BTreeMap<String, Option<Arc<Pages>>>;
+pub(super) type PublishedPages = BTreeMap<String, Option<Arc<PagesSnapshot>>>;
 
 /// Looks at the folders once and tells what is different. Says how long the look took.
-pub(super) async fn look_and_tell(refrakt: &super::Refrakt) -> Result<Duration> {
-    let (Some((tenant, live)), Some(root)) = (refrakt.owned(), refrakt.root()) else {
+pub(super) async fn poll_and_publish(refrakt: &super::Refrakt) -> Result<Duration> {
+    let (Some((tenant, project)), Some(project_tags)) = (refrakt.project(), refrakt.project_tags()) else {
         return Ok(Duration::ZERO);
     };
-    let mut told = refrakt.told_pages.lock().await;
+    let mut published = refrakt.published_pages.lock().await;
     let started = Instant::now();
-    let followed = super::blocking(move || Ok(live.followed_pages())).await?;
-    let took = started.elapsed();
-    let (mut before, mut now) = (Told::new(), Told::new());
-    for Followed { dir, first, now: found } in followed {
-        before.insert(dir.clone(), told.get(&dir).cloned().unwrap_or(first));
-        now.insert(dir, found);
+    let rescanned = super::run_blocking(move || Ok(project.rescan_pages())).await?;
+    let elapsed = started.elapsed();
+    let (mut before, mut current) = (PublishedPages::new(), PublishedPages::new());
+    for RescannedDir { dir, baseline, current: pages } in rescanned {
+        before.insert(dir.clone(), published.get(&dir).cloned().unwrap_or(baseline));
+        current.insert(dir, pages);
     }
-    let tags = tags_between(&before, &now, &root);
+    let tags = changed_tags(&before, &current, &project_tags);
     // Beside the plan's step, so that neither keeps the other from being told.
-    let step = Step::new(format!("{}/pages", root.as_str()), print(&before), print(&now), tags);
+    let change = FolderChange::new(format!("{}/pages", project_tags.as_str()), fingerprint(&before), fingerprint(&current), tags);
     // Kept even if telling fails: the first looks are used up.
-    *told = before;
-    tell(refrakt, &tenant, step).await?;
-    *told = now;
-    Ok(took)
+    *published = before;
+    publish(refrakt, &tenant, change).await?;
+    *published = current;
+    Ok(elapsed)
 }
 
-fn print(folders: &Told) -> String {
-    let mut all = String::new();
-    for (dir, pages) in folders {
-        all.push_str(&format!("{dir}\n{}\n", pages.as_ref().map_or("", |pages| pages.print())));
+fn fingerprint(dirs: &PublishedPages) -> String {
+    let mut hash_input = String::new();
+    for (dir, pages) in dirs {
+        hash_input.push_str(&format!("{dir}\n{}\n", pages.as_ref().map_or("", |pages| pages.fingerprint())));
     }
-    sha256_hex(all.as_bytes())
+    sha256_hex(hash_input.as_bytes())
 }
 
-fn tags_between(before: &Told, now: &Told, root: &Root) -> Vec<Tag> {
+fn changed_tags(before: &PublishedPages, current: &PublishedPages, project_tags: &ProjectTags) -> Vec<Tag> {
     let mut tags = Vec::new();
-    let number = |pages: &Option<Arc<Pages>>| pages.as_ref().map(|pages| pages.number);
-    for (dir, found) in now {
-        let Some(known) = before.get(dir).filter(|known| number(known) != number(found)) else { continue };
-        tags.push(root.pages());
-        tags.extend(page_tags(known.as_deref(), found.as_deref(), root));
+    let generation = |pages: &Option<Arc<PagesSnapshot>>| pages.as_ref().map(|pages| pages.generation);
+    for (dir, current_pages) in current {
+        let Some(previous_pages) = before.get(dir).filter(|pages| generation(pages) != generation(current_pages)) else { continue };
+        tags.push(project_tags.pages());
+        tags.extend(page_tags(previous_pages.as_deref(), current_pages.as_deref(), project_tags));
     }
     tags.sort_unstable();
     tags.dedup();
     if tags.len() > CHANGE_ENTITIES_MAX {
-        return vec![root.pages(), root.many_pages()];
+        return vec![project_tags.pages(), project_tags.bulk_pages()];
     }
     tags
 }
 
 /// The tags of addresses at which a file stands that differs, came or went.
-fn page_tags(before: Option<&Pages>, now: Option<&Pages>, root: &Root) -> Vec<Tag> {
-    let files = |pages: Option<&Pages>| -> HashMap<String, (Arc<str>, String)> {
+fn page_tags(before: Option<&PagesSnapshot>, current: Option<&PagesSnapshot>, project_tags: &ProjectTags) -> Vec<Tag> {
+    let files = |pages: Option<&PagesSnapshot>| -> HashMap<String, (Arc<str>, String)> {
         let pages = pages.into_iter().flat_map(|pages| pages.index.pages());
-        pages.map(|page| (page.file.clone(), (page.hash.clone(), route::key(&page.url)))).collect()
+        pages.map(|page| (page.file.clone(), (page.hash.clone(), route::normalize_url(&page.url)))).collect()
     };
-    let (before, now) = (files(before), files(now));
-    let other = |(file, page): (&String, &(Arc<str>, String)),
-                 there: &HashMap<String, (Arc<str>, String)>| {
-        (there.get(file) != Some(page)).then(|| root.page(&page.1))
+    let (before, current) = (files(before), files(current));
+    let tag_if_changed = |(file, page): (&String, &(Arc<str>, String)),
+                 other_files: &HashMap<String, (Arc<str>, String)>| {
+        (other_files.get(file) != Some(page)).then(|| project_tags.page(&page.1))
     };
-    let gone = before.iter().filter_map(|page| other(page, &now));
-    let come = now.iter().filter_map(|page| other(page, &before));
-    gone.chain(come).collect()
+    let removed = before.iter().filter_map(|page| tag_if_changed(page, &current));
+    let added = current.iter().filter_map(|page| tag_if_changed(page, &before));
+    removed.chain(added).collect()
 }

@@ -5,107 +5,107 @@ use std::sync::Arc;
 use quad_core::{Address, Error, Kind, Result};
 use quad_runes::schema::RenderError;
 
-use super::question::{Answer, chosen};
-use super::refusal::{disk, shown};
-use super::tags::Root;
-use crate::live::{AtOnce, Live, NoPages, Pages};
+use super::question::{ResourceDocument, require_site};
+use super::refusal::{io_error, excerpt};
+use super::tags::ProjectTags;
+use crate::live::{CachedState, ProjectCache, PagesError, PagesSnapshot};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
 
 /// The list of a site's pages. Blocks.
-pub(super) fn index(live: &Live, site: Option<&str>) -> Result<Answer> {
-    let detected = live.detected();
-    let site = chosen(&detected, site)?;
-    let (dir, pages) = pages_of(live, site)?;
+pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Result<ResourceDocument> {
+    let snapshot = project.project_snapshot();
+    let site = require_site(&snapshot, site)?;
+    let (dir, pages) = require_pages(project, site)?;
     // The runes that a page uses depend on the configuration, too.
-    let name = format!("index {} {}", detected.number, site.name);
-    let make = || {
-        let index = pages.index.to_json(&site.name, dir, &pages.folder, &site.catalogue);
+    let cache_key = format!("index {} {}", snapshot.generation, site.name);
+    let build = || {
+        let index = pages.index.to_json(&site.name, dir, &pages.dir, &site.catalogue);
         Ok::<_, Error>(index.to_string())
     };
-    let root = Root::of(live.root());
-    let tags = vec![root.sites(), root.pages()];
-    Ok(Answer { text: pages.memo.get(&name, make)?, mime_type: "application/json", tags })
+    let project_tags = ProjectTags::from_path(project.root());
+    let tags = vec![project_tags.sites(), project_tags.pages()];
+    Ok(ResourceDocument { text: pages.documents.get_or_insert_with(&cache_key, build)?, mime_type: "application/json", tags })
 }
 
 /// One page, rendered. Blocks.
-pub(super) fn one(live: &Live, url: &str, site: Option<&str>) -> Result<Answer> {
-    let detected = live.detected();
-    let site = chosen(&detected, site)?;
-    let (_, pages) = pages_of(live, site)?;
-    let found = pages.index.find(url).ok_or_else(|| not_found(url, &pages))?;
-    let text = pages.folder.page_text(&found.file).map_err(|error| unreadable(found, &error.to_string()))?;
-    let text = text.ok_or_else(|| not_found(url, &pages))?;
-    let rendered = page::rendered(&site.catalogue, found, &text).map_err(|error| match error {
-        RenderError::Rune { .. } => unreadable(found, &error.to_string()),
-        _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", found.file))
+pub(super) fn page_document(project: &ProjectCache, url: &str, site: Option<&str>) -> Result<ResourceDocument> {
+    let snapshot = project.project_snapshot();
+    let site = require_site(&snapshot, site)?;
+    let (_, pages) = require_pages(project, site)?;
+    let indexed_page = pages.index.find(url).ok_or_else(|| page_not_found(url, &pages))?;
+    let text = pages.dir.read_page(&indexed_page.file).map_err(|error| page_unreadable(indexed_page, &error.to_string()))?;
+    let text = text.ok_or_else(|| page_not_found(url, &pages))?;
+    let rendered = page::render_page(&site.catalogue, indexed_page, &text).map_err(|error| match error {
+        RenderError::Rune { .. } => page_unreadable(indexed_page, &error.to_string()),
+        _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
             .hint("Split the page into several"),
     })?;
-    let root = Root::of(live.root());
-    let tags = vec![root.sites(), root.page(&route::key(&found.url)), root.many_pages()];
-    Ok(Answer { text: rendered.to_string().into(), mime_type: "application/json", tags })
+    let project_tags = ProjectTags::from_path(project.root());
+    let tags = vec![project_tags.sites(), project_tags.page(&route::normalize_url(&indexed_page.url)), project_tags.bulk_pages()];
+    Ok(ResourceDocument { text: rendered.to_string().into(), mime_type: "application/json", tags })
 }
 
 /// The addresses of a site's pages that begin so, spelt as the beginning is: with a slash or without. Blocks.
-pub(super) fn urls(live: &Live, site: Option<&str>, prefix: &str) -> Vec<String> {
-    let detected = live.detected();
-    let Ok(site) = detected.project.site(site) else { return Vec::new() };
-    let Ok((_, pages)) = pages_of(live, site) else { return Vec::new() };
-    let spelt = |page: &Arc<Page>| match page.url.strip_prefix('/') {
-        Some(bare) if !bare.is_empty() && !prefix.starts_with('/') => bare.to_owned(),
+pub(super) fn complete_urls(project: &ProjectCache, site: Option<&str>, prefix: &str) -> Vec<String> {
+    let snapshot = project.project_snapshot();
+    let Ok(site) = snapshot.project.site(site) else { return Vec::new() };
+    let Ok((_, pages)) = require_pages(project, site) else { return Vec::new() };
+    let with_prefix_style = |page: &Arc<Page>| match page.url.strip_prefix('/') {
+        Some(relative) if !relative.is_empty() && !prefix.starts_with('/') => relative.to_owned(),
         _ => page.url.clone(),
     };
-    pages.index.pages().map(spelt).collect()
+    pages.index.pages().map(with_prefix_style).collect()
 }
 
 /// The number of the state that an answer about pages is about; `waiting` runs what takes long for so many files.
-pub(super) fn facts(live: &Live, address: &Address) -> String {
-    let detected = live.detected();
-    let site = detected.project.site(address.variable("site").filter(|site| !site.is_empty()));
+pub(super) fn facts(project: &ProjectCache, address: &Address) -> String {
+    let snapshot = project.project_snapshot();
+    let site = snapshot.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());
-    let known = dir.map_or(AtOnce::Unread, |dir| live.pages_at_once(dir));
-    let look =
-        || dir.and_then(|dir| live.pages(dir).ok()).map_or_else(|| live.number(), |pages| pages.number);
-    format!("{}/{}", detected.number, super::number(known, live, &look))
+    let state = dir.map_or(CachedState::NotLoaded, |dir| project.cached_pages_state(dir));
+    let load =
+        || dir.and_then(|dir| project.pages(dir).ok()).map_or_else(|| project.next_generation(), |pages| pages.generation);
+    format!("{}/{}", snapshot.generation, super::current_generation(state, project, &load))
 }
 
-fn pages_of<'s>(live: &Live, site: &'s Site) -> Result<(&'s str, Arc<Pages>)> {
+fn require_pages<'s>(project: &ProjectCache, site: &'s Site) -> Result<(&'s str, Arc<PagesSnapshot>)> {
     let Some(dir) = site.config.content_dir.as_deref() else {
         let message = format!("The site {} names no folder of pages", site.name);
-        return Err(missing(message).hint("Name it as contentDir in refrakt.config.json"));
+        return Err(content_dir_missing(message).hint("Name it as contentDir in refrakt.config.json"));
     };
-    let pages = live.pages(dir).map_err(|error| match error {
-        NoPages::Missing => missing(format!("The site {} has no folder {dir}", site.name))
+    let pages = project.pages(dir).map_err(|error| match error {
+        PagesError::Missing => content_dir_missing(format!("The site {} has no folder {dir}", site.name))
             .hint("Make the folder, or correct contentDir in refrakt.config.json")
             .fact("contentDir", dir),
-        NoPages::Outside => {
-            missing(format!("The folder {dir} of the site {} lies outside the project", site.name))
+        PagesError::Outside => {
+            content_dir_missing(format!("The folder {dir} of the site {} lies outside the project", site.name))
                 .hint("Name a folder within the project as contentDir in refrakt.config.json")
                 .fact("contentDir", dir)
         }
-        NoPages::Disk(error) => disk(error),
+        PagesError::Io(error) => io_error(error),
     })?;
     Ok((dir, pages))
 }
 
-fn missing(message: String) -> Error {
+fn content_dir_missing(message: String) -> Error {
     Error::new(Kind::NotFound, "CONTENT_DIR_MISSING", message)
 }
 
-fn not_found(url: &str, pages: &Pages) -> Error {
-    let wanted = route::key(url);
-    let near = quad_address::nearest_few(&wanted, pages.index.pages().map(|page| page.url.as_str()));
+fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
+    let normalized = route::normalize_url(url);
+    let near = quad_address::nearest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
     let hint = if near.is_empty() {
         "refrakt://pages/index has them all".to_owned()
     } else {
         format!("Nearest urls: {}; refrakt://pages/index has them all", near.join(", "))
     };
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", shown(&wanted)))
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", excerpt(&normalized)))
         .hint(hint)
         .fact("nearest", near.as_slice())
 }
 
-fn unreadable(page: &Page, reason: &str) -> Error {
+fn page_unreadable(page: &Page, reason: &str) -> Error {
     Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be shown: {reason}", page.file))
         .hint("Correct the file; refrakt.validate_content says what is wrong with a text")
 }

@@ -8,18 +8,18 @@ use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
-use super::routes::Noun;
-use super::tags::Root;
+use super::routes::ResourceKind;
+use super::tags::ProjectTags;
 use super::{pages, refusal, runes};
-use crate::live::{Detected, Live, Plan};
-use crate::plan::context::context;
-use crate::plan::status::status;
+use crate::live::{ProjectSnapshot, ProjectCache, PlanSnapshot};
+use crate::plan::context::build_context;
+use crate::plan::status::plan_status;
 use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
 use crate::project::Site;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum ResourceQuery {
     Detect,
     Reference {
         site: Option<String>,
@@ -60,13 +60,13 @@ pub(crate) enum Question {
 
 /// A document, and what it rests on.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResourceDocument {
     pub text: Arc<str>,
     pub mime_type: &'static str,
     pub tags: Vec<Tag>,
 }
 
-impl Answer {
+impl ResourceDocument {
     pub(crate) fn content(&self) -> Content {
         Content::text(self.mime_type, &*self.text)
     }
@@ -80,22 +80,22 @@ impl Answer {
     }
 }
 
-impl Question {
+impl ResourceQuery {
     /// The question that an address puts.
-    pub(crate) fn of(noun: Noun, address: &Address) -> Result<Question> {
+    pub(crate) fn from_address(resource_kind: ResourceKind, address: &Address) -> Result<ResourceQuery> {
         let text = |name: &str| address.variable(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        let kind = || text("type").as_deref().and_then(EntityType::of_tag);
+        let kind = || text("type").as_deref().and_then(EntityType::from_tag);
         let id = || text("id").unwrap_or_default();
-        Ok(match noun {
-            Noun::Detect => Question::Detect,
-            Noun::Reference => Question::Reference {
+        Ok(match resource_kind {
+            ResourceKind::Detect => ResourceQuery::Detect,
+            ResourceKind::Reference => ResourceQuery::Reference {
                 site: text("site"),
                 rune: text("rune"),
                 markdown: address.variable("format") == Some("markdown"),
             },
-            Noun::Contracts => Question::Contracts { site: text("site") },
-            Noun::Runes => Question::Runes { site: text("site") },
-            Noun::Rune => Question::Rune {
+            ResourceKind::Contracts => ResourceQuery::Contracts { site: text("site") },
+            ResourceKind::Runes => ResourceQuery::Runes { site: text("site") },
+            ResourceKind::Rune => ResourceQuery::Rune {
                 site: text("site"),
                 name: text("name").unwrap_or_default(),
                 attributes: address
@@ -104,131 +104,131 @@ impl Question {
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect(),
             },
-            Noun::PlanIndex => Question::Index(IndexFilter {
+            ResourceKind::PlanIndex => ResourceQuery::Index(IndexFilter {
                 kind: kind(),
                 status: text("status"),
                 milestone: text("milestone"),
                 tag: text("tag"),
                 assignee: text("assignee"),
             }),
-            Noun::PlanStatus => Question::Status { milestone: text("milestone") },
-            Noun::PlanContext => Question::Context { id: id() },
-            Noun::Pages => Question::Pages { site: text("site") },
-            Noun::Page => Question::Page { url: text("url").unwrap_or_default(), site: text("site") },
-            Noun::PlanEntity => {
+            ResourceKind::PlanStatus => ResourceQuery::Status { milestone: text("milestone") },
+            ResourceKind::PlanContext => ResourceQuery::Context { id: id() },
+            ResourceKind::Pages => ResourceQuery::Pages { site: text("site") },
+            ResourceKind::Page => ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") },
+            ResourceKind::PlanEntity => {
                 let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
-                Question::Entity { kind, id: id() }
+                ResourceQuery::Entity { kind, id: id() }
             }
         })
     }
 
     /// Looks at the folder and answers. Nobody's folder is an empty one. Blocks.
-    pub(crate) fn answer(&self, live: Option<&Live>) -> Result<Answer> {
-        let Some(live) = live else { return self.answer_without_folder() };
-        let root = Root::of(live.root());
+    pub(crate) fn execute(&self, project: Option<&ProjectCache>) -> Result<ResourceDocument> {
+        let Some(project) = project else { return self.execute_without_project() };
+        let project_tags = ProjectTags::from_path(project.root());
         match self {
-            Question::Detect => {
-                let text = live.detected_json().to_string().into();
-                Ok(Answer { text, mime_type: "application/json", tags: vec![root.detected()] })
+            ResourceQuery::Detect => {
+                let text = project.project_json().to_string().into();
+                Ok(ResourceDocument { text, mime_type: "application/json", tags: vec![project_tags.detect()] })
             }
-            Question::Reference { site, .. } | Question::Contracts { site } | Question::Runes { site } => {
-                let detected = live.detected();
-                let site = chosen(&detected, site.as_deref())?;
-                let name = format!("{self:?} {}", site.name);
-                let (text, mime_type) = (detected.memo.get(&name, || self.of_site(site))?, self.mime_type());
-                Ok(Answer { text, mime_type, tags: vec![root.sites()] })
+            ResourceQuery::Reference { site, .. } | ResourceQuery::Contracts { site } | ResourceQuery::Runes { site } => {
+                let snapshot = project.project_snapshot();
+                let site = require_site(&snapshot, site.as_deref())?;
+                let cache_key = format!("{self:?} {}", site.name);
+                let (text, mime_type) = (snapshot.documents.get_or_insert_with(&cache_key, || self.site_document(site))?, self.mime_type());
+                Ok(ResourceDocument { text, mime_type, tags: vec![project_tags.sites()] })
             }
-            Question::Rune { site, name, attributes } => {
-                let detected = live.detected();
-                let site = chosen(&detected, site.as_deref())?;
-                let shown = runes::inspect(Some(site), &site.catalogue, name, attributes)?;
-                let text = shown.to_string().into();
-                Ok(Answer { text, mime_type: self.mime_type(), tags: vec![root.sites()] })
+            ResourceQuery::Rune { site, name, attributes } => {
+                let snapshot = project.project_snapshot();
+                let site = require_site(&snapshot, site.as_deref())?;
+                let preview = runes::inspect(Some(site), &site.catalogue, name, attributes)?;
+                let text = preview.to_string().into();
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags: vec![project_tags.sites()] })
             }
-            Question::Pages { site } => pages::index(live, site.as_deref()),
-            Question::Page { url, site } => pages::one(live, url, site.as_deref()),
+            ResourceQuery::Pages { site } => pages::index_document(project, site.as_deref()),
+            ResourceQuery::Page { url, site } => pages::page_document(project, url, site.as_deref()),
             _ => {
-                let plan = plan(live)?;
-                let (text, tags) = self.of_plan(&plan, &root)?;
-                Ok(Answer { text, mime_type: self.mime_type(), tags })
+                let plan = require_plan(project)?;
+                let (text, tags) = self.plan_document(&plan, &project_tags)?;
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags })
             }
         }
     }
 
     fn mime_type(&self) -> &'static str {
         match self {
-            Question::Entity { .. } | Question::Reference { markdown: true, .. } => "text/markdown",
+            ResourceQuery::Entity { .. } | ResourceQuery::Reference { markdown: true, .. } => "text/markdown",
             _ => "application/json",
         }
     }
 
     /// What somebody hears who has no folder.
-    fn answer_without_folder(&self) -> Result<Answer> {
+    fn execute_without_project(&self) -> Result<ResourceDocument> {
         match self {
-            Question::Detect => {
-                let nothing = json!({
+            ResourceQuery::Detect => {
+                let empty = json!({
                     "cwd": null, "plan": null, "site": null, "plugins": [], "configSource": "autodetect",
                 });
-                Ok(Answer {
-                    text: nothing.to_string().into(),
+                Ok(ResourceDocument {
+                    text: empty.to_string().into(),
                     mime_type: "application/json",
                     tags: Vec::new(),
                 })
             }
-            Question::Reference { .. }
-            | Question::Contracts { .. }
-            | Question::Runes { .. }
-            | Question::Rune { .. }
-            | Question::Pages { .. }
-            | Question::Page { .. } => Err(refusal::site(&crate::project::SiteError::Missing, None)),
-            _ => Err(refusal::no_plan(None)),
+            ResourceQuery::Reference { .. }
+            | ResourceQuery::Contracts { .. }
+            | ResourceQuery::Runes { .. }
+            | ResourceQuery::Rune { .. }
+            | ResourceQuery::Pages { .. }
+            | ResourceQuery::Page { .. } => Err(refusal::site_error(&crate::project::SiteError::Missing, None)),
+            _ => Err(refusal::plan_missing(None)),
         }
     }
 
-    fn of_site(&self, site: &Site) -> Result<String> {
+    fn site_document(&self, site: &Site) -> Result<String> {
         let catalogue = &site.catalogue;
-        let rune_of =
-            |name: &str| site.rune(name).map_err(|(unknown, hint)| refusal::no_rune(&unknown.name, &hint));
+        let find_rune =
+            |name: &str| site.rune(name).map_err(|(unknown, hint)| refusal::rune_unknown(&unknown.name, &hint));
         Ok(match self {
-            Question::Reference { rune: Some(name), markdown: true, .. } => {
-                reference::rune_as_markdown(catalogue, rune_of(name)?)
+            ResourceQuery::Reference { rune: Some(name), markdown: true, .. } => {
+                reference::rune_as_markdown(catalogue, find_rune(name)?)
             }
-            Question::Reference { rune: Some(name), .. } => {
-                reference::rune_reference(catalogue, rune_of(name)?, Detail::Full).to_string()
+            ResourceQuery::Reference { rune: Some(name), .. } => {
+                reference::rune_reference(catalogue, find_rune(name)?, Detail::Full).to_string()
             }
-            Question::Reference { markdown: true, .. } => reference::site_reference_as_markdown(catalogue),
-            Question::Reference { .. } => reference::site_reference(catalogue, Some(&site.name)).to_string(),
-            Question::Contracts { .. } => contracts::contracts(catalogue).to_string(),
+            ResourceQuery::Reference { markdown: true, .. } => reference::site_reference_as_markdown(catalogue),
+            ResourceQuery::Reference { .. } => reference::site_reference(catalogue, Some(&site.name)).to_string(),
+            ResourceQuery::Contracts { .. } => contracts::contracts(catalogue).to_string(),
             _ => json!({ "site": site.name, "packages": reference::list(catalogue) }).to_string(),
         })
     }
 
-    fn of_plan(&self, plan: &Plan, root: &Root) -> Result<(Arc<str>, Vec<Tag>)> {
+    fn plan_document(&self, plan: &PlanSnapshot, project_tags: &ProjectTags) -> Result<(Arc<str>, Vec<Tag>)> {
         let index = &plan.index;
-        let name = format!("{self:?}");
-        let whole = |make: &dyn Fn() -> Value| {
-            let text = plan.memo.get(&name, || Ok::<_, Error>(make().to_string()))?;
-            Ok((text, vec![root.plan()]))
+        let cache_key = format!("{self:?}");
+        let cached_document = |build: &dyn Fn() -> Value| {
+            let text = plan.documents.get_or_insert_with(&cache_key, || Ok::<_, Error>(build().to_string()))?;
+            Ok((text, vec![project_tags.plan()]))
         };
         match self {
-            Question::Index(filter) => {
+            ResourceQuery::Index(filter) => {
                 check_filter(index, filter)?;
-                whole(&|| index.to_json(filter))
+                cached_document(&|| index.to_json(filter))
             }
-            Question::Status { milestone } => {
+            ResourceQuery::Status { milestone } => {
                 check_milestone(index, milestone.as_deref())?;
-                whole(&|| status(index, milestone.as_deref()))
+                cached_document(&|| plan_status(index, milestone.as_deref()))
             }
-            Question::Context { id } => {
-                let entity = entity_of(index, id)?;
-                let read = |file: &str| plan.folder.plan_text(file).ok().flatten();
-                Ok((context(index, entity, read).to_string().into(), vec![root.plan()]))
+            ResourceQuery::Context { id } => {
+                let entity = require_entity(index, id)?;
+                let read = |file: &str| plan.dir.read_plan_file(file).ok().flatten();
+                Ok((build_context(index, entity, read).to_string().into(), vec![project_tags.plan()]))
             }
-            Question::Entity { kind, id } => {
-                let entity = index.find(*kind, id).map_err(|missing| refusal::no_entity(&missing))?;
-                let text = plan.folder.plan_text(&entity.file).map_err(refusal::disk)?;
-                let missing = || refusal::no_such_id(id, &[]);
-                Ok((text.ok_or_else(missing)?.into(), vec![root.entity(entity), root.many()]))
+            ResourceQuery::Entity { kind, id } => {
+                let entity = index.find(*kind, id).map_err(|missing| refusal::entity_not_found(&missing))?;
+                let text = plan.dir.read_plan_file(&entity.file).map_err(refusal::io_error)?;
+                let missing = || refusal::id_not_found(id, &[]);
+                Ok((text.ok_or_else(missing)?.into(), vec![project_tags.entity(entity), project_tags.bulk_entities()]))
             }
             _ => Err(Error::internal("a question that is none about the plan")),
         }
@@ -236,28 +236,28 @@ impl Question {
 }
 
 /// The plan, or why there is none.
-pub(crate) fn plan(live: &Live) -> Result<Arc<Plan>> {
-    if let Some(plan) = live.plan().map_err(refusal::disk)? {
+pub(crate) fn require_plan(project: &ProjectCache) -> Result<Arc<PlanSnapshot>> {
+    if let Some(plan) = project.plan().map_err(refusal::io_error)? {
         return Ok(plan);
     }
-    let detected = live.detected();
-    Err(refusal::no_plan(detected.project.plan.as_ref().map(|plan| plan.dir.as_str())))
+    let snapshot = project.project_snapshot();
+    Err(refusal::plan_missing(snapshot.project.plan.as_ref().map(|plan| plan.dir.as_str())))
 }
 
 /// The site that is meant, or why none is.
-pub(crate) fn chosen<'d>(detected: &'d Detected, site: Option<&str>) -> Result<&'d Site> {
-    detected.project.site(site).map_err(|error| refusal::site(&error, detected.config_error()))
+pub(crate) fn require_site<'d>(snapshot: &'d ProjectSnapshot, site: Option<&str>) -> Result<&'d Site> {
+    snapshot.project.site(site).map_err(|error| refusal::site_error(&error, snapshot.config_error()))
 }
 
 /// The entity of an id, whatever its type: by the tag's id, or else by the exact name of its file.
-pub(crate) fn entity_of<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity> {
+pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity> {
     if let Some(entity) = index.entity(id) {
         return Ok(entity);
     }
     let by_file = EntityType::ALL.into_iter().find_map(|kind| index.find(kind, id).ok());
     by_file.ok_or_else(|| {
         let near = quad_address::nearest_few(id, index.entities().filter_map(Entity::id));
-        refusal::no_such_id(id, &near)
+        refusal::id_not_found(id, &near)
     })
 }
 
@@ -265,17 +265,17 @@ pub(crate) fn entity_of<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity
 fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
     if let Some(status) = &filter.status {
         let kinds =
-            EntityType::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|wanted| wanted == *kind));
-        let known: Vec<&str> = kinds.flat_map(|kind| kind.values("status")).map(String::as_str).collect();
-        let written = index.entities().any(|entity| entity.status() == status);
-        if !known.contains(&status.as_str()) && !written {
-            let mut all = known.clone();
-            all.sort_unstable();
-            all.dedup();
-            let near = quad_core::nearest(status, known);
+            EntityType::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|requested| requested == *kind));
+        let allowed: Vec<&str> = kinds.flat_map(|kind| kind.allowed_values("status")).map(String::as_str).collect();
+        let is_used = index.entities().any(|entity| entity.status() == status);
+        if !allowed.contains(&status.as_str()) && !is_used {
+            let mut allowed_sorted = allowed.clone();
+            allowed_sorted.sort_unstable();
+            allowed_sorted.dedup();
+            let near = quad_core::nearest(status, allowed);
             let near = near.map(|near| format!("The nearest is {near}; ")).unwrap_or_default();
-            let message = format!("There is no status {}", refusal::shown(status));
-            let hint = refusal::sentence(&format!("{near}there are {}", all.join(", ")));
+            let message = format!("There is no status {}", refusal::excerpt(status));
+            let hint = refusal::capitalize(&format!("{near}there are {}", allowed_sorted.join(", ")));
             return Err(Error::bad_input(message).hint(hint));
         }
     }
@@ -284,10 +284,10 @@ fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
 
 fn check_milestone(index: &PlanIndex, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
-    index.find(EntityType::Milestone, name).map(|_| ()).map_err(|missing| refusal::no_entity(&missing))
+    index.find(EntityType::Milestone, name).map(|_| ()).map_err(|missing| refusal::entity_not_found(&missing))
 }
 
 /// The hash by which a caller says which state of a text it saw.
-pub(crate) fn hash(text: &str) -> String {
+pub(crate) fn hash_text(text: &str) -> String {
     sha256_hex(text.as_bytes())
 }

@@ -5,7 +5,7 @@
 use quad_core::scheme::Asked;
 use quad_core::{Error, Kind};
 
-use crate::plan::NotFound;
+use crate::plan::EntityNotFound;
 use crate::plan::edit::EditError;
 use crate::project::SiteError;
 
@@ -16,7 +16,7 @@ pub(crate) const PLAN_DIR_MISSING: &str = "PLAN_DIR_MISSING";
 pub(crate) const SITE_CONFIG_MISSING: &str = "SITE_CONFIG_MISSING";
 
 /// The codes that existing clients know.
-const DOCUMENTED: [&str; 6] = [
+const CLIENT_ERROR_CODES: [&str; 6] = [
     "UNKNOWN_TOOL",
     "TOOL_FAILED",
     "CLI_INVOCATION_FAILED",
@@ -26,7 +26,7 @@ const DOCUMENTED: [&str; 6] = [
 ];
 
 /// A refusal of the shared path or of ours, with the code that existing clients look for.
-pub(crate) fn spelt(asked: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn with_client_error_code(asked: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
     let error = match error.code() {
         "UNKNOWN_TOOL" => {
             let near = error.next_step().map(|near| format!("{near}. ")).unwrap_or_default();
@@ -35,83 +35,83 @@ pub(crate) fn spelt(asked: Asked<'_>, tools: &[&'static str], error: Error) -> E
         _ => error,
     };
     let code = error.code().to_owned();
-    if DOCUMENTED.contains(&code.as_str()) {
+    if CLIENT_ERROR_CODES.contains(&code.as_str()) {
         return error.fact("errorCode", code);
     }
-    let documented = if matches!(asked, Asked::Tool(_)) { "TOOL_FAILED" } else { "RESOURCE_FAILED" };
-    error.fact("errorCode", documented).fact("detail", code)
+    let client_code = if matches!(asked, Asked::Tool(_)) { "TOOL_FAILED" } else { "RESOURCE_FAILED" };
+    error.fact("errorCode", client_code).fact("detail", code)
 }
 
 /// Nobody's folder has a plan.
-pub(crate) fn no_plan(configured: Option<&str>) -> Error {
-    let refused = Error::new(Kind::NotFound, PLAN_DIR_MISSING, "The project has no plan folder");
+pub(crate) fn plan_missing(configured: Option<&str>) -> Error {
+    let error = Error::new(Kind::NotFound, PLAN_DIR_MISSING, "The project has no plan folder");
     match configured {
         Some(dir) => {
-            refused.hint(format!("The configuration names {dir}, which is not there; make the folder"))
+            error.hint(format!("The configuration names {dir}, which is not there; make the folder"))
         }
-        None => refused.hint(
+        None => error.hint(
             "Make a folder called plan in the project, or name another as plan.dir in refrakt.config.json",
         ),
     }
 }
 
 /// No site can be chosen.
-pub(crate) fn site(error: &SiteError, config_error: Option<String>) -> Error {
+pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Error {
     match error {
         SiteError::Missing => {
-            let refused = Error::new(Kind::NotFound, SITE_CONFIG_MISSING, "The project declares no site");
+            let missing = Error::new(Kind::NotFound, SITE_CONFIG_MISSING, "The project declares no site");
             match config_error {
-                Some(mistake) => refused.hint(format!("Its configuration cannot be used: {mistake}")),
-                None => refused.hint("Declare one in refrakt.config.json, under site or sites"),
+                Some(problem) => missing.hint(format!("Its configuration cannot be used: {problem}")),
+                None => missing.hint("Declare one in refrakt.config.json, under site or sites"),
             }
         }
         SiteError::Ambiguous { sites } => {
-            Error::new(Kind::BadInput, "SITE_AMBIGUOUS", sentence(&error.to_string()))
-                .hint(sentence(&error.hint()))
+            Error::new(Kind::BadInput, "SITE_AMBIGUOUS", capitalize(&error.to_string()))
+                .hint(capitalize(&error.hint()))
                 .fact("sites", sites.as_slice())
         }
         SiteError::Unknown { sites, .. } => {
-            Error::new(Kind::BadInput, "SITE_UNKNOWN", sentence(&error.to_string()))
-                .hint(sentence(&error.hint()))
+            Error::new(Kind::BadInput, "SITE_UNKNOWN", capitalize(&error.to_string()))
+                .hint(capitalize(&error.hint()))
                 .fact("sites", sites.as_slice())
         }
     }
 }
 
 /// No entity of that type has that id.
-pub(crate) fn no_entity(missing: &NotFound) -> Error {
+pub(crate) fn entity_not_found(missing: &EntityNotFound) -> Error {
     let hint = match (&missing.other_type, missing.nearest.as_slice()) {
         (Some(other), _) => {
-            format!("There is a {other} of that id: refrakt://plan/{other}/{}", shown(&missing.id))
+            format!("There is a {other} of that id: refrakt://plan/{other}/{}", excerpt(&missing.id))
         }
         (None, []) => "refrakt://plan/index has them all".to_owned(),
         (None, near) => format!("Nearest ids: {}; refrakt://plan/index has them all", near.join(", ")),
     };
-    entity_not_found(&missing.id).hint(hint)
+    entity_not_found_error(&missing.id).hint(hint)
 }
 
 /// No entity has that id.
-pub(crate) fn no_such_id(id: &str, nearest: &[&str]) -> Error {
+pub(crate) fn id_not_found(id: &str, nearest: &[&str]) -> Error {
     let hint = if nearest.is_empty() {
         "refrakt://plan/index has them all".to_owned()
     } else {
         format!("Nearest ids: {}; refrakt://plan/index has them all", nearest.join(", "))
     };
-    entity_not_found(id).hint(hint)
+    entity_not_found_error(id).hint(hint)
 }
 
-fn entity_not_found(id: &str) -> Error {
-    Error::new(Kind::NotFound, "ENTITY_NOT_FOUND", format!("plan entity {} not found", shown(id)))
+fn entity_not_found_error(id: &str) -> Error {
+    Error::new(Kind::NotFound, "ENTITY_NOT_FOUND", format!("plan entity {} not found", excerpt(id)))
 }
 
 /// No rune has that name.
-pub(crate) fn no_rune(name: &str, hint: &str) -> Error {
-    Error::new(Kind::NotFound, "RUNE_UNKNOWN", format!("There is no rune called {}", shown(name)))
-        .hint(sentence(hint))
+pub(crate) fn rune_unknown(name: &str, hint: &str) -> Error {
+    Error::new(Kind::NotFound, "RUNE_UNKNOWN", format!("There is no rune called {}", excerpt(name)))
+        .hint(capitalize(hint))
 }
 
 /// A change that cannot be carried out.
-pub(crate) fn edit(id: &str, error: EditError) -> Error {
+pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
     match error {
         EditError::NoEntity(reason) => {
             Error::new(Kind::Conflict, "ENTITY_UNREADABLE", format!("{id}: {reason}"))
@@ -119,27 +119,27 @@ pub(crate) fn edit(id: &str, error: EditError) -> Error {
         }
         EditError::Attribute { name, message, hint } => {
             Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", format!("{id}: {message}"))
-                .hint(sentence(&hint))
+                .hint(capitalize(&hint))
                 .fact("attribute", name)
         }
-        EditError::Criterion { which, candidates, ambiguous } => {
-            let what = if ambiguous { "fits several criteria" } else { "fits no criterion" };
-            let message = format!("{id}: {} {what}", shown(&which));
+        EditError::Criterion { selector, candidates, ambiguous } => {
+            let reason = if ambiguous { "fits several criteria" } else { "fits no criterion" };
+            let message = format!("{id}: {} {reason}", excerpt(&selector));
             let kind = if ambiguous { Kind::BadInput } else { Kind::NotFound };
-            let listed: Vec<String> =
-                candidates.iter().enumerate().map(|(at, text)| format!("{}. {text}", at + 1)).collect();
-            let hint = match (ambiguous, listed.is_empty()) {
+            let numbered: Vec<String> =
+                candidates.iter().enumerate().map(|(index, text)| format!("{}. {text}", index + 1)).collect();
+            let hint = match (ambiguous, numbered.is_empty()) {
                 (_, true) => "It has no criteria; write them as a list of boxes: - [ ] text".to_owned(),
-                (true, _) => format!("Say more of it, or its number: {}", listed.join("; ")),
-                (false, _) => format!("It has {}", listed.join("; ")),
+                (true, _) => format!("Say more of it, or its number: {}", numbered.join("; ")),
+                (false, _) => format!("It has {}", numbered.join("; ")),
             };
             Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).fact("criteria", candidates)
         }
-        EditError::Resolved => {
+        EditError::AlreadyResolved => {
             Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} says already how it ended"))
                 .hint("Change its section Resolution in the file itself")
         }
-        EditError::Broken => Error::new(
+        EditError::WouldNotParse => Error::new(
             Kind::BadInput,
             "ENTITY_BROKEN",
             format!("{id} would not be read as it is meant after this change"),
@@ -149,29 +149,29 @@ pub(crate) fn edit(id: &str, error: EditError) -> Error {
 }
 
 /// The file is not what the caller saw.
-pub(crate) fn changed(id: &str, file: &str, now: Option<&str>) -> Error {
+pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -> Error {
     Error::new(Kind::Conflict, "ENTITY_CHANGED", format!("{id} has changed since it was read"))
         .hint("Read it again and decide anew; its hash is now that of the fact hash")
         .fact("file", file)
-        .fact("hash", now)
+        .fact("hash", current_hash)
 }
 
 /// A file cannot be read or written.
-pub(crate) fn disk(error: std::io::Error) -> Error {
+pub(crate) fn io_error(error: std::io::Error) -> Error {
     Error::internal(error)
 }
 
 /// What a caller sent, cut to what a sentence can hold.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
+pub(crate) fn excerpt(text: &str) -> String {
+    const EXCERPT_CHARS_MAX: usize = 80;
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 
 /// A text that begins with a capital letter.
-pub(crate) fn sentence(text: &str) -> String {
-    let mut signs = text.chars();
-    signs.next().map_or_else(String::new, |first| first.to_uppercase().chain(signs).collect())
+pub(crate) fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -21,28 +21,28 @@ pub(crate) fn inspect(
         InspectError::Unknown(unknown) => {
             let hint =
                 site.and_then(|site| site.rune(name).err()).map_or_else(|| unknown.hint(), |(_, hint)| hint);
-            refusal::no_rune(&unknown.name, &hint)
+            refusal::rune_unknown(&unknown.name, &hint)
         }
         InspectError::Invalid(invalid) => {
-            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", refusal::sentence(&invalid.message))
-                .hint(refusal::sentence(&invalid.hint()))
+            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", refusal::capitalize(&invalid.message))
+                .hint(refusal::capitalize(&invalid.hint()))
                 .fact("attribute", invalid.attribute)
                 .fact("allowed", invalid.allowed)
         }
-        InspectError::Render(error) => not_rendered(&error),
+        InspectError::Render(error) => render_error(&error),
     })
 }
 
 /// A text rendered: `html`, and as `selectors` what a style sheet can select in it.
 pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
     let rendered = render::render(catalogue, source, &PageVariables::default());
-    let rendered = rendered.map_err(|error| not_rendered(&error))?;
+    let rendered = rendered.map_err(|error| render_error(&error))?;
     Ok(json!({ "html": rendered.html, "selectors": rendered.selectors }))
 }
 
 /// Why a document was not rendered, and what to do.
-pub(crate) fn not_rendered(error: &RenderError) -> Error {
-    let message = refusal::sentence(&error.to_string());
+pub(crate) fn render_error(error: &RenderError) -> Error {
+    let message = refusal::capitalize(&error.to_string());
     match error {
         RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::RunesNestedTooDeep => {
             Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)

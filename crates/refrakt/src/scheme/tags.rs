@@ -11,13 +11,13 @@ use crate::plan::Entity;
 
 /// A folder's part of its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Root(String);
+pub(crate) struct ProjectTags(String);
 
-impl Root {
-    pub(crate) fn of(path: &Path) -> Root {
+impl ProjectTags {
+    pub(crate) fn from_path(path: &Path) -> ProjectTags {
         let mut hash = sha256_hex(path.as_os_str().as_encoded_bytes());
         hash.truncate(16);
-        Root(hash)
+        ProjectTags(hash)
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -25,7 +25,7 @@ impl Root {
     }
 
     /// What `refrakt://detect` says.
-    pub(crate) fn detected(&self) -> Tag {
+    pub(crate) fn detect(&self) -> Tag {
         Tag::new(format!("refrakt:detected:{}", self.0))
     }
 
@@ -45,7 +45,7 @@ impl Root {
     }
 
     /// So many pages that they are not named one by one.
-    pub(crate) fn many_pages(&self) -> Tag {
+    pub(crate) fn bulk_pages(&self) -> Tag {
         Tag::new(format!("refrakt:many-pages:{}", self.0))
     }
 
@@ -55,7 +55,7 @@ impl Root {
     }
 
     /// So many entities that they are not named one by one.
-    pub(crate) fn many(&self) -> Tag {
+    pub(crate) fn bulk_entities(&self) -> Tag {
         Tag::new(format!("refrakt:many:{}", self.0))
     }
 

@@ -11,19 +11,19 @@ use quad_core::tool::Call;
 use quad_core::{Error, EventDraft, Kind, Receipt, Result, TenantId};
 use quad_store::{Sql, Tx, Writer, params};
 
-use super::telling::{LAYER, Look, Step};
-use super::{Refrakt, blocking, question, refusal};
-use crate::live::{Live, Plan};
-use crate::project::folder::Folder;
-use crate::project::writing::{NotPlaced, Prepared, WriteLock, hash_at, prepare};
+use super::telling::{LAYER, FolderSnapshot, FolderChange};
+use super::{Refrakt, run_blocking, question, refusal};
+use crate::live::{ProjectCache, PlanSnapshot};
+use crate::project::folder::ProjectDir;
+use crate::project::writing::{CommitError, StagedFile, WriteLock, file_hash, stage};
 
 /// A text that a file is to have.
 #[derive(Clone, Debug)]
-pub(super) struct NewText {
+pub(super) struct FileWrite {
     /// Path below the plan folder.
     pub file: String,
     /// SHA-256 of what it replaces; none for a file that is new.
-    pub before: Option<String>,
+    pub before_hash: Option<String>,
     /// What it is to hold.
     pub text: String,
     /// What the file is about, for refusals.
@@ -31,8 +31,8 @@ pub(super) struct NewText {
 }
 
 /// What a call wants to write, and what it says when that is done.
-pub(super) struct Wish<T> {
-    pub texts: Vec<NewText>,
+pub(super) struct PlannedWrite<T> {
+    pub files: Vec<FileWrite>,
     pub value: T,
 }
 
@@ -41,101 +41,101 @@ pub(super) struct Wish<T> {
 pub(super) async fn write<T: Send + 'static>(
     refrakt: &Refrakt,
     call: &Call<'_>,
-    wish: impl FnOnce(&Plan) -> Result<Wish<T>> + Send + 'static,
+    plan_write: impl FnOnce(&PlanSnapshot) -> Result<PlannedWrite<T>> + Send + 'static,
 ) -> Result<(T, Option<Receipt>)> {
-    let live = refrakt.live_of(call.caller).ok_or_else(|| refusal::no_plan(None))?;
-    let _turn = refrakt.turn.lock().await;
-    let looking = live.clone();
-    let (lock, folder) = blocking(move || lock_of(&looking)).await?;
-    settle(refrakt, &call.caller.tenant, &live, &folder).await?;
-    let looking = live.clone();
-    let (before, prepared, value) = blocking(move || {
-        let before = Look::take(&looking);
-        let plan = question::plan(&looking)?;
-        let Wish { texts, value } = wish(&plan)?;
-        Ok((before, prepare_all(&plan.folder, &texts)?, value))
+    let project = refrakt.project_for(call.caller).ok_or_else(|| refusal::plan_missing(None))?;
+    let _write_guard = refrakt.write_mutex.lock().await;
+    let task_project = project.clone();
+    let (lock, folder) = run_blocking(move || lock_plan(&task_project)).await?;
+    recover_intents(refrakt, &call.caller.tenant, &project, &folder).await?;
+    let task_project = project.clone();
+    let (before, staged, value) = run_blocking(move || {
+        let snapshot_before = FolderSnapshot::capture(&task_project);
+        let plan = question::require_plan(&task_project)?;
+        let PlannedWrite { files, value } = plan_write(&plan)?;
+        Ok((snapshot_before, stage_all(&plan.dir, &files)?, value))
     })
     .await?;
-    if prepared.is_empty() {
+    if staged.is_empty() {
         return Ok((value, None));
     }
-    let receipt = exchange(refrakt, call, &live, before, prepared).await?;
+    let receipt = commit_files(refrakt, call, &project, before, staged).await?;
     drop(lock);
     Ok((value, Some(receipt)))
 }
 
-fn lock_of(live: &Live) -> Result<(WriteLock, Folder)> {
-    let folder = question::plan(live)?.folder.clone();
-    let lock = WriteLock::take(&folder).map_err(refusal::disk)?;
+fn lock_plan(project: &ProjectCache) -> Result<(WriteLock, ProjectDir)> {
+    let folder = question::require_plan(project)?.dir.clone();
+    let lock = WriteLock::acquire(&folder).map_err(refusal::io_error)?;
     let lock = lock.ok_or_else(|| {
         Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Try again")
     })?;
     Ok((lock, folder))
 }
 
-fn prepare_all(folder: &Folder, texts: &[NewText]) -> Result<Vec<Prepared>> {
-    let mut prepared: Vec<Prepared> = Vec::with_capacity(texts.len());
-    for new in texts {
-        match prepare(folder, &new.file, new.before.as_deref(), &new.text) {
-            Ok(one) => prepared.push(one),
+fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>> {
+    let mut staged: Vec<StagedFile> = Vec::with_capacity(files.len());
+    for file_write in files {
+        match stage(folder, &file_write.file, file_write.before_hash.as_deref(), &file_write.text) {
+            Ok(staged_file) => staged.push(staged_file),
             Err(error) => {
-                prepared.iter().for_each(Prepared::discard);
+                staged.iter().for_each(StagedFile::discard);
                 return Err(match error.kind() {
                     std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                         Error::new(
                             Kind::Conflict,
                             "PLAN_READ_ONLY",
-                            format!("{} cannot be written", new.file),
+                            format!("{} cannot be written", file_write.file),
                         )
                         .hint("The server's user needs the right to write in the plan folder")
                         .because(error)
                     }
-                    _ => refusal::disk(error).fact("entity", new.id.as_str()),
+                    _ => refusal::io_error(error).fact("entity", file_write.id.as_str()),
                 });
             }
         }
     }
-    Ok(prepared)
+    Ok(staged)
 }
 
 /// The intent, the exchange, and the word that it is done.
-async fn exchange(
+async fn commit_files(
     refrakt: &Refrakt,
     call: &Call<'_>,
-    live: &std::sync::Arc<Live>,
-    before: Look,
-    prepared: Vec<Prepared>,
+    project: &std::sync::Arc<ProjectCache>,
+    before: FolderSnapshot,
+    staged: Vec<StagedFile>,
 ) -> Result<Receipt> {
-    let root = super::Root::of(live.root());
-    let intents = match intend(refrakt, call, root.as_str(), &prepared).await {
+    let project_tags = super::ProjectTags::from_path(project.root());
+    let intents = match record_intents(refrakt, call, project_tags.as_str(), &staged).await {
         Ok(intents) => intents,
         Err(error) => {
-            prepared.iter().for_each(Prepared::discard);
+            staged.iter().for_each(StagedFile::discard);
             return Err(error);
         }
     };
     // Nobody else tells of what happens here before we do.
-    let mut told = refrakt.told.lock().await;
-    let before = told.clone().unwrap_or(before);
-    let looking = live.clone();
-    let (placed, failed, now, prepared) = blocking(move || {
-        let (placed, failed) = place_all(&prepared);
-        Ok((placed, failed, Look::take(&looking), prepared))
+    let mut published = refrakt.published.lock().await;
+    let before = published.clone().unwrap_or(before);
+    let task_project = project.clone();
+    let (committed, failed, current, staged) = run_blocking(move || {
+        let (committed, failed) = rename_all(&staged);
+        Ok((committed, failed, FolderSnapshot::capture(&task_project), staged))
     })
     .await?;
-    let step = Step::between(&before, &now, &root);
-    let files: Vec<String> = prepared.iter().take(placed).map(|one| one.file.clone()).collect();
+    let change = FolderChange::diff(&before, &current, &project_tags);
+    let files: Vec<String> = staged.iter().take(committed).map(|staged_file| staged_file.file.clone()).collect();
     let event = match &failed {
         None => call.event.clone().succeeded(),
         Some(_) => EventDraft::system(LAYER, "project.write.abandoned", &call.caller.subject).succeeded(),
     };
     let event = event.output("files", serde_json::json!(files));
-    let done = move |tx: &mut Tx<'_>| {
-        intents.iter().try_for_each(|id| forget(tx, id))?;
-        step.tell(tx)
+    let finish = move |tx: &mut Tx<'_>| {
+        intents.iter().try_for_each(|id| delete_intent(tx, id))?;
+        change.publish_in(tx)
     };
-    let ((), receipt) = refrakt.store.write(&Writer::from(call.caller), event, done).await?;
-    *told = Some(now);
+    let ((), receipt) = refrakt.store.write(&Writer::from(call.caller), event, finish).await?;
+    *published = Some(current);
     match failed {
         None => Ok(receipt),
         Some(error) => Err(error),
@@ -143,35 +143,35 @@ async fn exchange(
 }
 
 /// Puts each in its place, up to the first that fails; says how many are.
-fn place_all(prepared: &[Prepared]) -> (usize, Option<Error>) {
-    for (placed, one) in prepared.iter().enumerate() {
-        let error = match one.place() {
+fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
+    for (committed, staged_file) in staged.iter().enumerate() {
+        let error = match staged_file.commit() {
             Ok(()) => continue,
-            Err(NotPlaced::Changed) => refusal::changed(&one.file, &one.file, None),
-            Err(NotPlaced::Failed(error)) => refusal::disk(error),
+            Err(CommitError::Changed) => refusal::entity_changed(&staged_file.file, &staged_file.file, None),
+            Err(CommitError::Failed(error)) => refusal::io_error(error),
         };
-        prepared.iter().skip(placed).for_each(Prepared::discard);
-        let written: Vec<&str> = prepared.iter().take(placed).map(|one| one.file.as_str()).collect();
-        return (placed, Some(error.fact("written", written)));
+        staged.iter().skip(committed).for_each(StagedFile::discard);
+        let written: Vec<&str> = staged.iter().take(committed).map(|staged_file| staged_file.file.as_str()).collect();
+        return (committed, Some(error.fact("written", written)));
     }
-    (prepared.len(), None)
+    (staged.len(), None)
 }
 
 /// Writes down what is about to happen.
-async fn intend(
+async fn record_intents(
     refrakt: &Refrakt,
     call: &Call<'_>,
     root: &str,
-    prepared: &[Prepared],
+    staged: &[StagedFile],
 ) -> Result<Vec<String>> {
-    let mut rows = Vec::with_capacity(prepared.len());
-    for one in prepared {
-        rows.push((quad_core::id::ulid()?, one.clone()));
+    let mut rows = Vec::with_capacity(staged.len());
+    for staged_file in staged {
+        rows.push((quad_core::id::ulid()?, staged_file.clone()));
     }
     let ids: Vec<String> = rows.iter().map(|(id, _)| id.clone()).collect();
-    let hashes: Vec<_> = prepared
+    let hashes: Vec<_> = staged
         .iter()
-        .map(|one| serde_json::json!({"file": one.file, "before": one.before, "after": one.after}))
+        .map(|staged_file| serde_json::json!({"file": staged_file.file, "before": staged_file.before_hash, "after": staged_file.after_hash}))
         .collect();
     let event = EventDraft::system(LAYER, "project.write.intended", &call.caller.subject)
         .input("tool", call.tool.name)
@@ -180,8 +180,8 @@ async fn intend(
     let root = root.to_owned();
     let insert = move |tx: &mut Tx<'_>| {
         let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-        for (id, one) in &rows {
-            let waiting = one.waiting.to_string_lossy().into_owned();
+        for (id, staged_file) in &rows {
+            let temp_path = staged_file.temp_path.to_string_lossy().into_owned();
             tx.execute(
                 "INSERT INTO refrakt_intent (tenant_id, id, root, file, waiting, before_hash, after_hash, created_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -189,10 +189,10 @@ async fn intend(
                     tenant.as_str(),
                     id.as_str(),
                     root.as_str(),
-                    one.file.as_str(),
-                    waiting,
-                    one.before.clone(),
-                    one.after.as_str(),
+                    staged_file.file.as_str(),
+                    temp_path,
+                    staged_file.before_hash.clone(),
+                    staged_file.after_hash.as_str(),
                     now
                 ],
             )?;
@@ -203,32 +203,32 @@ async fn intend(
     Ok(ids)
 }
 
-fn forget(tx: &mut Tx<'_>, id: &str) -> Result<()> {
+fn delete_intent(tx: &mut Tx<'_>, id: &str) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute("DELETE FROM refrakt_intent WHERE tenant_id = $1 AND id = $2", params![tenant, id])?;
     Ok(())
 }
 
 /// Settles what an earlier process left open, unless one that lives is writing.
-pub(super) async fn settle_now(refrakt: &Refrakt) -> Result<()> {
-    let Some((tenant, live)) = refrakt.owned() else { return Ok(()) };
-    let looking = live.clone();
-    let locked = blocking(move || {
-        let Some(plan) = looking.plan().map_err(refusal::disk)? else { return Ok(None) };
-        let folder = plan.folder.clone();
-        Ok(WriteLock::take_now(&folder).map_err(refusal::disk)?.map(|lock| (lock, folder)))
+pub(super) async fn try_recover_intents(refrakt: &Refrakt) -> Result<()> {
+    let Some((tenant, project)) = refrakt.project() else { return Ok(()) };
+    let task_project = project.clone();
+    let locked = run_blocking(move || {
+        let Some(plan) = task_project.plan().map_err(refusal::io_error)? else { return Ok(None) };
+        let folder = plan.dir.clone();
+        Ok(WriteLock::try_acquire(&folder).map_err(refusal::io_error)?.map(|lock| (lock, folder)))
     })
     .await?;
     let Some((lock, folder)) = locked else { return Ok(()) };
-    settle(refrakt, &tenant, &live, &folder).await?;
+    recover_intents(refrakt, &tenant, &project, &folder).await?;
     drop(lock);
     Ok(())
 }
 
 /// Settles open intents; the caller holds the lock.
-async fn settle(refrakt: &Refrakt, tenant: &TenantId, live: &Live, folder: &Folder) -> Result<()> {
-    let root = super::Root::of(live.root()).as_str().to_owned();
-    let find = move |sql: &mut quad_store::Snapshot<'_>| {
+async fn recover_intents(refrakt: &Refrakt, tenant: &TenantId, project: &ProjectCache, folder: &ProjectDir) -> Result<()> {
+    let root = super::ProjectTags::from_path(project.root()).as_str().to_owned();
+    let select_intents = move |sql: &mut quad_store::Snapshot<'_>| {
         let tenant = sql.tenant().as_str().to_owned();
         let rows = sql.query(
             "SELECT id, file, waiting, after_hash FROM refrakt_intent WHERE tenant_id = $1 AND root = $2 ORDER BY id",
@@ -239,19 +239,19 @@ async fn settle(refrakt: &Refrakt, tenant: &TenantId, live: &Live, folder: &Fold
             .map(|row| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?)))
             .collect::<Result<Vec<_>>>()
     };
-    for (id, file, waiting, after) in refrakt.store.read(tenant, find).await? {
-        let target = folder.inside(&file);
-        let happened = blocking(move || {
-            let _ = std::fs::remove_file(PathBuf::from(waiting));
-            let hash = target.map(|path| hash_at(&path)).transpose().map_err(refusal::disk)?.flatten();
-            Ok(hash.as_deref() == Some(after.as_str()))
+    for (id, file, temp_path, after_hash) in refrakt.store.read(tenant, select_intents).await? {
+        let target = folder.join_checked(&file);
+        let was_written = run_blocking(move || {
+            let _ = std::fs::remove_file(PathBuf::from(temp_path));
+            let hash = target.map(|path| file_hash(&path)).transpose().map_err(refusal::io_error)?.flatten();
+            Ok(hash.as_deref() == Some(after_hash.as_str()))
         })
         .await?;
         let event = EventDraft::system(LAYER, "project.write.settled", "quad")
             .input("file", file)
-            .output("written", happened)
+            .output("written", was_written)
             .succeeded();
-        refrakt.store.write(&Writer::from(tenant), event, move |tx| forget(tx, &id)).await?;
+        refrakt.store.write(&Writer::from(tenant), event, move |tx| delete_intent(tx, &id)).await?;
     }
     Ok(())
 }

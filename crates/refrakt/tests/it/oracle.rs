@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 /// The folder of recorded answers, if it is there.
-pub fn folder() -> Option<PathBuf> {
+pub fn recorded_dir() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/oracle/refrakt");
     if root.is_dir() {
         return Some(root);
@@ -16,15 +16,15 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 /// One recorded answer.
-pub fn json(folder: &std::path::Path, path: &str) -> Value {
+pub fn recorded_json(folder: &std::path::Path, path: &str) -> Value {
     let text = std::fs::read_to_string(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Where two values differ first, as a path and the two sides.
-pub fn difference(ours: &Value, theirs: &Value) -> Option<String> {
-    fn walk(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
-        match (ours, theirs) {
+pub fn first_difference(actual: &Value, expected: &Value) -> Option<String> {
+    fn compare(path: &str, actual: &Value, expected: &Value) -> Option<String> {
+        match (actual, expected) {
             (Value::Object(a), Value::Object(b)) => {
                 if let Some(key) = b.keys().find(|key| !a.contains_key(*key)) {
                     return Some(format!("{path}.{key}: ours has none, theirs is {}", b[key]));
@@ -32,19 +32,19 @@ pub fn difference(ours: &Value, theirs: &Value) -> Option<String> {
                 if let Some(key) = a.keys().find(|key| !b.contains_key(*key)) {
                     return Some(format!("{path}.{key}: theirs has none, ours is {}", a[key]));
                 }
-                a.iter().find_map(|(key, value)| walk(&format!("{path}.{key}"), value, &b[key]))
+                a.iter().find_map(|(key, value)| compare(&format!("{path}.{key}"), value, &b[key]))
             }
             (Value::Array(a), Value::Array(b)) => {
                 let pairs = a.iter().zip(b).enumerate();
                 let inner = pairs
-                    .map(|(index, (x, y))| walk(&format!("{path}[{index}]"), x, y))
-                    .find_map(|found| found);
+                    .map(|(index, (x, y))| compare(&format!("{path}[{index}]"), x, y))
+                    .find_map(|difference| difference);
                 let lengths =
                     (a.len() != b.len()).then(|| format!("{path}: {} items, theirs {}", a.len(), b.len()));
                 inner.or(lengths)
             }
-            _ => (ours != theirs).then(|| format!("{path}: ours {ours}, theirs {theirs}")),
+            _ => (actual != expected).then(|| format!("{path}: ours {actual}, theirs {expected}")),
         }
     }
-    walk("", ours, theirs)
+    compare("", actual, expected)
 }

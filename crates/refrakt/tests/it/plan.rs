@@ -4,61 +4,61 @@
 //! that is not written down must be equal, but for sentences: those are ours, and each must be there.
 
 use quad_refrakt::plan::next::{self, NextFilter};
-use quad_refrakt::plan::status::{milestone_progress, status};
+use quad_refrakt::plan::status::{milestone_progress, plan_status};
 use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{Entity, EntityType, IndexFilter, PlanIndex, ids, load};
-use quad_refrakt::project::folder::Folder;
+use quad_refrakt::project::folder::ProjectDir;
 use serde_json::{Value, json};
 
 use crate::oracle;
 
-struct Plan {
+struct RecordedPlan {
     name: &'static str,
-    folder: std::path::PathBuf,
+    dir: std::path::PathBuf,
     index: PlanIndex,
 }
 
-fn plan(name: &'static str) -> Option<Plan> {
-    let folder = oracle::folder()?.join("plan").join(name);
-    let index = load(&Folder::new(folder.join("files")), None).unwrap();
-    Some(Plan { name, folder, index })
+fn load_plan(name: &'static str) -> Option<RecordedPlan> {
+    let dir = oracle::recorded_dir()?.join("plan").join(name);
+    let index = load(&ProjectDir::new(dir.join("files")), None).unwrap();
+    Some(RecordedPlan { name, dir, index })
 }
 
-impl Plan {
-    fn theirs(&self, file: &str) -> Value {
-        oracle::json(&self.folder, file)
+impl RecordedPlan {
+    fn recorded(&self, file: &str) -> Value {
+        oracle::recorded_json(&self.dir, file)
     }
 
-    fn same(&self, what: &str, ours: &Value, theirs: &Value) {
-        let (ours, theirs) = (&unworded(ours), &unworded(theirs));
-        if let Some(difference) = oracle::difference(ours, theirs) {
-            panic!("plan {}: {what}{difference}", self.name);
+    fn assert_same(&self, label: &str, actual: &Value, expected: &Value) {
+        let (actual, expected) = (&without_messages(actual), &without_messages(expected));
+        if let Some(difference) = oracle::first_difference(actual, expected) {
+            panic!("plan {}: {label}{difference}", self.name);
         }
     }
 }
 
 /// A value in which every sentence is one and the same.
-fn unworded(value: &Value) -> Value {
+fn without_messages(value: &Value) -> Value {
     match value {
-        Value::Array(values) => values.iter().map(unworded).collect(),
+        Value::Array(values) => values.iter().map(without_messages).collect(),
         Value::Object(object) => object
             .iter()
             .map(|(key, value)| match (key.as_str(), value.as_str()) {
                 ("message", Some(sentence)) if !sentence.is_empty() => (key.clone(), json!("a sentence")),
-                _ => (key.clone(), unworded(value)),
+                _ => (key.clone(), without_messages(value)),
             })
             .collect(),
         other => other.clone(),
     }
 }
 
-fn entity<'v>(entities: &'v mut Value, file: &str) -> &'v mut Value {
+fn entity_of_file<'v>(entities: &'v mut Value, file: &str) -> &'v mut Value {
     entities.as_array_mut().unwrap().iter_mut().find(|entity| entity["file"] == file).unwrap()
 }
 
 /// What the original's scanner gives, mended.
-fn mended_entities(plan: &Plan) -> Value {
-    let mut entities = plan.theirs("entities.json");
+fn expected_with_fixes_entities(plan: &RecordedPlan) -> Value {
+    let mut entities = plan.recorded("entities.json");
     for entity in entities.as_array_mut().unwrap() {
         // A resolution that ends the entity keeps the closing tag in its body.
         if let Some(body) = entity["resolution"]["body"].as_str() {
@@ -71,13 +71,13 @@ fn mended_entities(plan: &Plan) -> Value {
         return entities;
     }
     // Windows line ends hide the fields of a resolution.
-    entity(&mut entities, "crlf.md")["resolution"] =
+    entity_of_file(&mut entities, "crlf.md")["resolution"] =
         json!({ "date": "2024-06-06", "pr": "hive/mon#30", "body": "" });
     // An unclosed tag loses its criteria.
-    entity(&mut entities, "work/WORK-016-unclosed.md")["criteria"] =
+    entity_of_file(&mut entities, "work/WORK-016-unclosed.md")["criteria"] =
         json!([{ "text": "one", "checked": false }]);
     // Values that are no text are written as JavaScript writes them; ours are text, or as if they were not written.
-    let types = entity(&mut entities, "work/WORK-019-types.md")["attributes"].as_object_mut().unwrap();
+    let types = entity_of_file(&mut entities, "work/WORK-019-types.md")["attributes"].as_object_mut().unwrap();
     types.remove("priority");
     types.remove("milestone");
     let all = entities.as_array_mut().unwrap();
@@ -107,23 +107,23 @@ fn path_order(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 #[test]
-fn entities_are_those_of_the_original() {
+fn entities_match_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let ours: Value = plan.index.entities().map(Entity::to_json).collect();
-        plan.same("entities", &ours, &mended_entities(&plan));
+        let Some(plan) = load_plan(name) else { return };
+        let actual: Value = plan.index.entities().map(Entity::to_json).collect();
+        plan.assert_same("entities", &actual, &expected_with_fixes_entities(&plan));
     }
 }
 
 #[test]
-fn the_index_is_that_of_the_original() {
+fn index_matches_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let mut theirs = plan.theirs("index.json");
+        let Some(plan) = load_plan(name) else { return };
+        let mut expected = plan.recorded("index.json");
         if name == "2" {
             // The original looks for anything that resembles a tag: examples in code, tags within tags, broken tags.
             let examples = ["WORK-000", "WORK-017", "WORK-018", "WORK-050"];
-            let list = theirs["entities"].as_array_mut().unwrap();
+            let list = expected["entities"].as_array_mut().unwrap();
             list.retain(|entity| !examples.contains(&entity["id"].as_str().unwrap()));
             for entity in list.iter_mut() {
                 // It takes the first thing in a file, which here is an example in code.
@@ -140,58 +140,58 @@ fn the_index_is_that_of_the_original() {
             let before = list.iter().position(|entity| entity["id"] == "WORK-020").unwrap();
             list.insert(before, types);
         }
-        plan.same("index", &plan.index.to_json(&IndexFilter::default()), &theirs);
+        plan.assert_same("index", &plan.index.to_json(&IndexFilter::default()), &expected);
     }
 }
 
 #[test]
-fn the_status_is_that_of_the_original() {
+fn status_matches_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let mut theirs = plan.theirs("status.json");
+        let Some(plan) = load_plan(name) else { return };
+        let mut expected = plan.recorded("status.json");
         // The original's ready list leaves out what refers to anything unfinished, and sorts by priority alone; ours is the
         // beginning of its own list of next tasks, mended below.
-        let next = mended_next(&plan);
+        let next = expected_with_fixes_next(&plan);
         let next = next["items"].as_array().unwrap().iter().take(5).map(|item| {
             let keys = ["id", "title", "type", "priority", "complexity"];
             keys.into_iter().map(|key| (key.to_owned(), item[key].clone())).collect::<Value>()
         });
-        theirs["ready"] = next.collect();
+        expected["ready"] = next.collect();
         if name == "2" {
-            let work = &mut theirs["counts"]["work"];
+            let work = &mut expected["counts"]["work"];
             // Two broken tags are no entities; two entities that the original does not see are counted.
             *work = json!({ "total": 18, "byStatus": {
                 "done": 3, "ready": 9, "in-progress": 1, "blocked": 1, "pending": 1, "superseded": 2, "review": 1,
             } });
-            theirs["milestone"]["total"] = json!(14);
+            expected["milestone"]["total"] = json!(14);
             // The fields of a resolution with Windows line ends are read.
-            theirs["done"] = json!([
-                theirs["done"][0],
+            expected["done"] = json!([
+                expected["done"][0],
                 { "id": "WORK-030", "title": "Windows line ends", "date": "2024-06-06", "pr": "hive/mon#30" },
-                theirs["done"][1],
+                expected["done"][1],
             ]);
-            theirs["specRollups"][1]["prs"] = json!(["hive/mon#30"]);
+            expected["specRollups"][1]["prs"] = json!(["hive/mon#30"]);
             let broken = ["work/WORK-017-broken-tag.md", "work/WORK-018-bad-attr.md"];
-            theirs["warnings"].as_array_mut().unwrap().retain(|warning| {
+            expected["warnings"].as_array_mut().unwrap().retain(|warning| {
                 !broken.contains(&warning["source"].as_str().unwrap()) && warning["target"] != "WORK-052"
             });
         }
         if name == "3" {
             // An accepted decision keeps nobody from anything.
-            theirs["blocked"][0]["blockedBy"] = json!(["line-4"]);
+            expected["blocked"][0]["blockedBy"] = json!(["line-4"]);
         }
-        plan.same("status", &status(&plan.index, None), &theirs);
+        plan.assert_same("status", &plan_status(&plan.index, None), &expected);
     }
 }
 
 /// What the original lists as next, mended.
-fn mended_next(plan: &Plan) -> Value {
-    let mut next = plan.theirs("next.json");
+fn expected_with_fixes_next(plan: &RecordedPlan) -> Value {
+    let mut next = plan.recorded("next.json");
     let items = next["items"].as_array_mut().unwrap();
-    let place = |items: &[Value], id: &str| items.iter().position(|item| item["id"] == id).unwrap();
+    let position_of = |items: &[Value], id: &str| items.iter().position(|item| item["id"] == id).unwrap();
     if plan.name == "2" {
         // An unclosed tag loses its criteria.
-        let unclosed = place(items, "WORK-016");
+        let unclosed = position_of(items, "WORK-016");
         items[unclosed]["criteria"] = json!([{ "text": "one", "checked": false }]);
         // Two entities that the original does not see; one of them another item's *Blocks* names, which the original ignores:
         // WORK-027 is unfinished, so WORK-052 and WORK-010 wait for it.
@@ -200,63 +200,63 @@ fn mended_next(plan: &Plan) -> Value {
             "complexity": "unknown", "file": "bom.md", "criteria": [], "refs": [],
             "attributes": { "id": "WORK-031", "status": "ready", "milestone": "swarm" },
         });
-        let before = place(items, "BUG-010");
+        let before = position_of(items, "BUG-010");
         items.insert(before, bom);
-        let blocked = place(items, "WORK-010");
+        let blocked = position_of(items, "WORK-010");
         items.remove(blocked);
     }
     if plan.name == "3" {
         // WORK-014 says that it blocks WORK-015, and is unfinished.
-        let blocked = place(items, "WORK-015");
+        let blocked = position_of(items, "WORK-015");
         items.remove(blocked);
         // An accepted specification does not block for ever.
         let poles = plan.index.entity("WORK-009").unwrap();
         let free = next::to_json(&[poles])["items"][0].clone();
-        let before = place(items, "WORK-005");
+        let before = position_of(items, "WORK-005");
         items.insert(before, free);
     }
     next
 }
 
 #[test]
-fn next_is_that_of_the_original() {
+fn next_matches_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let all = next::next(&plan.index, &NextFilter::default(), 100);
-        let mended = mended_next(&plan);
-        plan.same("next", &next::to_json(&all), &mended);
+        let Some(plan) = load_plan(name) else { return };
+        let all = next::next_tasks(&plan.index, &NextFilter::default(), 100);
+        let expected = expected_with_fixes_next(&plan);
+        plan.assert_same("next", &next::to_json(&all), &expected);
 
         // The filters, on the mended list.
-        let expect = |admits: &dyn Fn(&Value) -> bool| -> Vec<String> {
-            let items = mended["items"].as_array().unwrap().iter().filter(|item| admits(item));
+        let expected_ids = |matches: &dyn Fn(&Value) -> bool| -> Vec<String> {
+            let items = expected["items"].as_array().unwrap().iter().filter(|item| matches(item));
             items.map(|item| item["id"].as_str().unwrap().to_owned()).collect()
         };
-        let check = |filter: NextFilter, admits: &dyn Fn(&Value) -> bool| {
-            let found = next::next(&plan.index, &filter, 100);
-            let ids: Vec<&str> = found.iter().map(|entity| entity.id().unwrap_or_default()).collect();
-            assert_eq!(ids, expect(admits), "plan {name}: {filter:?}");
+        let assert_next = |filter: NextFilter, matches: &dyn Fn(&Value) -> bool| {
+            let tasks = next::next_tasks(&plan.index, &filter, 100);
+            let ids: Vec<&str> = tasks.iter().map(|entity| entity.id().unwrap_or_default()).collect();
+            assert_eq!(ids, expected_ids(matches), "plan {name}: {filter:?}");
         };
-        let extra = plan.theirs("extra.json");
+        let extra = plan.recorded("extra.json");
         let keys = |map: &str| extra[map].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         for milestone in keys("nextByMilestone") {
-            check(NextFilter { milestone: Some(milestone.clone()), ..Default::default() }, &|item| {
+            assert_next(NextFilter { milestone: Some(milestone.clone()), ..Default::default() }, &|item| {
                 item["attributes"]["milestone"] == milestone.as_str()
             });
         }
         for tag in keys("nextByTag") {
-            check(NextFilter { tag: Some(tag.clone()), ..Default::default() }, &|item| {
+            assert_next(NextFilter { tag: Some(tag.clone()), ..Default::default() }, &|item| {
                 item["attributes"]["tags"]
                     .as_str()
-                    .is_some_and(|tags| tags.split(',').any(|one| one.trim() == tag))
+                    .is_some_and(|tags| tags.split(',').any(|item_tag| item_tag.trim() == tag))
             });
         }
         for assignee in keys("nextByAssignee") {
-            check(NextFilter { assignee: Some(assignee.clone()), ..Default::default() }, &|item| {
+            assert_next(NextFilter { assignee: Some(assignee.clone()), ..Default::default() }, &|item| {
                 item["attributes"]["assignee"] == assignee.as_str()
             });
         }
         for kind in [EntityType::Work, EntityType::Bug] {
-            check(NextFilter { kind: Some(kind), ..Default::default() }, &|item| {
+            assert_next(NextFilter { kind: Some(kind), ..Default::default() }, &|item| {
                 item["type"] == kind.as_str()
             });
         }
@@ -264,52 +264,52 @@ fn next_is_that_of_the_original() {
 }
 
 #[test]
-fn milestones_and_ids_are_those_of_the_original() {
+fn milestones_and_next_ids_match_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let mut extra = plan.theirs("extra.json");
+        let Some(plan) = load_plan(name) else { return };
+        let mut extra = plan.recorded("extra.json");
         if name == "2" {
             // Two entities that the original does not see, both of that milestone.
             extra["statusMilestone"]["swarm"]["total"] = json!(14);
             extra["nextId"]["work"] = json!({ "type": "work", "nextId": "WORK-053", "highest": "WORK-052" });
         }
-        for (milestone, theirs) in extra["statusMilestone"].as_object().unwrap() {
-            let ours = json!(milestone_progress(&plan.index, Some(milestone)));
-            plan.same(milestone, &ours, theirs);
+        for (milestone, expected) in extra["statusMilestone"].as_object().unwrap() {
+            let actual = json!(milestone_progress(&plan.index, Some(milestone)));
+            plan.assert_same(milestone, &actual, expected);
         }
-        for (kind, theirs) in extra["nextId"].as_object().unwrap() {
-            let ours = ids::next_id(&plan.index, EntityType::of_tag(kind).unwrap()).unwrap().to_json();
-            plan.same(kind, &ours, theirs);
+        for (kind, expected) in extra["nextId"].as_object().unwrap() {
+            let actual = ids::next_id(&plan.index, EntityType::from_tag(kind).unwrap()).unwrap().to_json();
+            plan.assert_same(kind, &actual, expected);
         }
     }
 }
 
 #[test]
-fn validation_is_that_of_the_original() {
+fn validation_matches_npm() {
     for name in ["1", "2", "3"] {
-        let Some(plan) = plan(name) else { return };
-        let mut theirs = plan.theirs("validate.json");
-        let issues = theirs["issues"].as_array_mut().unwrap();
+        let Some(plan) = load_plan(name) else { return };
+        let mut expected = plan.recorded("validate.json");
+        let issues = expected["issues"].as_array_mut().unwrap();
         if name == "2" {
-            mend_validation(issues);
-            theirs["scanned"] = json!(33);
+            apply_validation_fixes(issues);
+            expected["scanned"] = json!(33);
         }
         let count = |severity: &str| {
-            let issues = theirs["issues"].as_array().unwrap().iter();
+            let issues = expected["issues"].as_array().unwrap().iter();
             issues.filter(|issue| issue["severity"] == severity).count()
         };
         let (errors, warnings, info) = (count("error"), count("warning"), count("info"));
-        theirs["counts"] = json!({ "errors": errors, "warnings": warnings, "info": info });
-        plan.same("validation", &validate(&plan.index, false).to_json(), &theirs);
+        expected["counts"] = json!({ "errors": errors, "warnings": warnings, "info": info });
+        plan.assert_same("validation", &validate(&plan.index, false).to_json(), &expected);
 
         let strict = validate(&plan.index, true).to_json();
         assert_eq!(strict["counts"], json!({ "errors": errors + warnings, "warnings": 0, "info": info }));
-        assert_eq!(strict["exitCode"], plan.theirs("extra.json")["validateStrict"]["exitCode"]);
+        assert_eq!(strict["exitCode"], plan.recorded("extra.json")["validateStrict"]["exitCode"]);
     }
 }
 
 /// The second plan's issues, mended.
-fn mend_validation(issues: &mut Vec<Value>) {
+fn apply_validation_fixes(issues: &mut Vec<Value>) {
     let broken = ["work/WORK-017-broken-tag.md", "work/WORK-018-bad-attr.md"];
     issues.retain(|issue| {
         let file = issue["file"].as_str().unwrap();
@@ -319,8 +319,8 @@ fn mend_validation(issues: &mut Vec<Value>) {
         let from_types = file == "work/WORK-019-types.md"
             && (issue["type"] == "unknown-milestone" || issue["type"] == "invalid-priority");
         // The entity behind the indented code block is there after all.
-        let found_after_all = issue["target"] == "WORK-052";
-        !from_broken && !from_types && !found_after_all
+        let is_found_by_us = issue["target"] == "WORK-052";
+        !from_broken && !from_types && !is_found_by_us
     });
     // An item that waits for itself waits for ever.
     let after = issues.iter().position(|issue| issue["type"] == "circular-dependency").unwrap() + 1;
@@ -344,16 +344,16 @@ fn mend_validation(issues: &mut Vec<Value>) {
     let moved = issues.remove(section);
     issues.insert(first, moved);
     let name = issues.iter().position(|issue| issue["type"] == "filename-missing-id").unwrap();
-    let lacks = |id: &str, file: &str| {
+    let missing_id_issue = |id: &str, file: &str| {
         json!({ "severity": "warning", "type": "filename-missing-id", "source": id, "file": file,
                 "message": "ours" })
     };
-    issues.insert(name, lacks("WORK-031", "bom.md"));
+    issues.insert(name, missing_id_issue("WORK-031", "bom.md"));
     let spec = issues
         .iter()
         .position(|issue| issue["type"] == "filename-missing-id" && issue["source"] == "SPEC-010")
         .unwrap();
-    issues.insert(spec + 1, lacks("WORK-052", "notes/indented-fence.md"));
+    issues.insert(spec + 1, missing_id_issue("WORK-052", "notes/indented-fence.md"));
     // Tags that cannot be read as they were meant are reported, with their place.
     let faults = [
         json!({ "severity": "warning", "type": "unclosed-tag", "source": "WORK-016", "file": "work/WORK-016-unclosed.md",

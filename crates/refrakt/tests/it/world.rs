@@ -13,9 +13,9 @@ use quad_store::testing::{TestStore, stores};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub struct World {
+pub struct TestProject {
     pub test: TestStore,
-    pub folder: TempDir,
+    pub dir: TempDir,
     pub refrakt: Arc<Refrakt>,
     pub resolver: Arc<Resolver>,
     pub caller: Principal,
@@ -29,22 +29,22 @@ pub fn work(id: &str, status: &str) -> String {
 }
 
 /// A project with these files, on each database.
-pub async fn worlds(files: &[(&str, &str)]) -> Vec<World> {
-    let mut worlds = Vec::new();
+pub async fn test_projects(files: &[(&str, &str)]) -> Vec<TestProject> {
+    let mut projects = Vec::new();
     for test in stores(&[COMPONENT]).await.unwrap() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            save(folder.path(), path, text);
+            save_file(dir.path(), path, text);
         }
-        let (refrakt, resolver) = serve(&test, folder.path());
+        let (refrakt, resolver) = start_server(&test, dir.path());
         let caller = Principal::local_agent(test.tenant.clone(), quad_refrakt::SCOPES.iter().copied());
-        worlds.push(World { test, folder, refrakt, resolver, caller });
+        projects.push(TestProject { test, dir, refrakt, resolver, caller });
     }
-    worlds
+    projects
 }
 
 /// A process that serves a folder.
-pub fn serve(test: &TestStore, folder: &Path) -> (Arc<Refrakt>, Arc<Resolver>) {
+pub fn start_server(test: &TestStore, folder: &Path) -> (Arc<Refrakt>, Arc<Resolver>) {
     let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder));
     let store = Arc::new(test.store.clone());
     let resolver = Resolver::new(vec![refrakt.clone()], store.clone(), store).unwrap();
@@ -52,46 +52,46 @@ pub fn serve(test: &TestStore, folder: &Path) -> (Arc<Refrakt>, Arc<Resolver>) {
 }
 
 /// Saves a file as most editors do.
-pub fn save(folder: &Path, path: &str, text: &str) {
+pub fn save_file(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let waiting = path.with_extension("saving");
-    std::fs::write(&waiting, text).unwrap();
-    std::fs::rename(waiting, path).unwrap();
+    let temp_path = path.with_extension("saving");
+    std::fs::write(&temp_path, text).unwrap();
+    std::fs::rename(temp_path, path).unwrap();
 }
 
 /// Every file below a folder, with the hash of what it holds.
-pub fn hashes(folder: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+pub fn file_hashes(folder: &Path) -> BTreeMap<String, String> {
+    let mut hashes = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.path().display().to_string();
         if entry.path().is_dir() {
-            found.insert(name, "folder".to_owned());
-            found.extend(hashes(&entry.path()));
+            hashes.insert(name, "folder".to_owned());
+            hashes.extend(file_hashes(&entry.path()));
         } else {
-            found.insert(name, sha256_hex(&std::fs::read(entry.path()).unwrap()));
+            hashes.insert(name, sha256_hex(&std::fs::read(entry.path()).unwrap()));
         }
     }
-    found
+    hashes
 }
 
-impl World {
-    pub async fn text(&self, uri: &str) -> Result<String, Error> {
+impl TestProject {
+    pub async fn read_text(&self, uri: &str) -> Result<String, Error> {
         let answer = self.resolver.read(&self.caller, View::All, uri).await?;
         Ok(String::from_utf8(answer.sealed.contents[0].bytes().to_vec()).unwrap())
     }
 
-    pub async fn read(&self, uri: &str) -> Result<Value, Error> {
-        Ok(serde_json::from_str(&self.text(uri).await?).unwrap())
+    pub async fn read_json(&self, uri: &str) -> Result<Value, Error> {
+        Ok(serde_json::from_str(&self.read_text(uri).await?).unwrap())
     }
 
-    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, Error> {
+    pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Value, Error> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await?;
         Ok(output.value().unwrap_or_else(|| json!(null)))
     }
 
     pub fn save(&self, path: &str, text: &str) {
-        save(self.folder.path(), path, text);
+        save_file(self.dir.path(), path, text);
     }
 }

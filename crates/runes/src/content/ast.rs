@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use quad_markdoc::{Lines, Map, Node, NodeType, Span, Value};
+use quad_markdoc::{LineNumbers, AttributeMap, Node, NodeType, Span, Value};
 
 /// A node that nobody wrote.
-pub fn new_node(kind: NodeType, attributes: Map, children: Vec<Node>) -> Node {
+pub fn new_node(kind: NodeType, attributes: AttributeMap, children: Vec<Node>) -> Node {
     Node {
         kind,
         tag: None,
         inline: false,
         attributes,
         annotations: Vec::new(),
-        lines: Lines::default(),
+        lines: LineNumbers::default(),
         errors: Vec::new(),
         children,
         slots: BTreeMap::new(),
         span: Span::default(),
-        parts: None,
+        source_parts: None,
     }
 }
 
 /// A tag that nobody wrote.
-pub fn new_tag(name: &str, attributes: Map, children: Vec<Node>) -> Node {
+pub fn new_tag(name: &str, attributes: AttributeMap, children: Vec<Node>) -> Node {
     Node { tag: Some(name.to_owned()), ..new_node(NodeType::Tag, attributes, children) }
 }
 
@@ -32,7 +32,7 @@ pub fn new_tag_with<'a>(
     attributes: impl IntoIterator<Item = (&'a str, String)>,
     children: Vec<Node>,
 ) -> Node {
-    let mut map = Map::new();
+    let mut map = AttributeMap::new();
     for (name, value) in attributes {
         map.insert(name.to_owned(), Value::String(value));
     }
@@ -56,8 +56,8 @@ pub fn list_is_ordered(node: &Node) -> Option<bool> {
 /// All texts within a node, joined. Headings join with a space, list items with nothing.
 pub fn joined_text(node: &Node, separator: &str) -> String {
     let self_if_text = std::iter::once(node).filter(|node| node.kind == NodeType::Text);
-    let texts = self_if_text.chain(node.walk().filter(|node| node.kind == NodeType::Text));
-    let texts = texts.filter_map(|node| node.attributes.text("content")).filter(|text| !text.is_empty());
+    let texts = self_if_text.chain(node.descendants().filter(|node| node.kind == NodeType::Text));
+    let texts = texts.filter_map(|node| node.attributes.get_str("content")).filter(|text| !text.is_empty());
     texts.collect::<Vec<_>>().join(separator)
 }
 
@@ -87,12 +87,12 @@ pub fn unwrap_lone_image(node: Node) -> Node {
         _ => vec![child],
     });
     let image = inline_nodes.into_iter().find(|child| child.kind == NodeType::Image);
-    image.unwrap_or_else(|| self::new_node(NodeType::Paragraph, Map::new(), Vec::new()))
+    image.unwrap_or_else(|| self::new_node(NodeType::Paragraph, AttributeMap::new(), Vec::new()))
 }
 
 fn is_blank(node: &Node) -> bool {
     let is_blank_text = || {
-        node.kind == NodeType::Text && node.attributes.text("content").unwrap_or_default().trim().is_empty()
+        node.kind == NodeType::Text && node.attributes.get_str("content").unwrap_or_default().trim().is_empty()
     };
     node.kind == NodeType::Softbreak || is_blank_text()
 }

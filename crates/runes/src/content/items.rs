@@ -39,7 +39,7 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
     used.append(&mut partly_used);
     let remaining =
         nodes.iter().enumerate().filter(|(index, node)| !used.contains(index) && node.kind == NodeType::Text);
-    let remaining: String = remaining.filter_map(|(_, node)| node.attributes.text("content")).collect();
+    let remaining: String = remaining.filter_map(|(_, node)| node.attributes.get_str("content")).collect();
     extract_from_text(model, remaining.trim(), &mut parts);
     parts
 }

@@ -1,6 +1,6 @@
 //! A preamble, then one section for each heading of a level.
 
-use quad_markdoc::{Map, Node, Value};
+use quad_markdoc::{AttributeMap, Node, Value};
 
 use super::{Arguments, FieldContent, ItemFields, ContentFields, ast, resolve as resolve_model, sequence};
 use crate::catalogue::{PartExtractor, PartSource, KnownSection, SectionsModel};
@@ -73,7 +73,7 @@ fn split_sections(nodes: Vec<Node>, level: Option<u8>) -> (Vec<Node>, Vec<Sectio
 fn to_rune_node(model: &SectionsModel, rune: &str, section: Section) -> Node {
     let heading = ast::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
-    let mut attributes = Map::new();
+    let mut attributes = AttributeMap::new();
     for (name, text) in &model.emit_attributes {
         let value = match text.strip_prefix('$') {
             Some("heading") => heading.clone(),

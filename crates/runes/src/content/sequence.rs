@@ -1,6 +1,6 @@
 //! Fields one after another: each takes the next node, or all that match in a row.
 
-use quad_markdoc::{Map, Node, NodeType, Value};
+use quad_markdoc::{AttributeMap, Node, NodeType, Value};
 
 use super::{FieldContent, ContentFields, ast, items};
 use crate::catalogue::Field;
@@ -51,7 +51,7 @@ fn insert_field(resolved: &mut ContentFields, field: &Field, matched: Vec<Node>)
 /// The tag that a list item becomes: its parts as attributes, what follows its first line as content.
 fn to_rune_node(field: &Field, rune: &str, item: Node) -> Node {
     let parts = items::resolve(&field.item_model, &item);
-    let mut attributes = Map::new();
+    let mut attributes = AttributeMap::new();
     for (name, text) in &field.emit_attributes {
         let value = match text.strip_prefix('$') {
             // `$one|$two`: the first that is not empty.

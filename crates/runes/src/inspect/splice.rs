@@ -22,7 +22,7 @@ pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> Str
         return source.to_owned();
     }
     let Ok(document) = parse(source) else { return source.to_owned() };
-    let mut tags = document.root.walk().filter(|node| node.is_tag(rune) && node.opening().is_some());
+    let mut tags = document.root.descendants().filter(|node| node.is_tag(rune) && node.opening().is_some());
     let Some(tag) = tags.next() else { return source.to_owned() };
     let mut edits = Vec::new();
     let mut insertion = String::new();
@@ -47,7 +47,7 @@ pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> Str
 /// Where an attribute stands and what replaces it.
 fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
     let annotation = tag.annotation(name)?;
-    if annotation.span.of(source).starts_with('#') {
+    if annotation.span.slice(source).starts_with('#') {
         // An id in short form can hold only a word.
         return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
     }
@@ -57,7 +57,7 @@ fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option
 /// The space between the last attribute and the end of an opening tag.
 fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     let opening = tag.opening()?;
-    let text = opening.of(source);
+    let text = opening.slice(source);
     let inner = text.strip_suffix("/%}").or_else(|| text.strip_suffix("%}"))?;
     let start = opening.range().start;
     Some(start + inner.trim_end().len()..start + inner.len())
@@ -140,8 +140,8 @@ mod tests {
         for text in ["say \"hi\"", "a\\b", "%}", "{% x %}", "$& $1 $$", "two\nlines", ""] {
             let spliced = set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
             let document = parse(&spliced).unwrap();
-            let tag = document.root.walk().find(|node| node.is_tag("a")).unwrap();
-            assert_eq!(tag.attributes.text("b"), Some(text), "{spliced}");
+            let tag = document.root.descendants().find(|node| node.is_tag("a")).unwrap();
+            assert_eq!(tag.attributes.get_str("b"), Some(text), "{spliced}");
         }
     }
 }

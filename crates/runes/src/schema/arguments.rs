@@ -3,7 +3,7 @@
 //! A value may be of any type whatever the catalogue says: checking is for editors and tools, rendering takes what it gets.
 
 use indexmap::IndexMap;
-use quad_markdoc::{Map, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
@@ -17,7 +17,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Reads the attributes that a rune knows: `class` and `id`, its preset's, its own, and those that every rune has.
-    pub fn read(catalogue: &Catalogue, rune: &Rune, attributes: &Map) -> Arguments {
+    pub fn read(catalogue: &Catalogue, rune: &Rune, attributes: &AttributeMap) -> Arguments {
         let mut arguments = Arguments::default();
         for name in ["class", "id"] {
             arguments.insert_if_some(name, attributes.get(name).and_then(|value| class_or_json_value(name, value)));
@@ -151,7 +151,7 @@ pub fn to_markdoc_value(value: &Value) -> MarkdocValue {
         Value::String(text) => MarkdocValue::String(text.clone()),
         Value::Array(values) => MarkdocValue::Array(values.iter().map(to_markdoc_value).collect()),
         Value::Object(object) => {
-            let mut map = Map::new();
+            let mut map = AttributeMap::new();
             for (name, value) in object {
                 map.insert(name.clone(), to_markdoc_value(value));
             }

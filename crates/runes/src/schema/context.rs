@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quad_markdoc::{Map, Node as MarkdocNode, SourceTooLong};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, SourceTooLong};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
@@ -218,7 +218,7 @@ impl<'a> RenderContext<'a> {
     }
 
     /// Renders a tag that nobody wrote.
-    pub fn render_tag(&mut self, name: &str, attributes: Map, children: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+    pub fn render_tag(&mut self, name: &str, attributes: AttributeMap, children: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
         self.render_nodes(vec![crate::content::ast::new_tag(name, attributes, children)])
     }
 

@@ -1,6 +1,6 @@
 //! What Markdoc itself brings: variables, functions, and the tags `if`, `else`, `partial`, `slot`, `table` and `link`.
 
-use quad_markdoc::{Function, Map, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
+use quad_markdoc::{Function, AttributeMap, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
 use serde_json::Value;
 
 use super::arguments::{to_json_value, to_markdoc_value};
@@ -13,7 +13,7 @@ use crate::tree::RenderNode;
 /// holds.
 pub(super) fn evaluate(cx: &RenderContext<'_>, root: &mut MarkdocNode) {
     if root.attributes.iter().any(|(_, value)| needs_evaluation(value)) {
-        let mut attributes = Map::new();
+        let mut attributes = AttributeMap::new();
         for (name, value) in root.attributes.iter() {
             if let Some(value) = evaluate_value(cx, value) {
                 attributes.insert(name.to_owned(), value);
@@ -45,8 +45,8 @@ fn evaluate_value(cx: &RenderContext<'_>, value: &MarkdocValue) -> Option<Markdo
     })
 }
 
-fn evaluate_map(cx: &RenderContext<'_>, map: &Map) -> Map {
-    let mut values = Map::new();
+fn evaluate_map(cx: &RenderContext<'_>, map: &AttributeMap) -> AttributeMap {
+    let mut values = AttributeMap::new();
     for (name, value) in map.iter() {
         if let Some(value) = evaluate_value(cx, value) {
             values.insert(name.to_owned(), value);

@@ -125,8 +125,8 @@ pub(super) fn render_link(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Resu
 }
 
 fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let label = node.attributes.text("alt").unwrap_or_default();
-    let placeholder_image = node.attributes.text("src").and_then(|source| placeholder::placeholder_or_icon(source, label));
+    let label = node.attributes.get_str("alt").unwrap_or_default();
+    let placeholder_image = node.attributes.get_str("src").and_then(|source| placeholder::placeholder_or_icon(source, label));
     let Some(mut placeholder_image) = placeholder_image else {
         const IMAGE_ATTRIBUTES: AttributeMapping = &[("src", "src"), ("alt", "alt"), ("title", "title"), ("property", "property")];
         return render_simple("img", IMAGE_ATTRIBUTES, node, cx);
@@ -140,7 +140,7 @@ fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderN
 /// A code block, with what its author noted: where it comes from, which lines it shows, which of them to mark.
 pub(crate) fn render_fence(node: &MarkdocNode) -> RenderNode {
     let attributes = &node.attributes;
-    let non_empty_text = |name: &str| attributes.text(name).filter(|text| !text.is_empty());
+    let non_empty_text = |name: &str| attributes.get_str(name).filter(|text| !text.is_empty());
     let language = attributes.get("language").map(to_json_value).filter(is_truthy).unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.into());
     let mut pre = Element::new("pre").with_attr("data-language", language.clone());
     let mut code = Element::new("code").with_attr("data-language", language);
@@ -183,11 +183,11 @@ fn wrap_element(outer: Element, inner: Element) -> RenderNode {
 pub(super) fn collect_headings(root: &MarkdocNode) -> Vec<HeadingEntry> {
     let entry = |node: &MarkdocNode| {
         let text = ast::joined_text(node, " ");
-        let id = match node.attributes.text("id").filter(|id| !id.is_empty()) {
+        let id = match node.attributes.get_str("id").filter(|id| !id.is_empty()) {
             Some(id) => id.to_owned(),
             None => slug::toc_id(&text),
         };
         Some(HeadingEntry { level: ast::heading_level(node)?, text, id })
     };
-    root.walk().filter_map(entry).collect()
+    root.descendants().filter_map(entry).collect()
 }

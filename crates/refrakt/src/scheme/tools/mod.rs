@@ -54,7 +54,7 @@ fn output(value: Value) -> ToolOutput {
 }
 
 /// A text argument that is not empty.
-fn text(arguments: &Map<String, Value>, name: &str) -> Option<String> {
+fn non_empty_text(arguments: &Map<String, Value>, name: &str) -> Option<String> {
     arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 

@@ -2,23 +2,23 @@
 
 use quad_core::Tool;
 
-use super::reads::reader;
-use super::schema::{input, site, string};
-use crate::scheme::question::Question;
+use super::reads::read_tool;
+use super::schema::{input_schema, site, string};
+use crate::scheme::question::ResourceQuery;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        reader(
+        read_tool(
             "refrakt.pages",
             "List pages",
             "Lists the pages of a site with url, file, title, layout, front matter and the runes they use; a broken one with its problem. The same as refrakt://pages/index.",
-            input(&[("site", site())], &[]),
+            input_schema(&[("site", site())], &[]),
         ),
-        reader(
+        read_tool(
             "refrakt.page",
             "Read a rendered page",
             "Gives one page rendered: html, the selectors in it, headings and front matter. The same as refrakt://pages/{url}.",
-            input(
+            input_schema(
                 &[
                     ("url", string("The page's url, such as /docs/intro; / is the first page")),
                     ("site", site()),
@@ -30,10 +30,10 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 /// The resource that a tool mirrors.
-pub(super) fn mirrored(name: &str, text: impl Fn(&str) -> Option<String>) -> Option<Question> {
+pub(super) fn query_for_tool(name: &str, text: impl Fn(&str) -> Option<String>) -> Option<ResourceQuery> {
     match name {
-        "refrakt.pages" => Some(Question::Pages { site: text("site") }),
-        "refrakt.page" => Some(Question::Page { url: text("url").unwrap_or_default(), site: text("site") }),
+        "refrakt.pages" => Some(ResourceQuery::Pages { site: text("site") }),
+        "refrakt.page" => Some(ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") }),
         _ => None,
     }
 }

@@ -7,21 +7,21 @@ use quad_core::{Basis, Error, Result, Tool};
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
-use super::schema::{input, one_of, site, string, words_of, yes_or_no};
-use super::{output, text};
+use super::schema::{input_schema, one_of, site, string, allowed_values, boolean};
+use super::{output, non_empty_text};
 use crate::content::{self, Severity};
 use crate::limits::{CONTENT_BYTES_MAX, NEXT_COUNT_MAX};
-use crate::live::Live;
+use crate::live::ProjectCache;
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
 use crate::plan::{EntityType, IndexFilter, ids};
 use crate::project::Site;
-use crate::scheme::question::{Question, chosen, entity_of, hash, plan};
+use crate::scheme::question::{ResourceQuery, require_site, require_entity, hash_text, require_plan};
 use crate::scheme::routes::{FORMATS, READ, TYPES};
-use crate::scheme::tags::Root;
+use crate::scheme::tags::ProjectTags;
 use crate::scheme::{Refrakt, refusal, runes};
 
-pub(super) fn reader(
+pub(super) fn read_tool(
     name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -39,23 +39,23 @@ pub(super) fn tools() -> Vec<Tool> {
 
 fn project_tools() -> Vec<Tool> {
     vec![
-        reader(
+        read_tool(
             "refrakt.detect",
             "Detect the project",
             "Says what this project is: plan folder, sites, plugins, and what is wrong with its configuration. The same as refrakt://detect.",
-            input(&[], &[]),
+            input_schema(&[], &[]),
         ),
-        reader(
+        read_tool(
             "refrakt.plugins_list",
             "List plugins",
             "Lists the project's plugins: installed version, where each was found, whether its runes are known here.",
-            input(&[], &[]),
+            input_schema(&[], &[]),
         ),
-        reader(
+        read_tool(
             "refrakt.reference",
             "Rune reference",
             "Says how runes are written, all of a site or one: attributes, values, defaults, content. The same as refrakt://reference.",
-            input(
+            input_schema(
                 &[
                     ("site", site()),
                     ("rune", string("One rune, by name or alias")),
@@ -64,23 +64,23 @@ fn project_tools() -> Vec<Tool> {
                 &[],
             ),
         ),
-        reader(
+        read_tool(
             "refrakt.contracts",
             "Structure contracts",
             "Says what markup every rune of a site promises. The same as refrakt://contracts.",
-            input(&[("site", site())], &[]),
+            input_schema(&[("site", site())], &[]),
         ),
-        reader(
+        read_tool(
             "refrakt.runes",
             "List runes",
             "Lists the runes of a site in a line each, by package. The same as refrakt://runes.",
-            input(&[("site", site())], &[]),
+            input_schema(&[("site", site())], &[]),
         ),
-        reader(
+        read_tool(
             "refrakt.inspect",
             "Show a rune at work",
             "Renders a rune's example with the attributes given: HTML, selectors, the engine's configuration. One attribute may be all, which shows each of its values. The same as refrakt://rune/{name}; without a site in the project, with all official runes.",
-            input(
+            input_schema(
                 &[
                     ("rune", string("The rune, by name or alias")),
                     (
@@ -96,20 +96,20 @@ fn project_tools() -> Vec<Tool> {
                 &["rune"],
             ),
         ),
-        reader(
+        read_tool(
             "refrakt.render",
             "Render a text",
             "Renders any Markdoc text with the runes of a site to HTML, with everything in it that a style sheet can select. Without a site in the project, with all official runes.",
-            input(
+            input_schema(
                 &[("source", string("The text, as it would stand in its file")), ("site", site())],
                 &["source"],
             ),
         ),
-        reader(
+        read_tool(
             "refrakt.validate_content",
             "Check a page",
             "Checks a Markdoc text against the runes of a site: broken tags, unknown runes and attributes, missing and invalid values, each with line and column. Without a site in the project, against all official runes.",
-            input(
+            input_schema(
                 &[("content", string("The text, as it would stand in its file")), ("site", site())],
                 &["content"],
             ),
@@ -124,14 +124,14 @@ fn plan_tools() -> Vec<Tool> {
     let id = || string("The entity's id, such as WORK-012; of a milestone its name");
     let types_with_ids = &TYPES[..4];
     vec![
-        reader(
+        read_tool(
             "plan.index",
             "List plan entities",
             "Lists the entities of the plan with id, type, status and file. The same as refrakt://plan/index.",
-            input(
+            input_schema(
                 &[
                     ("type", one_of(&TYPES, "Only this type")),
-                    ("status", one_of(&words_of("status"), "Only in this state")),
+                    ("status", one_of(&allowed_values("status"), "Only in this state")),
                     ("milestone", milestone()),
                     ("tag", tag()),
                     ("assignee", assignee()),
@@ -139,32 +139,32 @@ fn plan_tools() -> Vec<Tool> {
                 &[],
             ),
         ),
-        reader(
+        read_tool(
             "plan.status",
             "Plan status",
             "Says how the plan stands: counts, milestone progress, what is blocked, ready and done. The same as refrakt://plan/status.",
-            input(
+            input_schema(
                 &[("milestone", string("Show the progress of this milestone instead of the current one"))],
                 &[],
             ),
         ),
-        reader(
+        read_tool(
             "plan.entity",
             "Read a plan entity",
             "Gives one entity's Markdoc source with its hash, which plan.update takes as ifHash. The same text as refrakt://plan/{type}/{id}.",
-            input(&[("type", one_of(&TYPES, "Its type, if two share the id")), ("id", id())], &["id"]),
+            input_schema(&[("type", one_of(&TYPES, "Its type, if two share the id")), ("id", id())], &["id"]),
         ),
-        reader(
+        read_tool(
             "plan.context",
             "Everything about a plan entity",
             "Gives an entity with the specifications, decisions and dependencies behind it, in one answer. The same as refrakt://plan/context/{id}.",
-            input(&[("id", id())], &["id"]),
+            input_schema(&[("id", id())], &["id"]),
         ),
-        reader(
+        read_tool(
             "plan.next",
             "What to do next",
             "Lists what can be started now, the most important and then the simplest first: its state says so, and nothing that it waits for is open.",
-            input(
+            input_schema(
                 &[
                     ("milestone", milestone()),
                     ("tag", tag()),
@@ -178,17 +178,17 @@ fn plan_tools() -> Vec<Tool> {
                 &[],
             ),
         ),
-        reader(
+        read_tool(
             "plan.next-id",
             "Next free id",
             "Gives the next free id of a type, and the highest that is taken. plan.create takes it by itself.",
-            input(&[("type", one_of(types_with_ids, "The type"))], &["type"]),
+            input_schema(&[("type", one_of(types_with_ids, "The type"))], &["type"]),
         ),
-        reader(
+        read_tool(
             "plan.validate",
             "Check the plan",
             "Checks the whole plan: broken references, values outside their vocabulary, rings of dependencies, missing sections, and more.",
-            input(&[("strict", yes_or_no("Count warnings as errors"))], &[]),
+            input_schema(&[("strict", boolean("Count warnings as errors"))], &[]),
         ),
     ]
 }
@@ -196,59 +196,59 @@ fn plan_tools() -> Vec<Tool> {
 /// Calls one.
 pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
     let (name, arguments) = (call.tool.name, call.arguments);
-    let work = move |live: Option<&Live>| answer(name, &arguments, live);
-    let ((value, basis), version) = refrakt.look(call.caller, work).await?;
+    let run = move |project: Option<&ProjectCache>| execute(name, &arguments, project);
+    let ((value, basis), version) = refrakt.with_project(call.caller, run).await?;
     Ok(Called::read(output(value), basis.and(&Basis::at(version))))
 }
 
 /// The answer and what it rests on, but for the version.
-fn answer(name: &str, arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
-    if let Some(question) = mirrored(name, arguments) {
-        let answer = question.answer(live)?;
-        let value = match answer.mime_type {
-            "text/markdown" => json!({ "markdown": &*answer.text }),
-            _ => answer.value()?,
+fn execute(name: &str, arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+    if let Some(query) = query_for_tool(name, arguments) {
+        let document = query.execute(project)?;
+        let value = match document.mime_type {
+            "text/markdown" => json!({ "markdown": &*document.text }),
+            _ => document.value()?,
         };
-        return Ok((value, answer.tags.into_iter().fold(Basis::default(), Basis::on)));
+        return Ok((value, document.tags.into_iter().fold(Basis::default(), Basis::on)));
     }
     match name {
-        "refrakt.plugins_list" => Ok(plugins(live)),
-        "refrakt.validate_content" => findings(arguments, live),
-        "refrakt.inspect" => inspected(arguments, live),
-        "refrakt.render" => rendered(arguments, live),
-        _ => of_plan(name, arguments, live.ok_or_else(|| refusal::no_plan(None))?),
+        "refrakt.plugins_list" => Ok(list_plugins(project)),
+        "refrakt.validate_content" => validate_content(arguments, project),
+        "refrakt.inspect" => inspect(arguments, project),
+        "refrakt.render" => render(arguments, project),
+        _ => execute_plan_tool(name, arguments, project.ok_or_else(|| refusal::plan_missing(None))?),
     }
 }
 
 /// The resource that a tool mirrors.
-fn mirrored(name: &str, arguments: &Map<String, Value>) -> Option<Question> {
-    let text = |name: &str| text(arguments, name);
+fn query_for_tool(name: &str, arguments: &Map<String, Value>) -> Option<ResourceQuery> {
+    let text = |name: &str| non_empty_text(arguments, name);
     Some(match name {
-        "refrakt.detect" => Question::Detect,
-        "refrakt.reference" => Question::Reference {
+        "refrakt.detect" => ResourceQuery::Detect,
+        "refrakt.reference" => ResourceQuery::Reference {
             site: text("site"),
             rune: text("rune"),
             markdown: text("format").as_deref() == Some("markdown"),
         },
-        "refrakt.contracts" => Question::Contracts { site: text("site") },
-        "refrakt.runes" => Question::Runes { site: text("site") },
-        "plan.index" => Question::Index(IndexFilter {
-            kind: text("type").as_deref().and_then(EntityType::of_tag),
+        "refrakt.contracts" => ResourceQuery::Contracts { site: text("site") },
+        "refrakt.runes" => ResourceQuery::Runes { site: text("site") },
+        "plan.index" => ResourceQuery::Index(IndexFilter {
+            kind: text("type").as_deref().and_then(EntityType::from_tag),
             status: text("status"),
             milestone: text("milestone"),
             tag: text("tag"),
             assignee: text("assignee"),
         }),
-        "plan.status" => Question::Status { milestone: text("milestone") },
-        "plan.context" => Question::Context { id: text("id").unwrap_or_default() },
-        _ => return super::pages::mirrored(name, text),
+        "plan.status" => ResourceQuery::Status { milestone: text("milestone") },
+        "plan.context" => ResourceQuery::Context { id: text("id").unwrap_or_default() },
+        _ => return super::pages::query_for_tool(name, text),
     })
 }
 
-fn plugins(live: Option<&Live>) -> (Value, Basis) {
-    let Some(live) = live else { return (json!({ "plugins": [] }), Basis::default()) };
-    let detected = live.detected();
-    let plugins: Vec<Value> = detected
+fn list_plugins(project: Option<&ProjectCache>) -> (Value, Basis) {
+    let Some(project) = project else { return (json!({ "plugins": [] }), Basis::default()) };
+    let snapshot = project.project_snapshot();
+    let plugins: Vec<Value> = snapshot
         .project
         .plugins
         .iter()
@@ -262,49 +262,49 @@ fn plugins(live: Option<&Live>) -> (Value, Basis) {
             entry
         })
         .collect();
-    (json!({ "plugins": plugins }), Basis::default().on(Root::of(live.root()).sites()))
+    (json!({ "plugins": plugins }), Basis::default().on(ProjectTags::from_path(project.root()).sites()))
 }
 
 /// The runes that a text is read with: those of the site that is meant, or all official ones where there is no site.
-fn runes_of(
+fn catalogue_for(
     arguments: &Map<String, Value>,
-    live: Option<&Live>,
+    project: Option<&ProjectCache>,
 ) -> Result<(Option<Site>, Arc<Catalogue>, Basis)> {
-    let wanted = text(arguments, "site");
-    let detected = live.map(Live::detected);
-    let basis = live.map_or_else(Basis::default, |live| Basis::default().on(Root::of(live.root()).sites()));
-    match &detected {
-        Some(detected) if wanted.is_some() || !detected.project.sites.is_empty() => {
-            let site = chosen(detected, wanted.as_deref())?;
+    let requested_site = non_empty_text(arguments, "site");
+    let snapshot = project.map(ProjectCache::project_snapshot);
+    let basis = project.map_or_else(Basis::default, |project| Basis::default().on(ProjectTags::from_path(project.root()).sites()));
+    match &snapshot {
+        Some(snapshot) if requested_site.is_some() || !snapshot.project.sites.is_empty() => {
+            let site = require_site(snapshot, requested_site.as_deref())?;
             Ok((Some(site.clone()), site.catalogue.clone(), basis))
         }
-        _ if wanted.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()), basis)),
-        _ => Err(refusal::site(&crate::project::SiteError::Missing, None)),
+        _ if requested_site.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()), basis)),
+        _ => Err(refusal::site_error(&crate::project::SiteError::Missing, None)),
     }
 }
 
-fn inspected(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
-    let (site, catalogue, basis) = runes_of(arguments, live)?;
-    let given = arguments.get("attributes").and_then(Value::as_object);
-    let attributes: Vec<(String, String)> = given
+fn inspect(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+    let (site, catalogue, basis) = catalogue_for(arguments, project)?;
+    let attribute_arguments = arguments.get("attributes").and_then(Value::as_object);
+    let attributes: Vec<(String, String)> = attribute_arguments
         .into_iter()
         .flatten()
         .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
         .collect();
-    let name = text(arguments, "rune").unwrap_or_default();
-    let shown = runes::inspect(site.as_ref(), &catalogue, &name, &attributes)?;
+    let name = non_empty_text(arguments, "rune").unwrap_or_default();
+    let preview = runes::inspect(site.as_ref(), &catalogue, &name, &attributes)?;
     // A structured result is an object.
-    let value = if shown.is_array() { json!({ "items": shown }) } else { shown };
+    let value = if preview.is_array() { json!({ "items": preview }) } else { preview };
     Ok((value, basis))
 }
 
-fn rendered(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
-    let (_, catalogue, basis) = runes_of(arguments, live)?;
+fn render(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+    let (_, catalogue, basis) = catalogue_for(arguments, project)?;
     let source = arguments.get("source").and_then(Value::as_str).unwrap_or_default();
     Ok((runes::render(&catalogue, source)?, basis))
 }
 
-fn findings(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Value, Basis)> {
+fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
     let content = arguments.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
         return Err(Error::new(
@@ -315,36 +315,36 @@ fn findings(arguments: &Map<String, Value>, live: Option<&Live>) -> Result<(Valu
         .hint("Split it, as the page would have to be")
         .fact("limit_bytes", CONTENT_BYTES_MAX));
     }
-    let (site, catalogue, basis) = runes_of(arguments, live)?;
-    let found = content::validate(content, &catalogue);
-    let count = |severity: Severity| found.iter().filter(|finding| finding.severity == severity).count();
+    let (site, catalogue, basis) = catalogue_for(arguments, project)?;
+    let findings = content::lint_page(content, &catalogue);
+    let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let value = json!({
         "site": site.map(|site| site.name),
         "valid": count(Severity::Error) == 0,
-        "findings": found.iter().map(content::Finding::to_json).collect::<Vec<_>>(),
+        "findings": findings.iter().map(content::Finding::to_json).collect::<Vec<_>>(),
         "counts": { "errors": count(Severity::Error), "warnings": count(Severity::Warning) },
     });
     Ok((value, basis))
 }
 
-fn of_plan(name: &str, arguments: &Map<String, Value>, live: &Live) -> Result<(Value, Basis)> {
-    let plan = plan(live)?;
+fn execute_plan_tool(name: &str, arguments: &Map<String, Value>, project: &ProjectCache) -> Result<(Value, Basis)> {
+    let plan = require_plan(project)?;
     let index = &plan.index;
-    let root = Root::of(live.root());
-    let basis = Basis::default().on(root.plan());
-    let text = |name: &str| text(arguments, name);
+    let project_tags = ProjectTags::from_path(project.root());
+    let basis = Basis::default().on(project_tags.plan());
+    let text = |name: &str| non_empty_text(arguments, name);
     let value = match name {
         "plan.entity" => {
             let id = text("id").unwrap_or_default();
-            let entity = match text("type").as_deref().and_then(EntityType::of_tag) {
-                Some(kind) => index.find(kind, &id).map_err(|missing| refusal::no_entity(&missing))?,
-                None => entity_of(index, &id)?,
+            let entity = match text("type").as_deref().and_then(EntityType::from_tag) {
+                Some(kind) => index.find(kind, &id).map_err(|missing| refusal::entity_not_found(&missing))?,
+                None => require_entity(index, &id)?,
             };
-            let source = plan.folder.plan_text(&entity.file).map_err(refusal::disk)?;
-            let source = source.ok_or_else(|| refusal::no_such_id(&id, &[]))?;
+            let source = plan.dir.read_plan_file(&entity.file).map_err(refusal::io_error)?;
+            let source = source.ok_or_else(|| refusal::id_not_found(&id, &[]))?;
             json!({
                 "id": entity.label(), "type": entity.kind.as_str(), "file": entity.file,
-                "hash": hash(&source), "source": source,
+                "hash": hash_text(&source), "source": source,
             })
         }
         "plan.next" => {
@@ -352,14 +352,14 @@ fn of_plan(name: &str, arguments: &Map<String, Value>, live: &Live) -> Result<(V
                 milestone: text("milestone"),
                 tag: text("tag"),
                 assignee: text("assignee"),
-                kind: text("type").as_deref().and_then(EntityType::of_tag),
+                kind: text("type").as_deref().and_then(EntityType::from_tag),
             };
             let count = arguments.get("count").and_then(Value::as_u64).unwrap_or(1);
             let count = usize::try_from(count).unwrap_or(NEXT_COUNT_MAX).min(NEXT_COUNT_MAX);
-            next::to_json(&next::next(index, &filter, count))
+            next::to_json(&next::next_tasks(index, &filter, count))
         }
         "plan.next-id" => {
-            let kind = text("type").as_deref().and_then(EntityType::of_tag);
+            let kind = text("type").as_deref().and_then(EntityType::from_tag);
             let next = kind.and_then(|kind| ids::next_id(index, kind));
             next.ok_or_else(|| Error::internal("a type without ids"))?.to_json()
         }

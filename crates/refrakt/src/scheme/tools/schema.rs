@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::plan::EntityType;
 
 /// The schema of a tool's arguments: an object with these properties and no others.
-pub(super) fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+pub(super) fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
@@ -21,7 +21,7 @@ pub(super) fn string(description: &str) -> Value {
 }
 
 /// Yes or no.
-pub(super) fn yes_or_no(description: &str) -> Value {
+pub(super) fn boolean(description: &str) -> Value {
     json!({"type": "boolean", "description": description})
 }
 
@@ -36,12 +36,12 @@ pub(super) fn site() -> Value {
 }
 
 /// Every word that an attribute may be for some type, each once.
-pub(super) fn words_of(attribute: &str) -> Vec<&'static str> {
-    let mut words: Vec<&'static str> = Vec::new();
-    for word in EntityType::ALL.into_iter().flat_map(|kind| kind.values(attribute)) {
-        if !words.contains(&word.as_str()) {
-            words.push(word);
+pub(super) fn allowed_values(attribute: &str) -> Vec<&'static str> {
+    let mut values: Vec<&'static str> = Vec::new();
+    for value in EntityType::ALL.into_iter().flat_map(|kind| kind.allowed_values(attribute)) {
+        if !values.contains(&value.as_str()) {
+            values.push(value);
         }
     }
-    words
+    values
 }

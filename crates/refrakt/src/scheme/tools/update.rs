@@ -5,19 +5,19 @@ use quad_core::tool::{Call, Called, Effect};
 use quad_core::{Basis, Error, Kind, Result, Tool};
 use serde_json::{Map, Value, json};
 
-use super::schema::{input, one_of, string, words_of, yes_or_no};
-use super::{output, text, today};
+use super::schema::{input_schema, one_of, string, allowed_values, boolean};
+use super::{output, non_empty_text, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
-use crate::live::{Live, Plan};
-use crate::plan::diff::unified;
-use crate::plan::edit::{Changes, Which};
-use crate::scheme::question::{entity_of, hash, plan};
+use crate::live::{ProjectCache, PlanSnapshot};
+use crate::plan::diff::unified_diff;
+use crate::plan::edit::{EntityChanges, CriterionSelector};
+use crate::scheme::question::{require_entity, hash_text, require_plan};
 use crate::scheme::routes::WRITE;
-use crate::scheme::writes::{NewText, Wish, write};
+use crate::scheme::writes::{FileWrite, PlannedWrite, write};
 use crate::scheme::{Refrakt, refusal};
 
 /// Attributes that have an argument of their own; any other goes into `attrs`.
-const NAMED: [&str; 9] = [
+const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
     "status",
     "priority",
     "severity",
@@ -31,17 +31,17 @@ const NAMED: [&str; 9] = [
 
 pub(super) fn tool() -> Tool {
     let mut properties = change_properties();
-    let one = input(&[&[("id", string("Which entity"))][..], &properties].concat(), &["id"]);
+    let update_schema = input_schema(&[&[("id", string("Which entity"))][..], &properties].concat(), &["id"]);
     properties.splice(
         0..0,
         [
             ("id", string("Which entity")),
             ("ids", json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": UPDATE_ENTITIES_MAX, "description": "Several entities, which all get the same change"})),
-            ("updates", json!({"type": "array", "items": one, "minItems": 1, "maxItems": UPDATE_ENTITIES_MAX, "description": "Several entities, each with its own change"})),
+            ("updates", json!({"type": "array", "items": update_schema, "minItems": 1, "maxItems": UPDATE_ENTITIES_MAX, "description": "Several entities, each with its own change"})),
         ],
     );
-    properties.push(("dryRun", yes_or_no("Only show what would change, as a diff")));
-    let mut schema = input(&properties, &[]);
+    properties.push(("dryRun", boolean("Only show what would change, as a diff")));
+    let mut schema = input_schema(&properties, &[]);
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(
             "oneOf".into(),
@@ -59,10 +59,10 @@ pub(super) fn tool() -> Tool {
 }
 
 fn change_properties() -> Vec<(&'static str, Value)> {
-    let criteria = |what: &str| {
-        let one = json!({"type": ["string", "integer"]});
-        let many = json!({"type": "array", "items": one});
-        json!({"anyOf": [{"type": ["string", "integer"]}, many], "description": format!("Criteria to {what}: the text or a part of it that fits only one, or the number from 1; one or a list")})
+    let criteria = |action: &str| {
+        let selector = json!({"type": ["string", "integer"]});
+        let list = json!({"type": "array", "items": selector});
+        json!({"anyOf": [{"type": ["string", "integer"]}, list], "description": format!("Criteria to {action}: the text or a part of it that fits only one, or the number from 1; one or a list")})
     };
     let attributes = json!({
         "type": "object",
@@ -70,10 +70,10 @@ fn change_properties() -> Vec<(&'static str, Value)> {
         "description": "Any other attribute by name; null takes it away",
     });
     vec![
-        ("status", one_of(&words_of("status"), "Its new state, of those that its type has")),
-        ("priority", one_of(&words_of("priority"), "Its new priority")),
-        ("severity", one_of(&words_of("severity"), "Its new severity")),
-        ("complexity", one_of(&words_of("complexity"), "Its new complexity")),
+        ("status", one_of(&allowed_values("status"), "Its new state, of those that its type has")),
+        ("priority", one_of(&allowed_values("priority"), "Its new priority")),
+        ("severity", one_of(&allowed_values("severity"), "Its new severity")),
+        ("complexity", one_of(&allowed_values("complexity"), "Its new complexity")),
         ("assignee", string("Who does it")),
         ("milestone", string("The milestone that it counts towards")),
         ("supersedes", string("The id of what it replaces")),
@@ -88,21 +88,21 @@ fn change_properties() -> Vec<(&'static str, Value)> {
 }
 
 pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
-    let wanted = wanted(&call.arguments)?;
+    let requests = parse_requests(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
-        let make = move |live: Option<&Live>| {
-            let plan = plan(live.ok_or_else(|| refusal::no_plan(None))?)?;
-            Ok(shown(&changed(&plan, &wanted)?, true))
+        let preview = move |project: Option<&ProjectCache>| {
+            let plan = require_plan(project.ok_or_else(|| refusal::plan_missing(None))?)?;
+            Ok(to_response(&apply_updates(&plan, &requests)?, true))
         };
-        let (value, version) = refrakt.look(call.caller, make).await?;
+        let (value, version) = refrakt.with_project(call.caller, preview).await?;
         return Ok(Called::read(output(value), Basis::at(version)));
     }
-    let wish = move |plan: &Plan| {
-        let changed = changed(plan, &wanted)?;
-        let texts = changed.iter().filter(|one| one.is_different()).map(Changed::new_text).collect();
-        Ok(Wish { texts, value: shown(&changed, false) })
+    let plan_write = move |plan: &PlanSnapshot| {
+        let edits = apply_updates(plan, &requests)?;
+        let files = edits.iter().filter(|edit| edit.is_different()).map(EntityEdit::to_file_write).collect();
+        Ok(PlannedWrite { files, value: to_response(&edits, false) })
     };
-    let (value, receipt) = write(refrakt, &call, wish).await?;
+    let (value, receipt) = write(refrakt, &call, plan_write).await?;
     match receipt {
         Some(receipt) => Ok(Called::wrote(output(value), receipt)),
         // Everything was so already.
@@ -111,43 +111,43 @@ pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
 }
 
 /// A change of one entity.
-struct Wanted {
+struct UpdateRequest {
     id: String,
-    changes: Changes,
+    changes: EntityChanges,
     if_hash: Option<String>,
 }
 
-fn wanted(arguments: &Map<String, Value>) -> Result<Vec<Wanted>> {
-    let one = |id: String, from: &Map<String, Value>| {
-        let changes = changes(from);
+fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
+    let parse_request = |id: String, request_arguments: &Map<String, Value>| {
+        let changes = parse_changes(request_arguments);
         if changes.is_empty() {
-            return Err(Error::bad_input(format!("{}: there is nothing to change", refusal::shown(&id)))
+            return Err(Error::bad_input(format!("{}: there is nothing to change", refusal::excerpt(&id)))
                 .hint("Pass status, another attribute, check, uncheck or resolve"));
         }
-        Ok(Wanted { id, changes, if_hash: text(from, "ifHash") })
+        Ok(UpdateRequest { id, changes, if_hash: non_empty_text(request_arguments, "ifHash") })
     };
-    let many = |name: &str| arguments.get(name).and_then(Value::as_array);
-    if let Some(updates) = many("updates") {
-        if !changes(arguments).is_empty() || arguments.contains_key("ifHash") {
+    let array_argument = |name: &str| arguments.get(name).and_then(Value::as_array);
+    if let Some(updates) = array_argument("updates") {
+        if !parse_changes(arguments).is_empty() || arguments.contains_key("ifHash") {
             return Err(Error::bad_input("updates: changes belong into each of them")
                 .hint("Use ids for one change of several entities"));
         }
         let updates = updates.iter().filter_map(Value::as_object);
-        return updates.map(|update| one(text(update, "id").unwrap_or_default(), update)).collect();
+        return updates.map(|update| parse_request(non_empty_text(update, "id").unwrap_or_default(), update)).collect();
     }
-    if let Some(ids) = many("ids") {
+    if let Some(ids) = array_argument("ids") {
         if arguments.contains_key("ifHash") {
             return Err(Error::bad_input("ifHash: one hash cannot fit several files")
                 .hint("Use updates, with a hash in each"));
         }
-        return ids.iter().filter_map(Value::as_str).map(|id| one(id.to_owned(), arguments)).collect();
+        return ids.iter().filter_map(Value::as_str).map(|id| parse_request(id.to_owned(), arguments)).collect();
     }
-    Ok(vec![one(text(arguments, "id").unwrap_or_default(), arguments)?])
+    Ok(vec![parse_request(non_empty_text(arguments, "id").unwrap_or_default(), arguments)?])
 }
 
-fn changes(arguments: &Map<String, Value>) -> Changes {
+fn parse_changes(arguments: &Map<String, Value>) -> EntityChanges {
     let mut attributes: IndexMap<String, Option<String>> = IndexMap::new();
-    for name in NAMED {
+    for name in ATTRIBUTE_ARGUMENTS {
         if let Some(value) = arguments.get(name).and_then(Value::as_str) {
             attributes.insert(name.to_owned(), Some(value.to_owned()));
         }
@@ -155,31 +155,31 @@ fn changes(arguments: &Map<String, Value>) -> Changes {
     for (name, value) in arguments.get("attrs").and_then(Value::as_object).into_iter().flatten() {
         attributes.insert(name.clone(), value.as_str().map(str::to_owned));
     }
-    Changes {
+    EntityChanges {
         attributes,
-        check: criteria(arguments.get("check")),
-        uncheck: criteria(arguments.get("uncheck")),
-        resolution: text(arguments, "resolve"),
+        check: parse_criteria(arguments.get("check")),
+        uncheck: parse_criteria(arguments.get("uncheck")),
+        resolution: non_empty_text(arguments, "resolve"),
     }
 }
 
-fn criteria(argument: Option<&Value>) -> Vec<Which> {
-    let which = |value: &Value| match value {
-        Value::String(text) => Some(Which::Text(text.clone())),
+fn parse_criteria(argument: Option<&Value>) -> Vec<CriterionSelector> {
+    let parse_selector = |value: &Value| match value {
+        Value::String(text) => Some(CriterionSelector::Text(text.clone())),
         Value::Number(number) => {
-            Some(Which::Number(number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)))
+            Some(CriterionSelector::Number(number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)))
         }
         _ => None,
     };
     match argument {
-        Some(Value::Array(values)) => values.iter().filter_map(which).collect(),
-        Some(value) => which(value).into_iter().collect(),
+        Some(Value::Array(values)) => values.iter().filter_map(parse_selector).collect(),
+        Some(value) => parse_selector(value).into_iter().collect(),
         None => Vec::new(),
     }
 }
 
 /// An entity's file before and after.
-struct Changed {
+struct EntityEdit {
     id: String,
     kind: &'static str,
     file: String,
@@ -187,15 +187,15 @@ struct Changed {
     after: String,
 }
 
-impl Changed {
+impl EntityEdit {
     fn is_different(&self) -> bool {
         self.before != self.after
     }
 
-    fn new_text(&self) -> NewText {
-        NewText {
+    fn to_file_write(&self) -> FileWrite {
+        FileWrite {
             file: self.file.clone(),
-            before: Some(hash(&self.before)),
+            before_hash: Some(hash_text(&self.before)),
             text: self.after.clone(),
             id: self.id.clone(),
         }
@@ -203,60 +203,60 @@ impl Changed {
 }
 
 /// Carries out all changes, on texts as they are now.
-fn changed(plan: &Plan, wanted: &[Wanted]) -> Result<Vec<Changed>> {
+fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<EntityEdit>> {
     let today = today();
-    let mut all: Vec<Changed> = Vec::with_capacity(wanted.len());
-    for wish in wanted {
-        let entity = entity_of(&plan.index, &wish.id)?;
-        let same: Vec<&str> = plan
+    let mut edits: Vec<EntityEdit> = Vec::with_capacity(requests.len());
+    for request in requests {
+        let entity = require_entity(&plan.index, &request.id)?;
+        let files_with_id: Vec<&str> = plan
             .index
             .entities()
             .filter(|other| other.id().is_some() && other.id() == entity.id())
             .map(|other| other.file.as_str())
             .collect();
-        if same.len() > 1 {
+        if files_with_id.len() > 1 {
             return Err(Error::new(
                 Kind::Conflict,
                 "DUPLICATE_ID",
-                format!("{} is the id of several files", wish.id),
+                format!("{} is the id of several files", request.id),
             )
-            .hint(format!("Give each its own: {}", same.join(", "))));
+            .hint(format!("Give each its own: {}", files_with_id.join(", "))));
         }
-        if all.iter().any(|one| one.file == entity.file) {
+        if edits.iter().any(|edit| edit.file == entity.file) {
             return Err(
-                Error::bad_input(format!("{} is named twice", wish.id)).hint("Put its changes together")
+                Error::bad_input(format!("{} is named twice", request.id)).hint("Put its changes together")
             );
         }
-        let text = plan.folder.plan_text(&entity.file).map_err(refusal::disk)?;
-        let before = text.ok_or_else(|| refusal::no_such_id(&wish.id, &[]))?;
-        let now = hash(&before);
-        if wish.if_hash.as_ref().is_some_and(|seen| *seen != now) {
-            return Err(refusal::changed(&wish.id, &entity.file, Some(&now)));
+        let text = plan.dir.read_plan_file(&entity.file).map_err(refusal::io_error)?;
+        let before = text.ok_or_else(|| refusal::id_not_found(&request.id, &[]))?;
+        let current_hash = hash_text(&before);
+        if request.if_hash.as_ref().is_some_and(|expected| *expected != current_hash) {
+            return Err(refusal::entity_changed(&request.id, &entity.file, Some(&current_hash)));
         }
-        let after = wish.changes.apply(&before, &today).map_err(|error| refusal::edit(&wish.id, error))?;
+        let after = request.changes.apply(&before, &today).map_err(|error| refusal::edit_failed(&request.id, error))?;
         let (id, kind, file) = (entity.label().to_owned(), entity.kind.as_str(), entity.file.clone());
-        all.push(Changed { id, kind, file, before, after });
+        edits.push(EntityEdit { id, kind, file, before, after });
     }
-    Ok(all)
+    Ok(edits)
 }
 
-fn shown(changed: &[Changed], dry_run: bool) -> Value {
-    let entities: Vec<Value> = changed
+fn to_response(edits: &[EntityEdit], dry_run: bool) -> Value {
+    let entities: Vec<Value> = edits
         .iter()
-        .map(|one| {
+        .map(|edit| {
             let mut entry = json!({
-                "id": one.id,
-                "type": one.kind,
-                "file": one.file,
-                "changed": one.is_different(),
-                "hash": hash(if dry_run { &one.before } else { &one.after }),
+                "id": edit.id,
+                "type": edit.kind,
+                "file": edit.file,
+                "changed": edit.is_different(),
+                "hash": hash_text(if dry_run { &edit.before } else { &edit.after }),
             });
             if let (true, Some(entry)) = (dry_run, entry.as_object_mut()) {
-                entry.insert("diff".into(), unified(&one.file, Some(&one.before), &one.after).into());
+                entry.insert("diff".into(), unified_diff(&edit.file, Some(&edit.before), &edit.after).into());
             }
             entry
         })
         .collect();
-    let count = changed.iter().filter(|one| one.is_different()).count();
+    let count = edits.iter().filter(|edit| edit.is_different()).count();
     json!({ "dryRun": dry_run, "changed": count, "entities": entities })
 }

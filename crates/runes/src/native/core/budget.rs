@@ -2,7 +2,7 @@
 //!
 //! Native because amounts are read and added up.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use super::money::{Currency, duration_days, parse_amount};
 use crate::content::ast;
@@ -30,7 +30,7 @@ pub(super) fn transform_category(mut rune_use: RuneUse<'_>, cx: &mut RenderConte
 }
 
 fn amount_of(item: &MarkdocNode) -> f64 {
-    item.attributes.text("amount").map_or(0.0, parse_amount)
+    item.attributes.get_str("amount").map_or(0.0, parse_amount)
 }
 
 /// The items of a list as runes; every other node as it is.
@@ -154,12 +154,12 @@ fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
 fn to_category_node(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
     let text = ast::joined_text(heading, " ");
     let text = text.trim();
-    let is_struck_through = heading.walk().any(|node| node.kind == NodeType::Strikethrough);
+    let is_struck_through = heading.descendants().any(|node| node.kind == NodeType::Strikethrough);
     let (label, estimate) = match strip_estimate_mark(text) {
         Some(label) => (label, true),
         None => (text, is_struck_through),
     };
-    let mut attributes = Map::new();
+    let mut attributes = AttributeMap::new();
     attributes.insert("label", MarkdocValue::String(label.to_owned()));
     attributes.insert("estimate", MarkdocValue::Bool(estimate));
     ast::new_tag("budget-category", attributes, body)

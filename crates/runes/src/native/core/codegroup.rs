@@ -67,7 +67,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 
 /// What a code block says of itself: its label, the file it shows, its language.
 fn fence_label(fence: &MarkdocNode) -> String {
-    let non_empty_attr = |name: &str| fence.attributes.text(name).filter(|text| !text.is_empty());
+    let non_empty_attr = |name: &str| fence.attributes.get_str(name).filter(|text| !text.is_empty());
     if let Some(label) = non_empty_attr("label") {
         return label.to_owned();
     }

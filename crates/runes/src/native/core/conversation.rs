@@ -2,7 +2,7 @@
 //!
 //! Native because the speaker is read off the bold beginning of a message, or comes from a list in turn and is then written there.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
 use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
@@ -37,7 +37,7 @@ fn to_message_node(quote: MarkdocNode, count: usize, speakers: &[&str]) -> Markd
         let next_speaker = speakers.get(count % speakers.len()).copied().unwrap_or_default();
         next_speaker.clone_into(&mut speaker);
         if let Some(host) = children.first_mut().and_then(text_container) {
-            let name = ast::new_node(NodeType::Strong, Map::new(), vec![text_node(format!("{speaker}:"))]);
+            let name = ast::new_node(NodeType::Strong, AttributeMap::new(), vec![text_node(format!("{speaker}:"))]);
             host.children.splice(0..0, [name, text_node(" ".into())]);
         }
     }
@@ -46,7 +46,7 @@ fn to_message_node(quote: MarkdocNode, count: usize, speakers: &[&str]) -> Markd
 }
 
 fn text_node(content: String) -> MarkdocNode {
-    let mut attributes = Map::new();
+    let mut attributes = AttributeMap::new();
     attributes.insert("content", MarkdocValue::String(content));
     ast::new_node(NodeType::Text, attributes, Vec::new())
 }

@@ -2,7 +2,7 @@
 //!
 //! Native because items are taken apart, and because its root is the markup that the engine makes of labelled values.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
 use crate::schema::component::{new_element, named_element};
@@ -31,7 +31,7 @@ fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     let strong = inline.children.first().filter(|head| head.kind == NodeType::Strong);
     let texts = strong.map(|strong| {
         let texts = strong.children.iter().filter(|child| child.kind == NodeType::Text);
-        texts.filter_map(|text| text.attributes.text("content")).collect::<String>()
+        texts.filter_map(|text| text.attributes.get_str("content")).collect::<String>()
     });
     let Some(term) = texts.as_deref().and_then(|text| text.strip_suffix(':')).map(str::to_owned) else {
         return (None, children);
@@ -40,8 +40,8 @@ fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     trim_leading_space(&mut rest);
     let blocks = children.into_iter().skip(1);
     let value = (!rest.is_empty()).then(|| {
-        let inline = ast::new_node(NodeType::Inline, Map::new(), rest);
-        ast::new_node(NodeType::Paragraph, Map::new(), vec![inline])
+        let inline = ast::new_node(NodeType::Inline, AttributeMap::new(), rest);
+        ast::new_node(NodeType::Paragraph, AttributeMap::new(), vec![inline])
     });
     (Some(term), value.into_iter().chain(blocks).collect())
 }
@@ -59,7 +59,7 @@ fn inline_node(first: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
 /// Drops the space between a term and its value.
 fn trim_leading_space(nodes: &mut Vec<MarkdocNode>) {
     let Some(first) = nodes.first_mut().filter(|node| node.kind == NodeType::Text) else { return };
-    let Some(text) = first.attributes.text("content").map(|text| text.trim_start().to_owned()) else {
+    let Some(text) = first.attributes.get_str("content").map(|text| text.trim_start().to_owned()) else {
         return;
     };
     if text.is_empty() {

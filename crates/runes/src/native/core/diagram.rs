@@ -9,7 +9,7 @@ use crate::tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let fence = rune_use.content.take("source").into_iter().next();
-    let source = fence.as_ref().and_then(|fence| fence.attributes.text("content")).unwrap_or_default();
+    let source = fence.as_ref().and_then(|fence| fence.attributes.get_str("content")).unwrap_or_default();
     let title = rune_use.arguments.text("title").map(|title| named_element("figcaption", "title", [title.into()]));
     let source_block = (!source.is_empty()).then(|| {
         let mut pre = new_element("pre", [new_element("code", [source.into()])]);

@@ -24,12 +24,12 @@ struct Version {
 impl Version {
     fn read(fence: Option<&MarkdocNode>) -> Version {
         let Some(fence) = fence else { return Version::default() };
-        let text = fence.attributes.text("content").unwrap_or_default();
-        let lines = fence.attributes.text("lines").unwrap_or_default().trim();
+        let text = fence.attributes.get_str("content").unwrap_or_default();
+        let lines = fence.attributes.get_str("lines").unwrap_or_default().trim();
         let first = parse_int(lines).filter(|_| lines.starts_with(|c: char| c.is_ascii_digit()));
         Version {
             text: text.strip_suffix('\n').unwrap_or(text).to_owned(),
-            source: fence.attributes.text("source").filter(|source| !source.is_empty()).map(str::to_owned),
+            source: fence.attributes.get_str("source").filter(|source| !source.is_empty()).map(str::to_owned),
             offset: first.filter(|first| *first > 0.0).map_or(0.0, |first| first - 1.0),
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     let (before, after) = (Version::read(fences.first()), Version::read(fences.get(1)));
     let mode = rune_use.arguments.non_null_or("mode", "unified");
     let language = rune_use.arguments.non_null_or("language", "");
-    let fence_language = fences.first().and_then(|fence| fence.attributes.text("language")).unwrap_or_default();
+    let fence_language = fences.first().and_then(|fence| fence.attributes.get_str("language")).unwrap_or_default();
     let code = rune_use.arguments.text("language").unwrap_or_else(|| fence_language.to_owned());
     let Some(lines) = line_diff(&before.text, &after.text) else {
         return Err(rune_use.error("the two code blocks have too many lines to compare; show less of them"));

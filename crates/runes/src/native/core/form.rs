@@ -2,7 +2,7 @@
 //!
 //! Native because what each piece of Markdown means depends on its neighbours.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
 use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
@@ -58,7 +58,7 @@ impl FormField {
     }
 
     fn into_node(self) -> MarkdocNode {
-        let mut attributes = Map::new();
+        let mut attributes = AttributeMap::new();
         attributes.insert("name", MarkdocValue::String(self.name));
         attributes.insert("fieldType", MarkdocValue::String(self.kind.to_owned()));
         attributes.insert("required", MarkdocValue::Bool(self.required));
@@ -104,7 +104,7 @@ fn is_all_bold(node: &MarkdocNode) -> bool {
         return false;
     }
     let bold: String = node
-        .walk()
+        .descendants()
         .filter(|node| node.kind == NodeType::Strong)
         .map(|strong| ast::joined_text(strong, ""))
         .collect();

@@ -41,7 +41,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 /// `layout` was the mode or the spans.
 fn apply_legacy_layout(rune_use: &mut RuneUse<'_>) {
     let written = &rune_use.node.attributes;
-    let Some(layout) = written.text("layout").filter(|_| !written.contains("spans")) else { return };
+    let Some(layout) = written.get_str("layout").filter(|_| !written.contains("spans")) else { return };
     if MODES.contains(&layout) {
         let layout = layout.to_owned();
         rune_use.arguments.set("mode", layout);

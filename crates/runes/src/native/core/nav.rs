@@ -2,7 +2,7 @@
 //!
 //! Native because lists and their items render differently here, and because the shape depends on layout and headings.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
 use crate::content::ast;
 use crate::content::headings::group_by_heading;
@@ -42,10 +42,10 @@ fn group_first_level(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     match group_by_heading(nodes, Some(1)) {
         Ok(grouped) => {
             let item = |(heading, body): (MarkdocNode, Vec<MarkdocNode>)| {
-                ast::new_node(NodeType::Item, Map::new(), std::iter::once(heading).chain(body).collect())
+                ast::new_node(NodeType::Item, AttributeMap::new(), std::iter::once(heading).chain(body).collect())
             };
             let items = grouped.groups.into_iter().map(item).collect();
-            grouped.before.into_iter().chain([ast::new_node(NodeType::List, Map::new(), items)]).collect()
+            grouped.before.into_iter().chain([ast::new_node(NodeType::List, AttributeMap::new(), items)]).collect()
         }
         Err(nodes) => nodes,
     }

@@ -2,7 +2,7 @@
 //!
 //! Native because a tab becomes two elements, a button and a panel, which the group puts into two lists.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::ast;
 use crate::content::headings::group_by_heading_or_list;
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut label = Vec::new();
     if let Some(image) = rune_use.arguments.truthy("image") {
-        let mut attributes = Map::new();
+        let mut attributes = AttributeMap::new();
         attributes.insert("src", MarkdocValue::String(to_text(image)));
         label = cx.render_nodes(vec![ast::new_node(NodeType::Image, attributes, Vec::new())])?;
     }
@@ -70,10 +70,10 @@ pub(super) fn transform_tabs(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'
 }
 
 fn heading_to_tab(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
-    let texts = heading.walk().filter(|node| node.kind == NodeType::Text);
+    let texts = heading.descendants().filter(|node| node.kind == NodeType::Text);
     let texts = texts.filter_map(|node| node.attributes.get("content").cloned()).collect();
-    let image = heading.walk().find(|node| node.kind == NodeType::Image);
-    let mut attributes = Map::new();
+    let image = heading.descendants().find(|node| node.kind == NodeType::Image);
+    let mut attributes = AttributeMap::new();
     attributes.insert("name", MarkdocValue::Array(texts));
     if let Some(source) = image.and_then(|image| image.attributes.get("src")) {
         attributes.insert("image", source.clone());

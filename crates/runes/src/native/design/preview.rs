@@ -53,7 +53,7 @@ fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
         }
         None => first,
     };
-    let text = |name: &str| fence.attributes.text(name).unwrap_or_default().to_owned();
+    let text = |name: &str| fence.attributes.get_str(name).unwrap_or_default().to_owned();
     let language = Some(text("language")).filter(|language| !language.is_empty());
     Some((language.unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.to_owned()), text("content")))
 }

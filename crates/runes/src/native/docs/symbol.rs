@@ -3,7 +3,7 @@
 //! Native because the kind of the symbol says whether headings part it: a class, an interface or a module has groups, each with
 //! members, and both are named by the heading that opens them.
 
-use quad_markdoc::{Map, Node as MarkdocNode};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
 use crate::catalogue::ContentModel;
 use crate::content::{self, ast, headings};
@@ -53,7 +53,7 @@ fn wrap_by_heading(rune: &str, level: u8, nodes: Vec<MarkdocNode>) -> Vec<Markdo
     };
     let tags = grouped.groups.into_iter().map(|(heading, mut body)| {
         body.insert(0, heading);
-        ast::new_tag(rune, Map::new(), body)
+        ast::new_tag(rune, AttributeMap::new(), body)
     });
     grouped.before.into_iter().chain(tags).collect()
 }

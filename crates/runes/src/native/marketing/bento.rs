@@ -1,6 +1,6 @@
 //! `bento`: native because its tiles are made of headings, sized by their level.
 
-use quad_markdoc::{Map, Node as MarkdocNode, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, Value as MarkdocValue};
 use serde_json::Value;
 
 use super::bento_cell::{CellSpan, span_of_size};
@@ -69,7 +69,7 @@ fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<Mar
             Some(span) => ("", span.clone()),
             None => (size_for_level(level), span_of_size(size_for_level(level), &columns)),
         };
-        let mut attributes = Map::new();
+        let mut attributes = AttributeMap::new();
         attributes.insert("size".to_owned(), MarkdocValue::String(size.to_owned()));
         attributes.insert("cols".to_owned(), to_markdoc_value(&span.columns));
         attributes.insert("rows".to_owned(), to_markdoc_value(&span.rows));

@@ -1,7 +1,7 @@
 //! `comparison` and `comparison-column`: native because rows of different columns meet by their names.
 
 use indexmap::IndexMap;
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType, Value as MarkdocValue};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use super::comparison_table::{self, Column, Row};
 use crate::content::headings::HeadingGroups;
@@ -117,7 +117,7 @@ fn row_node(label: &str, kind: &str, nodes: Vec<MarkdocNode>) -> MarkdocNode {
 
 /// The first bold words of an item name its row.
 fn row_label(item: &MarkdocNode) -> Option<String> {
-    item.walk().find(|node| node.kind == NodeType::Strong).map(|strong| ast::joined_text(strong, ""))
+    item.descendants().find(|node| node.kind == NodeType::Strong).map(|strong| ast::joined_text(strong, ""))
 }
 
 /// What an item says: a ticked box, an empty one, something crossed out, or words.
@@ -130,7 +130,7 @@ fn row_kind(item: &MarkdocNode) -> &'static str {
     if text.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with(']')) {
         return "cross";
     }
-    if item.walk().any(|node| node.kind == NodeType::Strikethrough) { "negative" } else { "text" }
+    if item.descendants().any(|node| node.kind == NodeType::Strikethrough) { "negative" } else { "text" }
 }
 
 /// What follows the name of a row, without the dash or colon between.
@@ -143,7 +143,7 @@ fn row_description(item: MarkdocNode) -> Vec<MarkdocNode> {
     let Some(index) = first.children.iter().position(|node| node.kind == NodeType::Strong) else { return nodes };
     let mut rest = first.children.split_off(index + 1);
     if let Some(text) = rest.first_mut().filter(|node| node.kind == NodeType::Text) {
-        let content = without_separator(text.attributes.text("content").unwrap_or_default()).to_owned();
+        let content = without_separator(text.attributes.get_str("content").unwrap_or_default()).to_owned();
         if content.is_empty() {
             rest.remove(0);
         } else {
@@ -164,7 +164,7 @@ fn without_separator(text: &str) -> &str {
 
 /// A column with its rows rendered.
 fn render_column(column: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Column> {
-    let text = |map: &Map, name: &str| map.get(name).and_then(MarkdocValue::as_str).unwrap_or_default().to_owned();
+    let text = |map: &AttributeMap, name: &str| map.get(name).and_then(MarkdocValue::as_str).unwrap_or_default().to_owned();
     let name = text(&column.attributes, "name");
     let is_highlighted = text(&column.attributes, "highlighted") == "true";
     let mut rows = Vec::new();

@@ -30,7 +30,7 @@ fn split_terms(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) 
     let mut in_description = false;
     for node in nodes {
         let is_paragraph = node.kind == NodeType::Paragraph;
-        let is_term = node.kind == NodeType::Heading || is_paragraph && node.walk().any(marks_term);
+        let is_term = node.kind == NodeType::Heading || is_paragraph && node.descendants().any(marks_term);
         if is_term && !in_description {
             terms.push(node);
         } else {
@@ -67,13 +67,13 @@ fn push_heading_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut Re
     if let Some(image) = find_descendant(node, |node| node.kind == NodeType::Image) {
         push_icon(image, term, cx)?;
     }
-    let texts = node.walk().filter(|node| node.kind == NodeType::Text).cloned().collect();
+    let texts = node.descendants().filter(|node| node.kind == NodeType::Text).cloned().collect();
     term.push(named_element("span", "title", cx.render_nodes(texts)?));
     Ok(())
 }
 
 fn find_descendant(node: &MarkdocNode, predicate: impl Fn(&MarkdocNode) -> bool) -> Option<&MarkdocNode> {
-    node.walk().find(|node| predicate(node))
+    node.descendants().find(|node| predicate(node))
 }
 
 fn push_icon(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {

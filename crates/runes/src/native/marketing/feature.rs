@@ -1,6 +1,6 @@
 //! `feature`: native because every item of its lists becomes a rune of its own, and the arrangement follows the media.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
 use crate::schema::component::{for_each_descendant, new_element, set_name, named_element};
@@ -47,7 +47,7 @@ fn render_point(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Overrid
             let list = Element::new("dl").with_attr("data-columns", columns).with_children(cx.render_nodes(node.children)?);
             Override::Rendered(vec![list.into()])
         }
-        NodeType::Item => Override::Rendered(cx.render_tag("definition", Map::new(), node.children)?),
+        NodeType::Item => Override::Rendered(cx.render_tag("definition", AttributeMap::new(), node.children)?),
         _ => Override::NotHandled(node),
     })
 }

@@ -1,6 +1,6 @@
 //! `steps` and `step`: native because steps are made of sections or of list items, whichever the author wrote.
 
-use quad_markdoc::{Map, Node as MarkdocNode};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
 use crate::content::{ContentFields, ast};
 use crate::schema::component::{new_element, set_field, is_rune_root, named_element};
@@ -21,7 +21,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         let items = content.take("list").into_iter().flat_map(|list| list.children);
         items.map(|item| item.children).collect()
     };
-    let tags = bodies.into_iter().map(|body| ast::new_tag("step", Map::new(), body)).collect();
+    let tags = bodies.into_iter().map(|body| ast::new_tag("step", AttributeMap::new(), body)).collect();
     let mut steps = cx.render_nodes(tags)?;
     steps.retain(|step| is_rune_root(step, "li", "step"));
     steps.iter_mut().for_each(|step| set_field(step, "step"));

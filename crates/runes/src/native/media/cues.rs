@@ -31,7 +31,7 @@ impl Cue {
         let label_index = label.map(|(index, _)| index);
         let others = nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
         let texts = others.filter(|node| node.kind == NodeType::Text);
-        let text: String = texts.filter_map(|node| node.attributes.text("content")).collect();
+        let text: String = texts.filter_map(|node| node.attributes.get_str("content")).collect();
         let (time, text) = take_time(text.trim());
         Cue { time, label: label.map(|(_, strong)| ast::joined_text(strong, "")), text: text.trim().to_owned() }
     }

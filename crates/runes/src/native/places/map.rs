@@ -71,11 +71,11 @@ struct Place {
 impl Place {
     fn read(item: &MarkdocNode) -> Place {
         let mut place = Place::default();
-        for node in item.walk() {
+        for node in item.descendants() {
             match node.kind {
                 NodeType::Strong => place.name = ast::joined_text(node, ""),
                 NodeType::Em if place.description.is_empty() => place.description = ast::joined_text(node, ""),
-                NodeType::Link => place.url = node.attributes.text("href").unwrap_or_default().to_owned(),
+                NodeType::Link => place.url = node.attributes.get_str("href").unwrap_or_default().to_owned(),
                 _ => {}
             }
         }
@@ -121,7 +121,7 @@ mod tests {
 
     fn read_place(source: &str) -> Place {
         let root = quad_markdoc::parse(source).unwrap().root;
-        Place::read(root.walk().find(|node| node.kind == NodeType::Item).unwrap())
+        Place::read(root.descendants().find(|node| node.kind == NodeType::Item).unwrap())
     }
 
     #[test]

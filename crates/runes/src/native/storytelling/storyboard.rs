@@ -2,7 +2,7 @@
 //!
 //! Native because panels begin where a picture is, wherever in its paragraph it stands.
 
-use quad_markdoc::{Map, Node as MarkdocNode, NodeType};
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
 use crate::content::ast;
 use crate::schema::component::{RootBuilder, set_field, is_rune_root, set_name, named_element};
@@ -22,7 +22,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             _ => panels.push(vec![node]),
         }
     }
-    let tags = panels.into_iter().map(|nodes| ast::new_tag("storyboard-panel", Map::new(), nodes)).collect();
+    let tags = panels.into_iter().map(|nodes| ast::new_tag("storyboard-panel", AttributeMap::new(), nodes)).collect();
     let mut panels = cx.render_nodes(tags)?;
     panels.retain(|node| is_rune_root(node, "div", "storyboard-panel"));
     panels.iter_mut().for_each(|node| set_field(node, "panel"));
@@ -33,7 +33,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 }
 
 fn opens_panel(node: &MarkdocNode) -> bool {
-    let contains_image = || node.walk().any(|inner| inner.kind == NodeType::Image);
+    let contains_image = || node.descendants().any(|inner| inner.kind == NodeType::Image);
     node.kind == NodeType::Image || node.kind == NodeType::Paragraph && contains_image()
 }
 
