@@ -13,10 +13,10 @@ use crate::variables::Variables;
 pub struct Address {
     pub(crate) requested: String,
     pub(crate) canonical: String,
-    pub(crate) scheme_bytes: usize,
+    pub(crate) scheme_len: usize,
     pub(crate) route: RouteId,
     pub(crate) variables: Variables,
-    pub(crate) extra: Variables,
+    pub(crate) extra_query: Variables,
 }
 
 impl Address {
@@ -34,7 +34,7 @@ impl Address {
 
     /// The scheme, lower-case.
     pub fn scheme(&self) -> &str {
-        &self.canonical[..self.scheme_bytes]
+        &self.canonical[..self.scheme_len]
     }
 
     /// The route whose template matched.
@@ -54,8 +54,8 @@ impl Address {
     }
 
     /// On a route with an open query, the keys that the template does not declare, sorted.
-    pub fn extra(&self) -> &Variables {
-        &self.extra
+    pub fn extra_query(&self) -> &Variables {
+        &self.extra_query
     }
 }
 

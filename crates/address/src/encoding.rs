@@ -31,7 +31,7 @@ pub(crate) fn decode(raw: &str, base: usize) -> Result<Cow<'_, str>, AddressErro
         offset: base + raw_offset(bytes, error.utf8_error().valid_up_to()),
     })?;
     match text.char_indices().find(|(_, c)| c.is_control()) {
-        Some((at, _)) => Err(AddressError::ControlCharacter { offset: base + raw_offset(bytes, at) }),
+        Some((position, _)) => Err(AddressError::ControlCharacter { offset: base + raw_offset(bytes, position) }),
         None => Ok(Cow::Owned(text)),
     }
 }
@@ -46,9 +46,9 @@ fn hex_digit(byte: Option<&u8>) -> Option<u8> {
 }
 
 /// Where in `raw`, whose escapes are known to be well formed, the decoded byte `wanted` begins.
-fn raw_offset(raw: &[u8], wanted: usize) -> usize {
+fn raw_offset(raw: &[u8], decoded_offset: usize) -> usize {
     let mut index = 0;
-    for _ in 0..wanted {
+    for _ in 0..decoded_offset {
         index += if raw.get(index) == Some(&b'%') { 3 } else { 1 };
     }
     index
@@ -66,10 +66,10 @@ pub(crate) fn encode_tail(value: &str, out: &mut String) {
     encode(value, out, "-._~/:!$&'()*+,;=");
 }
 
-fn encode(value: &str, out: &mut String, kept: &str) {
+fn encode(value: &str, out: &mut String, unescaped: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) {
+        if byte.is_ascii_alphanumeric() || unescaped.as_bytes().contains(&byte) {
             out.push(char::from(byte));
         } else {
             out.push('%');
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_once_and_locates_faults() {
+    fn decode_runs_once_and_reports_error_offset() {
         let check = |raw: &str, expect: Result<&str, AddressError>| {
             assert_eq!(decode(raw, 10), expect.map(Cow::Borrowed), "{raw}");
         };
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn encodes_what_would_split() {
+    fn encoding_escapes_separators() {
         let mut simple = String::new();
         encode_simple("a/b c%é~+", &mut simple);
         assert_eq!(simple, "a%2Fb%20c%25%C3%A9~%2B");

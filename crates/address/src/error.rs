@@ -23,7 +23,7 @@ pub enum AddressError {
     #[error("the URI is malformed: {reason}")]
     NotAUri {
         /// What is malformed.
-        reason: UriFlaw,
+        reason: UriSyntaxError,
     },
     /// A `%` without two hexadecimal digits.
     #[error("the URI has a `%` without two hexadecimal digits at byte {offset}")]
@@ -62,20 +62,20 @@ pub enum AddressError {
         offset: usize,
     },
     /// No template has this scheme.
-    #[error("the scheme `{}` is not served here", shown(scheme))]
+    #[error("the scheme `{}` is not served here", sanitize(scheme))]
     UnknownScheme {
         /// The scheme, lower-case, cut to a bounded length.
         scheme: String,
         /// The scheme that it resembles.
-        nearest: Option<String>,
+        closest: Option<String>,
         /// All schemes that are served, sorted.
-        known: Vec<String>,
+        schemes: Vec<String>,
     },
     /// The scheme is known, but no template matches the path.
     #[error("the URI matches no template of its scheme")]
     NoTemplate {
         /// Up to three templates that it resembles.
-        nearest: Vec<String>,
+        closest: Vec<String>,
     },
     /// More query keys than any address has.
     #[error("the URI has more than {max} query keys")]
@@ -84,36 +84,36 @@ pub enum AddressError {
         max: usize,
     },
     /// A query key that the template does not declare.
-    #[error("`{}` is not a query key of this address", shown(key))]
+    #[error("`{}` is not a query key of this address", sanitize(key))]
     UnknownKey {
         /// The key, cut to a bounded length.
         key: String,
         /// The keys that the template declares.
-        known: Vec<String>,
+        declared: Vec<String>,
         /// The one that it resembles.
-        nearest: Option<String>,
+        closest: Option<String>,
     },
     /// A query key given twice.
-    #[error("the query key `{}` is given more than once", shown(key))]
+    #[error("the query key `{}` is given more than once", sanitize(key))]
     DuplicateKey {
         /// The key, cut to a bounded length.
         key: String,
     },
     /// A value outside its grammar.
-    #[error("`{}` must be {expected}", shown(name))]
+    #[error("`{}` must be {expected}", sanitize(name))]
     BadVariable {
         /// The variable's name in the template, or the query key.
         name: String,
         /// What the grammar wants.
         expected: String,
         /// Where the vocabulary is closed, the word that the value resembles.
-        nearest: Option<String>,
+        closest: Option<String>,
     },
 }
 
 /// What makes a string no URI of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum UriFlaw {
+pub enum UriSyntaxError {
     /// The empty string.
     #[error("it is empty")]
     Empty,
@@ -156,32 +156,32 @@ impl AddressError {
                 Some("remove the doubled or trailing slash, or fill in the missing value".to_owned())
             }
             AddressError::DotSegment { .. } => Some("write the address in full".to_owned()),
-            AddressError::UnknownScheme { nearest: Some(nearest), .. } => Some(did_you_mean(nearest)),
-            AddressError::UnknownScheme { known, .. } => {
-                Some(format!("the schemes are {}", known.join(", ")))
+            AddressError::UnknownScheme { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownScheme { schemes, .. } => {
+                Some(format!("the schemes are {}", schemes.join(", ")))
             }
-            AddressError::NoTemplate { nearest } => (!nearest.is_empty()).then(|| {
+            AddressError::NoTemplate { closest: nearest } => (!nearest.is_empty()).then(|| {
                 let noun = if nearest.len() == 1 { "template" } else { "templates" };
                 format!("nearest {noun}: {}", nearest.join(", "))
             }),
-            AddressError::UnknownKey { nearest: Some(nearest), .. } => Some(did_you_mean(nearest)),
-            AddressError::UnknownKey { known, .. } if known.is_empty() => {
+            AddressError::UnknownKey { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
                 Some("this address takes no query".to_owned())
             }
-            AddressError::UnknownKey { known, .. } => Some(format!("its query keys: {}", known.join(", "))),
+            AddressError::UnknownKey { declared, .. } => Some(format!("its query keys: {}", declared.join(", "))),
             AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
-            AddressError::BadVariable { nearest, .. } => nearest.as_deref().map(did_you_mean),
+            AddressError::BadVariable { closest: nearest, .. } => nearest.as_deref().map(did_you_mean),
         }
     }
 }
 
-impl UriFlaw {
+impl UriSyntaxError {
     fn hint(self) -> &'static str {
         match self {
-            UriFlaw::Empty | UriFlaw::NoScheme => "an address is written scheme://path",
-            UriFlaw::BadScheme => "a scheme is a letter, then letters, digits, +, - or .",
-            UriFlaw::Space { .. } => "write a space as %20",
-            UriFlaw::Brace { .. } => "replace each {name} of the template by a value",
+            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "an address is written scheme://path",
+            UriSyntaxError::BadScheme => "a scheme is a letter, then letters, digits, +, - or .",
+            UriSyntaxError::Space { .. } => "write a space as %20",
+            UriSyntaxError::Brace { .. } => "replace each {name} of the template by a value",
         }
     }
 }
@@ -191,17 +191,17 @@ fn did_you_mean(word: &str) -> String {
 }
 
 /// The caller's words, fit to be repeated: cut, and without characters that do not show.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     let mut characters = text.chars();
-    let mut shown: String = characters
+    let mut sanitized: String = characters
         .by_ref()
         .take(ECHO_CHARS_MAX)
         .map(|c| if is_invisible(c) { char::REPLACEMENT_CHARACTER } else { c })
         .collect();
     if characters.next().is_some() {
-        shown.push('…');
+        sanitized.push('…');
     }
-    shown
+    sanitized
 }
 
 /// Control characters, and the marks that reorder or hide the text around them.
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_repeats_much_of_the_input() {
+    fn message_truncates_and_sanitizes_input() {
         let long = "k".repeat(5000);
         let error = AddressError::DuplicateKey { key: long };
         assert!(error.to_string().chars().count() < 130, "{error}");
@@ -224,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn words_cut_once_stay_as_they_are() {
-        let once = shown(&"x".repeat(100));
-        assert_eq!(once.chars().count(), ECHO_CHARS_MAX + 1);
-        assert_eq!(shown(&once), once);
-        assert_eq!(shown(&"x".repeat(ECHO_CHARS_MAX)), "x".repeat(ECHO_CHARS_MAX));
+    fn sanitize_is_idempotent() {
+        let sanitized = sanitize(&"x".repeat(100));
+        assert_eq!(sanitized.chars().count(), ECHO_CHARS_MAX + 1);
+        assert_eq!(sanitize(&sanitized), sanitized);
+        assert_eq!(sanitize(&"x".repeat(ECHO_CHARS_MAX)), "x".repeat(ECHO_CHARS_MAX));
     }
 }

@@ -30,8 +30,8 @@ pub enum Grammar {
 
 impl Grammar {
     /// The canonical spelling of `value`, or none if the grammar does not hold it.
-    pub fn accept<'v>(&self, value: &'v str) -> Option<Cow<'v, str>> {
-        let accepted = match self {
+    pub fn canonicalize<'v>(&self, value: &'v str) -> Option<Cow<'v, str>> {
+        let is_valid = match self {
             Grammar::Id => is_id(value),
             Grammar::Name => is_name(value),
             Grammar::Slug => {
@@ -46,7 +46,7 @@ impl Grammar {
             }
             Grammar::Text => value.len() <= TEXT_BYTES_MAX && !value.contains(char::is_control),
         };
-        accepted.then_some(Cow::Borrowed(value))
+        is_valid.then_some(Cow::Borrowed(value))
     }
 
     /// What the grammar wants, to stand after "must be".
@@ -98,11 +98,11 @@ mod tests {
     use super::*;
 
     fn check(grammar: Grammar, value: &str, expect: Option<&str>) {
-        assert_eq!(grammar.accept(value).as_deref(), expect, "{grammar:?} {value:?}");
+        assert_eq!(grammar.canonicalize(value).as_deref(), expect, "{grammar:?} {value:?}");
     }
 
     #[test]
-    fn ids_and_names() {
+    fn accepts_valid_ids_and_names() {
         check(Grammar::Id, "org_01-X", Some("org_01-X"));
         check(Grammar::Id, &"x".repeat(64), Some(&"x".repeat(64)));
         for bad in ["", "a.b", "a/b", "a b", "é", &"x".repeat(65)] {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_have_one_spelling() {
+    fn integers_reject_signs_and_leading_zeros() {
         for good in ["0", "7", "18446744073709551615"] {
             check(Grammar::Integer, good, Some(good));
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_text() {
+    fn accepts_listed_words_and_bounded_text() {
         check(Grammar::OneOf(&["fact", "skill"]), "fact", Some("fact"));
         check(Grammar::OneOf(&["fact", "skill"]), "FACT", None);
         check(Grammar::OneOfAnyCase(&["fact", "skill"]), "FACT", Some("fact"));

@@ -61,9 +61,9 @@ mod trie;
 mod variables;
 
 pub use address::Address;
-pub use error::{AddressError, UriFlaw};
+pub use error::{AddressError, UriSyntaxError};
 pub use grammar::Grammar;
-pub use nearest::{nearest, nearest_few};
+pub use nearest::{closest, closest_few};
 pub use route::{RouteError, RouteId, RouteSpec};
 pub use router::Router;
 pub use template::{ExpandError, Template};

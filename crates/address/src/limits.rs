@@ -24,10 +24,10 @@ pub const QUERY_KEYS_MAX: usize = 64;
 
 /// Longest word, in characters, that is compared with a vocabulary. Edit distance is quadratic, and
 /// nobody mistypes a word of this length into one of ours.
-pub const NEAREST_WORD_CHARS_MAX: usize = 64;
+pub const COMPARED_WORD_CHARS_MAX: usize = 64;
 
 /// Most suggestions in one hint: more would be a list, and lists have their own address.
-pub const NEAREST_FEW_MAX: usize = 3;
+pub const SUGGESTIONS_MAX: usize = 3;
 
 /// Most characters of the caller's own input that an error repeats, so that an answer cannot be
 /// made long, or made to say something, by the one who asks.

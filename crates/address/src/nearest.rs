@@ -5,78 +5,78 @@
 //! three characters, and at most three. Ties go to the word that sorts first, so equal mistakes get
 //! equal hints whatever order a hash map gave the candidates.
 
-use crate::limits::{NEAREST_FEW_MAX, NEAREST_WORD_CHARS_MAX};
+use crate::limits::{SUGGESTIONS_MAX, COMPARED_WORD_CHARS_MAX};
 
 /// Most slips that still count as a slip.
-const SLIPS_MAX: usize = 3;
+const EDITS_MAX: usize = 3;
 
 /// The candidate that `word` most resembles, if any is near.
 ///
 /// ```
-/// use quad_address::nearest;
-/// assert_eq!(nearest("decison", ["fact", "decision"]), Some("decision"));
-/// assert_eq!(nearest("banana", ["fact", "decision"]), None);
+/// use quad_address::closest;
+/// assert_eq!(closest("decison", ["fact", "decision"]), Some("decision"));
+/// assert_eq!(closest("banana", ["fact", "decision"]), None);
 /// ```
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = fold(word)?;
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = fold_case(word)?;
     candidates
         .into_iter()
-        .filter_map(|candidate| Some((slips_if_near(&word, candidate)?, candidate)))
+        .filter_map(|candidate| Some((edit_distance_if_close(&word, candidate)?, candidate)))
         .min()
         .map(|(_, candidate)| candidate)
 }
 
 /// Up to three candidates that `word` resembles, the nearest first.
-pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let Some(word) = fold(word) else { return Vec::new() };
-    let mut near: Vec<(usize, &str)> = candidates
+pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let Some(word) = fold_case(word) else { return Vec::new() };
+    let mut matches: Vec<(usize, &str)> = candidates
         .into_iter()
-        .filter_map(|candidate| Some((slips_if_near(&word, candidate)?, candidate)))
+        .filter_map(|candidate| Some((edit_distance_if_close(&word, candidate)?, candidate)))
         .collect();
-    near.sort_unstable();
-    near.dedup();
-    near.truncate(NEAREST_FEW_MAX);
-    near.into_iter().map(|(_, candidate)| candidate).collect()
+    matches.sort_unstable();
+    matches.dedup();
+    matches.truncate(SUGGESTIONS_MAX);
+    matches.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// The slips between two words, if they are near.
-pub(crate) fn slips(word: &str, candidate: &str) -> Option<usize> {
-    slips_if_near(&fold(word)?, candidate)
+pub(crate) fn edit_distance(word: &str, candidate: &str) -> Option<usize> {
+    edit_distance_if_close(&fold_case(word)?, candidate)
 }
 
 /// The word without case; none where it is empty or too long to compare.
-fn fold(word: &str) -> Option<Vec<char>> {
+fn fold_case(word: &str) -> Option<Vec<char>> {
     let folded: Vec<char> =
-        word.chars().flat_map(char::to_lowercase).take(NEAREST_WORD_CHARS_MAX + 1).collect();
-    (1..=NEAREST_WORD_CHARS_MAX).contains(&folded.len()).then_some(folded)
+        word.chars().flat_map(char::to_lowercase).take(COMPARED_WORD_CHARS_MAX + 1).collect();
+    (1..=COMPARED_WORD_CHARS_MAX).contains(&folded.len()).then_some(folded)
 }
 
-fn slips_if_near(word: &[char], candidate: &str) -> Option<usize> {
-    let candidate = fold(candidate)?;
-    let allowed = (word.len().max(candidate.len()) / 3).clamp(1, SLIPS_MAX);
+fn edit_distance_if_close(word: &[char], candidate: &str) -> Option<usize> {
+    let candidate = fold_case(candidate)?;
+    let allowed = (word.len().max(candidate.len()) / 3).clamp(1, EDITS_MAX);
     // Two words that share nothing are not near, however short they are.
     let allowed = allowed.min(word.len().min(candidate.len()) - 1);
     if word.len().abs_diff(candidate.len()) > allowed {
         return None;
     }
-    let slips = distance(word, &candidate);
-    (slips <= allowed).then_some(slips)
+    let edits = osa_distance(word, &candidate);
+    (edits <= allowed).then_some(edits)
 }
 
 /// Damerau's edit distance in the form that never edits a swapped pair again. Three rows are
 /// enough: a swap looks two rows back.
-fn distance(left: &[char], right: &[char]) -> usize {
+fn osa_distance(left: &[char], right: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     for (i, a) in left.iter().enumerate() {
         let mut row = Vec::with_capacity(last.len());
         row.push(i + 1);
         for (j, b) in right.iter().enumerate() {
-            let mut slips = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut edits = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                slips = slips.min(before_last[j - 1] + 1);
+                edits = edits.min(before_last[j - 1] + 1);
             }
-            row.push(slips);
+            row.push(edits);
         }
         before_last = std::mem::replace(&mut last, row);
     }
@@ -90,8 +90,8 @@ mod tests {
     const TYPES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
 
     #[test]
-    fn finds_what_was_meant() {
-        let check = |word: &str, expect: Option<&str>| assert_eq!(nearest(word, TYPES), expect, "{word}");
+    fn closest_finds_misspelled_word() {
+        let check = |word: &str, expect: Option<&str>| assert_eq!(closest(word, TYPES), expect, "{word}");
         check("facts", Some("fact"));
         check("FATC", Some("fact"));
         check("deciison", Some("decision"));
@@ -105,18 +105,18 @@ mod tests {
     }
 
     #[test]
-    fn ties_are_settled_by_the_alphabet() {
-        assert_eq!(nearest("bat", ["rat", "cat", "hat"]), Some("cat"));
-        assert_eq!(nearest_few("bat", ["rat", "cat", "hat", "bar", "cat"]), ["bar", "cat", "hat"]);
-        assert_eq!(nearest("a", ["b"]), None);
+    fn ties_go_to_alphabetically_first() {
+        assert_eq!(closest("bat", ["rat", "cat", "hat"]), Some("cat"));
+        assert_eq!(closest_few("bat", ["rat", "cat", "hat", "bar", "cat"]), ["bar", "cat", "hat"]);
+        assert_eq!(closest("a", ["b"]), None);
     }
 
     #[test]
-    fn counts_slips() {
+    fn osa_distance_counts_single_edits() {
         let check = |left: &str, right: &str, expect: usize| {
             let letters = |word: &str| word.chars().collect::<Vec<_>>();
-            assert_eq!(distance(&letters(left), &letters(right)), expect, "{left} {right}");
-            assert_eq!(distance(&letters(right), &letters(left)), expect, "{right} {left}");
+            assert_eq!(osa_distance(&letters(left), &letters(right)), expect, "{left} {right}");
+            assert_eq!(osa_distance(&letters(right), &letters(left)), expect, "{right} {left}");
         };
         check("", "abc", 3);
         check("abc", "abc", 0);

@@ -4,7 +4,7 @@
 //! piece by piece without surprises.
 
 use crate::encoding::decode;
-use crate::error::{AddressError, UriFlaw};
+use crate::error::{AddressError, UriSyntaxError};
 use crate::limits::{QUERY_KEYS_MAX, URI_BYTES_MAX};
 
 /// The parts of a URI, still encoded, with their places in it.
@@ -22,7 +22,7 @@ pub(crate) struct RawUri<'u> {
 
 impl<'u> RawUri<'u> {
     /// Checks length, characters and escapes, then cuts.
-    pub(crate) fn cut(uri: &'u str) -> Result<RawUri<'u>, AddressError> {
+    pub(crate) fn split(uri: &'u str) -> Result<RawUri<'u>, AddressError> {
         if uri.len() > URI_BYTES_MAX {
             return Err(AddressError::TooLong { bytes: uri.len(), max: URI_BYTES_MAX });
         }
@@ -31,17 +31,17 @@ impl<'u> RawUri<'u> {
                 return Err(AddressError::ControlCharacter { offset });
             }
             if character == ' ' {
-                return Err(flaw(UriFlaw::Space { offset }));
+                return Err(malformed(UriSyntaxError::Space { offset }));
             }
         }
         decode(uri, 0)?;
 
         if uri.is_empty() {
-            return Err(flaw(UriFlaw::Empty));
+            return Err(malformed(UriSyntaxError::Empty));
         }
-        let (scheme, rest) = uri.split_once("://").ok_or(flaw(UriFlaw::NoScheme))?;
+        let (scheme, rest) = uri.split_once("://").ok_or(malformed(UriSyntaxError::NoScheme))?;
         if !is_scheme(scheme) {
-            return Err(flaw(UriFlaw::BadScheme));
+            return Err(malformed(UriSyntaxError::BadScheme));
         }
         if rest.contains('#') {
             return Err(AddressError::Fragment);
@@ -51,8 +51,8 @@ impl<'u> RawUri<'u> {
         if path.split('/').next().is_some_and(|first| first.contains('@')) {
             return Err(AddressError::UserInfo);
         }
-        if let Some(at) = path.find(['{', '}']) {
-            return Err(flaw(UriFlaw::Brace { offset: path_offset + at }));
+        if let Some(position) = path.find(['{', '}']) {
+            return Err(malformed(UriSyntaxError::Brace { offset: path_offset + position }));
         }
         Ok(RawUri {
             scheme: scheme.to_ascii_lowercase(),
@@ -89,7 +89,7 @@ pub(crate) fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-fn flaw(reason: UriFlaw) -> AddressError {
+fn malformed(reason: UriSyntaxError) -> AddressError {
     AddressError::NotAUri { reason }
 }
 
@@ -98,32 +98,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_at_the_first_separators() {
-        let uri = RawUri::cut("Amem://node/a:b?q=x?y&z").unwrap();
+    fn split_uses_first_separators() {
+        let uri = RawUri::split("Amem://node/a:b?q=x?y&z").unwrap();
         assert_eq!(uri.scheme, "amem");
         assert_eq!((uri.path, uri.path_offset), ("node/a:b", 7));
         assert_eq!((uri.query, uri.query_offset), ("q=x?y&z", 16));
         let pairs = [("q", "x?y"), ("z", "")].map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(uri.query_pairs().unwrap(), pairs);
-        assert_eq!(RawUri::cut("a://b?").unwrap().query_pairs().unwrap(), []);
+        assert_eq!(RawUri::split("a://b?").unwrap().query_pairs().unwrap(), []);
     }
 
     #[test]
-    fn a_plus_in_a_query_is_a_plus() {
-        let uri = RawUri::cut("a://b?&q=c++%20%2B&&").unwrap();
+    fn plus_in_query_is_not_a_space() {
+        let uri = RawUri::split("a://b?&q=c++%20%2B&&").unwrap();
         assert_eq!(uri.query_pairs().unwrap(), [("q".to_owned(), "c++ +".to_owned())]);
     }
 
     #[test]
-    fn refuses_what_is_no_uri() {
-        let check = |uri: &str, expect: AddressError| assert_eq!(RawUri::cut(uri), Err(expect), "{uri:?}");
-        check("", flaw(UriFlaw::Empty));
-        check("amem:node", flaw(UriFlaw::NoScheme));
-        check("://node", flaw(UriFlaw::BadScheme));
-        check("1a://node", flaw(UriFlaw::BadScheme));
-        check("a/b://node", flaw(UriFlaw::BadScheme));
-        check("a://b c", flaw(UriFlaw::Space { offset: 5 }));
-        check("a://b/{id}", flaw(UriFlaw::Brace { offset: 6 }));
+    fn split_rejects_malformed_uris() {
+        let check = |uri: &str, expect: AddressError| assert_eq!(RawUri::split(uri), Err(expect), "{uri:?}");
+        check("", malformed(UriSyntaxError::Empty));
+        check("amem:node", malformed(UriSyntaxError::NoScheme));
+        check("://node", malformed(UriSyntaxError::BadScheme));
+        check("1a://node", malformed(UriSyntaxError::BadScheme));
+        check("a/b://node", malformed(UriSyntaxError::BadScheme));
+        check("a://b c", malformed(UriSyntaxError::Space { offset: 5 }));
+        check("a://b/{id}", malformed(UriSyntaxError::Brace { offset: 6 }));
         check("a://b\u{0}", AddressError::ControlCharacter { offset: 5 });
         check("a://b\u{85}", AddressError::ControlCharacter { offset: 5 });
         check("a://b#c", AddressError::Fragment);

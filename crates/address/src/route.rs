@@ -7,14 +7,14 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::error::{AddressError, shown};
+use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
-use crate::nearest::nearest;
-use crate::path::Path;
+use crate::nearest::closest;
+use crate::path::UriPath;
 use crate::raw_uri::RawUri;
-use crate::template::{Segment, Template, push_pair};
+use crate::template::{Segment, Template, push_query_pair};
 use crate::template_parser::TemplateError;
-use crate::trie::unframe;
+use crate::trie::strip_affixes;
 use crate::variables::Variables;
 
 /// What the router must know of a route.
@@ -27,7 +27,7 @@ pub struct RouteSpec {
     pub grammars: Vec<(&'static str, Grammar)>,
     /// Whether query keys that the template does not declare are kept in [`Address::extra`](crate::Address::extra), with
     /// [`Grammar::Name`] for keys and [`Grammar::Text`] for values, rather than refused.
-    pub open_query: bool,
+    pub allows_extra_query: bool,
 }
 
 /// A route's number in its router.
@@ -69,14 +69,14 @@ pub(crate) struct Route<T> {
     pub(crate) template: Template,
     /// In the order of the template's variables.
     pub(crate) grammars: Vec<Grammar>,
-    pub(crate) open_query: bool,
+    pub(crate) allows_extra_query: bool,
     pub(crate) value: T,
 }
 
 impl RouteSpec {
     /// A template with the default grammars and a closed query.
     pub fn new(template: Template) -> RouteSpec {
-        RouteSpec { template, grammars: Vec::new(), open_query: false }
+        RouteSpec { template, grammars: Vec::new(), allows_extra_query: false }
     }
 
     /// As [`RouteSpec::new`], from the template's source.
@@ -85,14 +85,14 @@ impl RouteSpec {
     }
 
     /// Says what a variable may hold.
-    pub fn with(mut self, name: &'static str, grammar: Grammar) -> RouteSpec {
+    pub fn with_grammar(mut self, name: &'static str, grammar: Grammar) -> RouteSpec {
         self.grammars.push((name, grammar));
         self
     }
 
     /// Keeps query keys that the template does not declare.
-    pub fn with_open_query(mut self) -> RouteSpec {
-        self.open_query = true;
+    pub fn allow_extra_query(mut self) -> RouteSpec {
+        self.allows_extra_query = true;
         self
     }
 
@@ -101,7 +101,7 @@ impl RouteSpec {
         let template = || self.template.as_str().to_owned();
         for (index, &(name, _)) in self.grammars.iter().enumerate() {
             let repeated = self.grammars[..index].iter().any(|(earlier, _)| *earlier == name);
-            if repeated || !self.template.variables().any(|known| known == name) {
+            if repeated || !self.template.variables().any(|variable| variable == name) {
                 return Err(RouteError::StrayGrammar { name, template: template() });
             }
         }
@@ -114,10 +114,10 @@ impl RouteSpec {
             .map(|name| {
                 let is_tail = tail == Some(name);
                 let default = if is_tail { Grammar::Slug } else { Grammar::Id };
-                let declared = self.grammars.iter().find(|(known, _)| *known == name);
+                let declared = self.grammars.iter().find(|(variable, _)| *variable == name);
                 let grammar = declared.map_or(default, |(_, grammar)| *grammar);
                 let in_query = self.template.query().iter().any(|key| key == name);
-                let suits = match grammar {
+                let is_suitable = match grammar {
                     // In one segment a path comes with its slashes escaped; the canonical form shows them.
                     Grammar::Slug => is_tail || in_query || self.template.is_whole_segment(name),
                     Grammar::Text => true,
@@ -127,7 +127,7 @@ impl RouteSpec {
                     }
                     _ => !is_tail,
                 };
-                if suits {
+                if is_suitable {
                     Ok(grammar)
                 } else {
                     Err(RouteError::UnsuitableGrammar { name: name.to_owned(), template: template() })
@@ -148,19 +148,19 @@ impl RouteId {
 }
 
 impl<T> Route<T> {
-    pub(crate) fn read_path(&self, path: &Path<'_>) -> Result<Variables, AddressError> {
+    pub(crate) fn read_path(&self, path: &UriPath<'_>) -> Result<Variables, AddressError> {
         let mut variables = Variables::new();
-        let named = self.template.segments().iter().enumerate();
-        let named = named.filter_map(|(index, segment)| Some((index, segment, segment.name()?)));
-        for ((index, segment, name), grammar) in named.zip(&self.grammars) {
+        let named_segments = self.template.segments().iter().enumerate();
+        let named_segments = named_segments.filter_map(|(index, segment)| Some((index, segment, segment.name()?)));
+        for ((index, segment, name), grammar) in named_segments.zip(&self.grammars) {
             let value = match segment {
                 Segment::Tail { .. } => self.read_tail(path, index, name, grammar)?,
                 Segment::Variable { prefix, suffix, .. } => {
                     let text = path.segments.get(index).map_or("", |segment| &segment.text);
-                    accept(name, grammar, unframe(text, prefix, suffix).unwrap_or_default())?
+                    accept_value(name, grammar, strip_affixes(text, prefix, suffix).unwrap_or_default())?
                 }
                 Segment::Optional { .. } => match path.segments.get(index) {
-                    Some(segment) => accept(name, grammar, &segment.text)?,
+                    Some(segment) => accept_value(name, grammar, &segment.text)?,
                     None => continue,
                 },
                 Segment::Literal(_) => continue,
@@ -172,20 +172,20 @@ impl<T> Route<T> {
 
     fn read_tail(
         &self,
-        path: &Path<'_>,
+        path: &UriPath<'_>,
         index: usize,
         name: &str,
         grammar: &Grammar,
     ) -> Result<String, AddressError> {
-        let (value, offset) = path.tail(index)?;
+        let (value, offset) = path.decode_tail(index)?;
         if value.is_empty() {
             return Err(AddressError::EmptySegment { offset });
         }
         let relative = value.strip_prefix('/').unwrap_or(&value);
         if *grammar == Grammar::Slug && relative.split('/').any(str::is_empty) {
-            return Err(AddressError::EmptySegment { offset: path.empty_in_tail(index) });
+            return Err(AddressError::EmptySegment { offset: path.empty_part_offset(index) });
         }
-        accept(name, grammar, &value)
+        accept_value(name, grammar, &value)
     }
 
     /// Adds the declared keys to `variables`, in the template's order; returns the others.
@@ -201,17 +201,17 @@ impl<T> Route<T> {
         let mut declared: Vec<Option<String>> = vec![None; keys.len()];
         let mut extra = Vec::new();
         for (key, value) in raw.query_pairs()? {
-            match keys.iter().position(|known| *known == key) {
+            match keys.iter().position(|name| *name == key) {
                 Some(index) if declared[index].is_some() => {
-                    return Err(AddressError::DuplicateKey { key: shown(&key) });
+                    return Err(AddressError::DuplicateKey { key: sanitize(&key) });
                 }
                 Some(index) => declared[index] = Some(value),
-                None if self.open_query => extra.push((key, value)),
+                None if self.allows_extra_query => extra.push((key, value)),
                 None => {
                     return Err(AddressError::UnknownKey {
-                        nearest: nearest(&key, keys.iter().map(String::as_str)).map(str::to_owned),
-                        known: keys.to_vec(),
-                        key: shown(&key),
+                        closest: closest(&key, keys.iter().map(String::as_str)).map(str::to_owned),
+                        declared: keys.to_vec(),
+                        key: sanitize(&key),
                     });
                 }
             }
@@ -219,42 +219,42 @@ impl<T> Route<T> {
         let query_grammars = &self.grammars[self.grammars.len() - keys.len()..];
         for ((key, grammar), value) in keys.iter().zip(query_grammars).zip(declared) {
             if let Some(value) = value {
-                variables.insert(key, accept(key, grammar, &value)?);
+                variables.insert(key, accept_value(key, grammar, &value)?);
             }
         }
         extra.sort_unstable();
         if let Some(pair) = extra.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(AddressError::DuplicateKey { key: shown(&pair[0].0) });
+            return Err(AddressError::DuplicateKey { key: sanitize(&pair[0].0) });
         }
         for (key, value) in &extra {
-            if Grammar::Name.accept(key).is_none() {
+            if Grammar::Name.canonicalize(key).is_none() {
                 let expected = format!("a query key that is {}", Grammar::Name.expected());
-                return Err(AddressError::BadVariable { name: shown(key), expected, nearest: None });
+                return Err(AddressError::BadVariable { name: sanitize(key), expected, closest: None });
             }
-            accept(key, &Grammar::Text, value)?;
+            accept_value(key, &Grammar::Text, value)?;
         }
         Ok(extra.into_iter().collect())
     }
 
     pub(crate) fn canonical(&self, variables: &Variables, extra: &Variables) -> String {
         let is_path = |name: &str| {
-            let named = self.template.variables().zip(&self.grammars);
-            named.into_iter().any(|(known, grammar)| known == name && *grammar == Grammar::Slug)
+            let pairs = self.template.variables().zip(&self.grammars);
+            pairs.into_iter().any(|(variable, grammar)| variable == name && *grammar == Grammar::Slug)
         };
-        let mut uri = self.template.write(variables, &is_path);
-        let declared_any = self.template.query().iter().any(|key| variables.get(key).is_some());
-        let mut separator = if declared_any { '&' } else { '?' };
+        let mut uri = self.template.write_uri(variables, &is_path);
+        let has_declared = self.template.query().iter().any(|key| variables.get(key).is_some());
+        let mut separator = if has_declared { '&' } else { '?' };
         for (key, value) in extra.iter() {
-            push_pair(&mut uri, &mut separator, key, value);
+            push_query_pair(&mut uri, &mut separator, key, value);
         }
         uri
     }
 }
 
-fn accept(name: &str, grammar: &Grammar, value: &str) -> Result<String, AddressError> {
-    grammar.accept(value).map(Cow::into_owned).ok_or_else(|| AddressError::BadVariable {
-        name: shown(name),
+fn accept_value(name: &str, grammar: &Grammar, value: &str) -> Result<String, AddressError> {
+    grammar.canonicalize(value).map(Cow::into_owned).ok_or_else(|| AddressError::BadVariable {
+        name: sanitize(name),
         expected: grammar.expected(),
-        nearest: nearest(value, grammar.words().iter().copied()).map(str::to_owned),
+        closest: closest(value, grammar.words().iter().copied()).map(str::to_owned),
     })
 }

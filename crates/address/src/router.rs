@@ -12,11 +12,11 @@
 use std::collections::HashMap;
 
 use crate::address::Address;
-use crate::error::{AddressError, shown};
+use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
-use crate::limits::{CANONICAL_PASSES_MAX, NEAREST_FEW_MAX, URI_BYTES_MAX};
-use crate::nearest::{nearest, slips};
-use crate::path::Path;
+use crate::limits::{CANONICAL_PASSES_MAX, SUGGESTIONS_MAX, URI_BYTES_MAX};
+use crate::nearest::{closest, edit_distance};
+use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::route::{Route, RouteError, RouteId, RouteSpec};
 use crate::template::{Segment, Template};
@@ -47,20 +47,20 @@ impl<T> Router<T> {
     pub fn add(&mut self, spec: RouteSpec, value: T) -> Result<RouteId, RouteError> {
         let grammars = spec.ordered_grammars()?;
         let route = RouteId::new(self.routes.len());
-        let RouteSpec { template, open_query, .. } = spec;
+        let RouteSpec { template, allows_extra_query, .. } = spec;
         let trie = self.schemes.entry(template.scheme().to_owned()).or_insert_with(Trie::new);
         trie.insert(template.segments(), route).map_err(|existing| RouteError::SameShape {
             existing: self.routes[existing.index()].template.as_str().to_owned(),
             added: template.as_str().to_owned(),
         })?;
         self.by_source.insert(template.as_str().to_owned(), route);
-        self.routes.push(Route { template, grammars, open_query, value });
+        self.routes.push(Route { template, grammars, allows_extra_query, value });
         Ok(route)
     }
 
     /// Reads a URI. The cost depends on its length, not on the number of templates.
     pub fn route(&self, uri: &str) -> Result<(Address, &T), AddressError> {
-        let mut address = self.resolve(uri)?;
+        let mut address = self.route_once(uri)?;
         // A canonical form can have a more specific route than what was sent: `wiki//pages/x` is
         // the page `pages/x`, whose canonical form `wiki/pages/x` another template may claim. Equal
         // addresses must have equal routes, so the canonical form decides.
@@ -68,10 +68,10 @@ impl<T> Router<T> {
             if address.canonical == address.requested {
                 break;
             }
-            let settled = self.resolve(&address.canonical)?;
-            let done = settled.canonical == address.canonical;
-            address = settled;
-            if done {
+            let rerouted = self.route_once(&address.canonical)?;
+            let is_stable = rerouted.canonical == address.canonical;
+            address = rerouted;
+            if is_stable {
                 break;
             }
         }
@@ -107,22 +107,22 @@ impl<T> Router<T> {
         self.routes.iter().map(|route| (&route.template, &route.value))
     }
 
-    fn resolve(&self, uri: &str) -> Result<Address, AddressError> {
-        let raw = RawUri::cut(uri)?;
+    fn route_once(&self, uri: &str) -> Result<Address, AddressError> {
+        let raw = RawUri::split(uri)?;
         let Some(trie) = self.schemes.get(&raw.scheme) else {
-            let mut known: Vec<String> = self.schemes.keys().cloned().collect();
-            known.sort_unstable();
+            let mut schemes: Vec<String> = self.schemes.keys().cloned().collect();
+            schemes.sort_unstable();
             return Err(AddressError::UnknownScheme {
-                known,
-                nearest: nearest(&raw.scheme, self.schemes.keys().map(String::as_str)).map(str::to_owned),
-                scheme: shown(&raw.scheme),
+                schemes,
+                closest: closest(&raw.scheme, self.schemes.keys().map(String::as_str)).map(str::to_owned),
+                scheme: sanitize(&raw.scheme),
             });
         };
-        let path = Path::split(raw.path, raw.path_offset, trie.depth())?;
+        let path = UriPath::split(raw.path, raw.path_offset, trie.depth())?;
         let Some(route_id) = trie.walk(&path) else {
-            return Err(match path.first_empty {
+            return Err(match path.first_empty_offset {
                 Some(offset) => AddressError::EmptySegment { offset },
-                None => AddressError::NoTemplate { nearest: self.nearest_templates(&raw.scheme, &path) },
+                None => AddressError::NoTemplate { closest: self.closest_templates(&raw.scheme, &path) },
             });
         };
         let route = &self.routes[route_id.index()];
@@ -135,56 +135,56 @@ impl<T> Router<T> {
         Ok(Address {
             requested: uri.to_owned(),
             canonical,
-            scheme_bytes: raw.scheme.len(),
+            scheme_len: raw.scheme.len(),
             route: route_id,
             variables,
-            extra,
+            extra_query: extra,
         })
     }
 
-    fn nearest_templates(&self, scheme: &str, path: &Path<'_>) -> Vec<String> {
-        let mut near: Vec<(usize, &str)> = self
+    fn closest_templates(&self, scheme: &str, path: &UriPath<'_>) -> Vec<String> {
+        let mut candidates: Vec<(usize, &str)> = self
             .routes
             .iter()
             .filter(|route| route.template.scheme() == scheme)
-            .filter_map(|route| Some((unlikeness(&route.template, path)?, route.template.as_str())))
+            .filter_map(|route| Some((template_distance(&route.template, path)?, route.template.as_str())))
             .collect();
-        near.sort_unstable();
-        near.into_iter().take(NEAREST_FEW_MAX).map(|(_, source)| source.to_owned()).collect()
+        candidates.sort_unstable();
+        candidates.into_iter().take(SUGGESTIONS_MAX).map(|(_, source)| source.to_owned()).collect()
     }
 }
 
 /// How far a path is from a template: its slips in literals, and a flat price for a literal that is
 /// quite different or a segment too many or too few. None if it is too far to be worth showing, or
 /// has no literal in common but for slips: variables resemble everything.
-fn unlikeness(template: &Template, path: &Path<'_>) -> Option<usize> {
-    const OTHER_LITERAL: usize = 4;
-    const MISSING_SEGMENT: usize = 3;
-    const WORTH_SHOWING: usize = 4;
+fn template_distance(template: &Template, path: &UriPath<'_>) -> Option<usize> {
+    const LITERAL_MISMATCH_COST: usize = 4;
+    const SEGMENT_COUNT_COST: usize = 3;
+    const HINT_DISTANCE_MAX: usize = 4;
 
     let segments = template.segments();
-    let sizes = match segments.last() {
+    let allowed_counts = match segments.last() {
         Some(Segment::Tail { .. }) => segments.len()..=usize::MAX,
         Some(Segment::Optional { .. }) => segments.len() - 1..=segments.len(),
         _ => segments.len()..=segments.len(),
     };
-    let size = path.count.clamp(*sizes.start(), *sizes.end());
-    let mut total = size.abs_diff(path.count) * MISSING_SEGMENT;
-    let mut shares_a_word = false;
-    for (segment, sent) in segments.iter().zip(&path.segments) {
+    let segment_count = path.segment_count.clamp(*allowed_counts.start(), *allowed_counts.end());
+    let mut total = segment_count.abs_diff(path.segment_count) * SEGMENT_COUNT_COST;
+    let mut shares_literal = false;
+    for (segment, path_segment) in segments.iter().zip(&path.segments) {
         if let Segment::Literal(literal) = segment {
-            let slips = slips(&sent.text, literal);
-            shares_a_word |= slips.is_some();
-            total += slips.unwrap_or(OTHER_LITERAL);
+            let edits = edit_distance(&path_segment.text, literal);
+            shares_literal |= edits.is_some();
+            total += edits.unwrap_or(LITERAL_MISMATCH_COST);
         }
     }
-    (shares_a_word && total <= WORTH_SHOWING).then_some(total)
+    (shares_literal && total <= HINT_DISTANCE_MAX).then_some(total)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::UriFlaw;
+    use crate::error::UriSyntaxError;
 
     const TYPES: &[&str] = &["fact", "decision", "inference", "correction", "skill", "episode"];
 
@@ -195,21 +195,21 @@ mod tests {
         for spec in [
             spec("amem://graph/stats"),
             spec("amem://graph/recent"),
-            spec("amem://node/{id}").with("id", Grammar::Integer),
+            spec("amem://node/{id}").with_grammar("id", Grammar::Integer),
             spec("amem://types/{type}{?limit,cursor}")
-                .with("type", Grammar::OneOfAnyCase(TYPES))
-                .with("limit", Grammar::Integer)
-                .with("cursor", Grammar::Text),
-            spec("amem://search{?q,limit}").with("q", Grammar::Text),
+                .with_grammar("type", Grammar::OneOfAnyCase(TYPES))
+                .with_grammar("limit", Grammar::Integer)
+                .with_grammar("cursor", Grammar::Text),
+            spec("amem://search{?q,limit}").with_grammar("q", Grammar::Text),
             spec("bkend://orgs"),
             spec("bkend://orgs/{orgId}/projects"),
             spec("bkend://tables{/id}"),
             spec("brain://wiki/{+slug}"),
             spec("brain://wiki/pages/{+page}"),
-            spec("refrakt://rune/{name}{?site}").with("name", Grammar::Name).with_open_query(),
-            spec("refrakt://plan/{type}/{id}").with("type", Grammar::OneOf(&["work", "spec"])),
-            spec("refrakt://file/v{n}.json").with("n", Grammar::Integer),
-            spec("link://{+uri}").with("uri", Grammar::Text),
+            spec("refrakt://rune/{name}{?site}").with_grammar("name", Grammar::Name).allow_extra_query(),
+            spec("refrakt://plan/{type}/{id}").with_grammar("type", Grammar::OneOf(&["work", "spec"])),
+            spec("refrakt://file/v{n}.json").with_grammar("n", Grammar::Integer),
+            spec("link://{+uri}").with_grammar("uri", Grammar::Text),
         ] {
             router.add(spec, ()).unwrap();
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_addresses() {
+    fn route_parses_and_canonicalizes_addresses() {
         let router = router();
         let check = |uri: &str, canonical: &str, values: &[(&str, &str)]| {
             let (address, ()) = router.route(uri).unwrap_or_else(|error| panic!("{uri}: {error}"));
@@ -225,8 +225,8 @@ mod tests {
             assert_eq!(address.canonical(), canonical);
             assert_eq!(address.to_string(), canonical);
             assert!(canonical.starts_with(&format!("{}://", address.scheme())));
-            let found: Vec<_> = address.variables().iter().chain(address.extra().iter()).collect();
-            assert_eq!(found, values, "{uri}");
+            let actual: Vec<_> = address.variables().iter().chain(address.extra_query().iter()).collect();
+            assert_eq!(actual, values, "{uri}");
         };
         check("amem://graph/stats", "amem://graph/stats", &[]);
         check("AMEM://gr%61ph/stats?", "amem://graph/stats", &[]);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_what_to_do() {
+    fn errors_have_message_and_hint() {
         let router = router();
         let check = |uri: &str, message: &str, hint: Option<&str>| {
             let error = router.route(uri).expect_err(uri);
@@ -336,10 +336,10 @@ mod tests {
             "`x` is not a query key of this address",
             Some("this address takes no query"),
         );
-        let twice = "is given more than once";
-        let once = Some("give each query key once");
-        check("amem://search?q=1&%71=2", &format!("the query key `q` {twice}"), once);
-        check("refrakt://rune/hint?a=1&b=2&a=1", &format!("the query key `a` {twice}"), once);
+        let duplicate = "is given more than once";
+        let hint = Some("give each query key once");
+        check("amem://search?q=1&%71=2", &format!("the query key `q` {duplicate}"), hint);
+        check("refrakt://rune/hint?a=1&b=2&a=1", &format!("the query key `a` {duplicate}"), hint);
         check(
             "refrakt://rune/hint?a%20b=1",
             "`a b` must be a query key that is a name: 1 to 128 characters of A-Z, a-z, 0-9, _, - and ., \
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_bad_structure() {
+    fn route_rejects_malformed_paths() {
         use AddressError::*;
         let router = router();
         let check = |uri: &str, expect: AddressError| assert_eq!(router.route(uri), Err(expect), "{uri}");
@@ -372,7 +372,7 @@ mod tests {
         check("amem://search?q=%0a", ControlCharacter { offset: 16 });
         check("amem://node/1#x", Fragment);
         check("amem://me@node/1", UserInfo);
-        check("amem://node/ 1", NotAUri { reason: UriFlaw::Space { offset: 12 } });
+        check("amem://node/ 1", NotAUri { reason: UriSyntaxError::Space { offset: 12 } });
         check(&"/".repeat(200_000), TooLong { bytes: 200_000, max: URI_BYTES_MAX });
         let keys: String = (0..65).map(|n| format!("k{n}=&")).collect();
         check(&format!("refrakt://rune/hint?{keys}"), TooManyKeys { max: 64 });
@@ -382,17 +382,17 @@ mod tests {
     }
 
     #[test]
-    fn refuses_unsuitable_routes() {
+    fn add_rejects_conflicting_routes_and_grammars() {
         let check = |sources: &[&str], grammars: &[(&'static str, Grammar)], expect: &str| {
             let mut router = Router::new();
-            let added: Result<Vec<_>, _> = sources
+            let results: Result<Vec<_>, _> = sources
                 .iter()
                 .map(|source| {
                     let template = Template::parse(source).unwrap();
-                    router.add(RouteSpec { template, grammars: grammars.to_vec(), open_query: false }, ())
+                    router.add(RouteSpec { template, grammars: grammars.to_vec(), allows_extra_query: false }, ())
                 })
                 .collect();
-            assert_eq!(added.unwrap_err().to_string(), expect);
+            assert_eq!(results.unwrap_err().to_string(), expect);
         };
         check(&["a://{x}", "a://{y}"], &[], "`a://{y}` matches the same paths as `a://{x}`");
         check(&["a://{x}"], &[("y", Grammar::Id)], "`y` is not a variable of `a://{x}` that lacks a grammar");
@@ -424,9 +424,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_one_segment_is_the_path() {
+    fn escaped_slashes_route_like_plain_slashes() {
         let mut router = Router::new();
-        router.add(RouteSpec::parse("w://{slug}").unwrap().with("slug", Grammar::Slug), "one").unwrap();
+        router.add(RouteSpec::parse("w://{slug}").unwrap().with_grammar("slug", Grammar::Slug), "one").unwrap();
         router.add(RouteSpec::parse("w://{+slug}").unwrap(), "many").unwrap();
         for uri in ["w://a/b", "w:///a/b", "w://a%2Fb", "w://%2Fa%2Fb"] {
             let (address, route) = router.route(uri).unwrap();
@@ -435,7 +435,7 @@ mod tests {
         }
         assert_eq!(*router.route("w://a").unwrap().1, "one");
         assert!(router.route("w://a%2F%2Fb").is_err());
-        let framed = RouteSpec::parse("w://v{slug}").unwrap().with("slug", Grammar::Slug);
-        assert!(matches!(router.add(framed, "x"), Err(RouteError::UnsuitableGrammar { .. })));
+        let affixed = RouteSpec::parse("w://v{slug}").unwrap().with_grammar("slug", Grammar::Slug);
+        assert!(matches!(router.add(affixed, "x"), Err(RouteError::UnsuitableGrammar { .. })));
     }
 }

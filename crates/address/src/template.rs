@@ -18,15 +18,15 @@ use thiserror::Error;
 
 use crate::encoding::{encode_simple, encode_tail};
 use crate::limits::URI_BYTES_MAX;
-use crate::path::has_dot_part;
-use crate::template_parser::{Parsed, TemplateError, parse};
+use crate::path::has_dot_segment;
+use crate::template_parser::{ParsedTemplate, TemplateError, parse};
 use crate::variables::Variables;
 
 /// A pattern that matches and expands addresses. Two are equal if their sources are.
 #[derive(Clone, Debug)]
 pub struct Template {
     source: String,
-    scheme_bytes: usize,
+    scheme_len: usize,
     segments: Vec<Segment>,
     query: Vec<String>,
 }
@@ -82,8 +82,8 @@ pub enum ExpandError {
 impl Template {
     /// Reads a template; refuses what clients do not expand alike or what matches in two ways.
     pub fn parse(source: &str) -> Result<Template, TemplateError> {
-        let Parsed { scheme_bytes, segments, query } = parse(source)?;
-        let template = Template { source: source.to_owned(), scheme_bytes, segments, query };
+        let ParsedTemplate { scheme_len: scheme_bytes, segments, query } = parse(source)?;
+        let template = Template { source: source.to_owned(), scheme_len: scheme_bytes, segments, query };
         let mut names: Vec<&str> = template.variables().collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -99,7 +99,7 @@ impl Template {
 
     /// The scheme, lower-case.
     pub fn scheme(&self) -> &str {
-        &self.source[..self.scheme_bytes]
+        &self.source[..self.scheme_len]
     }
 
     /// The names of the variables, those of the path first, then the query keys, in order.
@@ -115,11 +115,11 @@ impl Template {
         for segment in &self.segments {
             segment.check(variables)?;
         }
-        let controls = |name: &&str| variables.get(name).is_some_and(|v| v.contains(char::is_control));
-        if let Some(name) = self.variables().find(controls) {
+        let has_control = |name: &&str| variables.get(name).is_some_and(|v| v.contains(char::is_control));
+        if let Some(name) = self.variables().find(has_control) {
             return Err(ExpandError::ControlCharacter { name: name.to_owned() });
         }
-        let uri = self.write(variables, &|_| false);
+        let uri = self.write_uri(variables, &|_| false);
         if uri.len() > URI_BYTES_MAX {
             return Err(ExpandError::TooLong { bytes: uri.len() });
         }
@@ -135,7 +135,7 @@ impl Template {
     }
 
     /// Expansion of variables that are known to be good. What `is_path` names keeps its slashes.
-    pub(crate) fn write(&self, variables: &Variables, is_path: &dyn Fn(&str) -> bool) -> String {
+    pub(crate) fn write_uri(&self, variables: &Variables, is_path: &dyn Fn(&str) -> bool) -> String {
         let mut uri = String::with_capacity(self.source.len() + 32);
         uri.push_str(self.scheme());
         uri.push_str(":/");
@@ -167,7 +167,7 @@ impl Template {
         let mut separator = '?';
         for key in &self.query {
             if let Some(value) = variables.get(key) {
-                push_pair(&mut uri, &mut separator, key, value);
+                push_query_pair(&mut uri, &mut separator, key, value);
             }
         }
         uri
@@ -184,7 +184,7 @@ impl Template {
 }
 
 /// Appends `key=value` to a query; `separator` is what comes before it.
-pub(crate) fn push_pair(uri: &mut String, separator: &mut char, key: &str, value: &str) {
+pub(crate) fn push_query_pair(uri: &mut String, separator: &mut char, key: &str, value: &str) {
     uri.push(std::mem::replace(separator, '&'));
     encode_simple(key, uri);
     uri.push('=');
@@ -218,11 +218,11 @@ impl Segment {
             None if matches!(self, Segment::Optional { .. }) => return Ok(()),
             None => return Err(ExpandError::Missing { name: name.to_owned() }),
         };
-        let climbs = match self {
-            Segment::Variable { prefix, suffix, .. } => has_dot_part(&format!("{prefix}{value}{suffix}")),
-            _ => has_dot_part(value),
+        let has_dots = match self {
+            Segment::Variable { prefix, suffix, .. } => has_dot_segment(&format!("{prefix}{value}{suffix}")),
+            _ => has_dot_segment(value),
         };
-        if climbs { Err(ExpandError::DotSegment { name: name.to_owned() }) } else { Ok(()) }
+        if has_dots { Err(ExpandError::DotSegment { name: name.to_owned() }) } else { Ok(()) }
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_the_subset() {
+    fn parse_accepts_supported_expressions() {
         let check = |source: &str, expect: &[&str]| {
             let template = Template::parse(source).unwrap();
             assert_eq!(template.variables().collect::<Vec<_>>(), expect, "{source}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn expands() {
+    fn expand_encodes_values_and_rejects_bad_ones() {
         let check = |source: &str, variables: &[(&str, &str)], expect: Result<&str, ExpandError>| {
             let variables: Variables = variables.iter().copied().collect();
             let expanded = Template::parse(source).unwrap().expand(&variables);

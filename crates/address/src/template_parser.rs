@@ -23,7 +23,7 @@ pub enum TemplateError {
     },
     /// A brace without its partner.
     #[error("the brace at byte {offset} has no partner")]
-    LoneBrace {
+    UnmatchedBrace {
         /// Where it is.
         offset: usize,
     },
@@ -60,14 +60,14 @@ pub enum TemplateError {
 }
 
 /// What a source holds.
-pub(crate) struct Parsed {
-    pub(crate) scheme_bytes: usize,
+pub(crate) struct ParsedTemplate {
+    pub(crate) scheme_len: usize,
     pub(crate) segments: Vec<Segment>,
     pub(crate) query: Vec<String>,
 }
 
 /// Reads a source; that names differ is left to the caller, who has them in order.
-pub(crate) fn parse(source: &str) -> Result<Parsed, TemplateError> {
+pub(crate) fn parse(source: &str) -> Result<ParsedTemplate, TemplateError> {
     if source.len() > TEMPLATE_BYTES_MAX {
         return Err(TemplateError::TooLong);
     }
@@ -76,8 +76,8 @@ pub(crate) fn parse(source: &str) -> Result<Parsed, TemplateError> {
         return Err(TemplateError::BadScheme);
     }
     let mut parser = Parser { offset: scheme.len() + "://".len(), ..Parser::default() };
-    parser.read(path)?;
-    Ok(Parsed { scheme_bytes: scheme.len(), segments: parser.segments, query: parser.query })
+    parser.parse_path(path)?;
+    Ok(ParsedTemplate { scheme_len: scheme.len(), segments: parser.segments, query: parser.query })
 }
 
 /// Reads what follows `://`, from left to right.
@@ -88,7 +88,7 @@ struct Parser {
     query: Vec<String>,
     /// The segment being read: the literal before its variable, and the variable with the literal
     /// after it.
-    before: String,
+    prefix: String,
     variable: Option<(String, String)>,
     /// Whether only a query may follow.
     path_ended: bool,
@@ -96,42 +96,42 @@ struct Parser {
 }
 
 impl Parser {
-    fn read(&mut self, mut rest: &str) -> Result<(), TemplateError> {
+    fn parse_path(&mut self, mut rest: &str) -> Result<(), TemplateError> {
         while let Some(next) = rest.chars().next() {
-            let taken = if next == '{' {
+            let consumed = if next == '{' {
                 let Some((expression, _)) = rest[1..].split_once('}') else {
-                    return Err(TemplateError::LoneBrace { offset: self.offset });
+                    return Err(TemplateError::UnmatchedBrace { offset: self.offset });
                 };
-                self.expression(expression)?;
+                self.push_expression(expression)?;
                 expression.len() + 2
             } else {
-                self.literal(next)?;
+                self.push_literal(next)?;
                 next.len_utf8()
             };
-            self.offset += taken;
-            rest = &rest[taken..];
+            self.offset += consumed;
+            rest = &rest[consumed..];
         }
         if self.path_ended { Ok(()) } else { self.end_segment() }
     }
 
-    fn literal(&mut self, character: char) -> Result<(), TemplateError> {
+    fn push_literal(&mut self, character: char) -> Result<(), TemplateError> {
         if self.path_ended {
             return Err(TemplateError::NotLast { offset: self.offset });
         }
         match character {
             '/' => self.end_segment()?,
-            '}' => return Err(TemplateError::LoneBrace { offset: self.offset }),
+            '}' => return Err(TemplateError::UnmatchedBrace { offset: self.offset }),
             // What a path may hold unescaped, but for `@`, which in front looks like a user name.
             c if c.is_ascii_alphanumeric() || "-._~:!$&'()*+,;=".contains(c) => match &mut self.variable {
-                Some((_, after)) => after.push(c),
-                None => self.before.push(c),
+                Some((_, suffix)) => suffix.push(c),
+                None => self.prefix.push(c),
             },
             _ => return Err(TemplateError::BadLiteral { offset: self.offset }),
         }
         Ok(())
     }
 
-    fn expression(&mut self, expression: &str) -> Result<(), TemplateError> {
+    fn push_expression(&mut self, expression: &str) -> Result<(), TemplateError> {
         let unsupported = || TemplateError::Unsupported { expression: expression.to_owned() };
         let (operator, names) = match expression.chars().next() {
             Some(operator @ ('?' | '/' | '+')) => (operator, &expression[1..]),
@@ -163,7 +163,7 @@ impl Parser {
                 self.segments.push(Segment::Optional { name });
                 self.path_ended = true;
             }
-            '+' if self.variable.is_some() || !self.before.is_empty() => {
+            '+' if self.variable.is_some() || !self.prefix.is_empty() => {
                 return Err(TemplateError::SharedSegment { name });
             }
             '+' => {
@@ -177,13 +177,13 @@ impl Parser {
     }
 
     fn end_segment(&mut self) -> Result<(), TemplateError> {
-        let before = std::mem::take(&mut self.before);
+        let prefix = std::mem::take(&mut self.prefix);
         let segment = match self.variable.take() {
-            Some((name, suffix)) => Segment::Variable { prefix: before, name, suffix },
-            None if matches!(before.as_str(), "" | "." | "..") => {
+            Some((name, suffix)) => Segment::Variable { prefix, name, suffix },
+            None if matches!(prefix.as_str(), "" | "." | "..") => {
                 return Err(TemplateError::BadSegment { offset: self.offset });
             }
-            None => Segment::Literal(before),
+            None => Segment::Literal(prefix),
         };
         self.segments.push(segment);
         Ok(())
@@ -201,7 +201,7 @@ mod tests {
     use crate::template::Template;
 
     #[test]
-    fn refuses_the_rest() {
+    fn parse_rejects_unsupported_templates() {
         use TemplateError::*;
         let check = |source: &str, expect: TemplateError| {
             assert_eq!(Template::parse(source), Err(expect), "{source}");
@@ -214,8 +214,8 @@ mod tests {
         check("a://b//c", BadSegment { offset: 6 });
         check("a://b/../c", BadSegment { offset: 8 });
         check("a://b/{/c}", BadSegment { offset: 6 });
-        check("a://b/{id", LoneBrace { offset: 6 });
-        check("a://b/id}", LoneBrace { offset: 8 });
+        check("a://b/{id", UnmatchedBrace { offset: 6 });
+        check("a://b/id}", UnmatchedBrace { offset: 8 });
         check("a://b?x=1", BadLiteral { offset: 5 });
         check("a://b%20", BadLiteral { offset: 5 });
         check("a://é", BadLiteral { offset: 4 });

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::path::Path;
+use crate::path::UriPath;
 use crate::route::RouteId;
 use crate::template::Segment;
 
@@ -28,7 +28,7 @@ const ROOT: NodeIndex = 0;
 struct Node {
     literals: HashMap<String, NodeIndex>,
     /// Variables with literals around them, those with more of the literal first.
-    framed: Vec<Framed>,
+    affixed: Vec<AffixedSegment>,
     variable: Option<NodeIndex>,
     /// The route of a path that ends here.
     end: Option<RouteId>,
@@ -37,7 +37,7 @@ struct Node {
 }
 
 #[derive(Debug)]
-struct Framed {
+struct AffixedSegment {
     prefix: String,
     suffix: String,
     next: NodeIndex,
@@ -62,19 +62,19 @@ impl Trie {
                 Segment::Variable { prefix, suffix, .. } if prefix.is_empty() && suffix.is_empty() => {
                     node = self.variable_child(node);
                 }
-                Segment::Variable { prefix, suffix, .. } => node = self.framed_child(node, prefix, suffix),
+                Segment::Variable { prefix, suffix, .. } => node = self.affixed_child(node, prefix, suffix),
                 // The parser lets nothing follow these two, so both decide here.
                 Segment::Optional { .. } => {
                     let child = self.variable_child(node);
-                    if let Some(taken) = self.nodes[node].end.or(self.nodes[child].end) {
-                        return Err(taken);
+                    if let Some(existing) = self.nodes[node].end.or(self.nodes[child].end) {
+                        return Err(existing);
                     }
                     self.nodes[node].end = Some(route);
                     node = child;
                 }
                 Segment::Tail { .. } => {
-                    if let Some(taken) = self.nodes[node].tail {
-                        return Err(taken);
+                    if let Some(existing) = self.nodes[node].tail {
+                        return Err(existing);
                     }
                     self.nodes[node].tail = Some(route);
                     self.depth = self.depth.max(segments.len());
@@ -82,8 +82,8 @@ impl Trie {
                 }
             }
         }
-        if let Some(taken) = self.nodes[node].end {
-            return Err(taken);
+        if let Some(existing) = self.nodes[node].end {
+            return Err(existing);
         }
         self.nodes[node].end = Some(route);
         self.depth = self.depth.max(segments.len());
@@ -108,18 +108,18 @@ impl Trie {
         child
     }
 
-    fn framed_child(&mut self, node: NodeIndex, prefix: &str, suffix: &str) -> NodeIndex {
-        let framed = &self.nodes[node].framed;
-        if let Some(known) = framed.iter().find(|known| known.prefix == prefix && known.suffix == suffix) {
-            return known.next;
+    fn affixed_child(&mut self, node: NodeIndex, prefix: &str, suffix: &str) -> NodeIndex {
+        let affixed = &self.nodes[node].affixed;
+        if let Some(existing) = affixed.iter().find(|candidate| candidate.prefix == prefix && candidate.suffix == suffix) {
+            return existing.next;
         }
         let next = self.new_node();
-        let framed = &mut self.nodes[node].framed;
-        framed.push(Framed { prefix: prefix.to_owned(), suffix: suffix.to_owned(), next });
+        let affixed = &mut self.nodes[node].affixed;
+        affixed.push(AffixedSegment { prefix: prefix.to_owned(), suffix: suffix.to_owned(), next });
         // Literal characters decide, then the prefix: the order of adding must not matter.
-        framed.sort_by_key(|one| {
-            let literal_bytes = one.prefix.len() + one.suffix.len();
-            (std::cmp::Reverse(literal_bytes), std::cmp::Reverse(one.prefix.len()))
+        affixed.sort_by_key(|segment| {
+            let literal_bytes = segment.prefix.len() + segment.suffix.len();
+            (std::cmp::Reverse(literal_bytes), std::cmp::Reverse(segment.prefix.len()))
         });
         next
     }
@@ -131,50 +131,50 @@ impl Trie {
 
     /// The route of a path: a whole match first, the one that is literal earliest; else the tail
     /// that begins deepest.
-    pub(crate) fn walk(&self, path: &Path<'_>) -> Option<RouteId> {
-        let mut places = vec![ROOT];
+    pub(crate) fn walk(&self, path: &UriPath<'_>) -> Option<RouteId> {
+        let mut current = vec![ROOT];
         let mut tail = self.nodes[ROOT].tail;
         for (index, segment) in path.segments.iter().enumerate() {
-            let mut next = Vec::with_capacity(places.len());
-            for &place in &places {
-                self.nodes[place].steps(&segment.text, &mut next);
+            let mut next = Vec::with_capacity(current.len());
+            for &node in &current {
+                self.nodes[node].push_children(&segment.text, &mut next);
             }
             if next.is_empty() {
                 return tail;
             }
-            places = next;
-            let more_follows = index + 1 < path.count;
-            if more_follows && let Some(deeper) = places.iter().find_map(|&place| self.nodes[place].tail) {
+            current = next;
+            let more_follows = index + 1 < path.segment_count;
+            if more_follows && let Some(deeper) = current.iter().find_map(|&node| self.nodes[node].tail) {
                 tail = Some(deeper);
             }
         }
-        if path.count > path.segments.len() {
+        if path.segment_count > path.segments.len() {
             return tail;
         }
-        places.iter().find_map(|&place| self.nodes[place].end).or(tail)
+        current.iter().find_map(|&node| self.nodes[node].end).or(tail)
     }
 }
 
 impl Node {
     /// Where `segment` leads from here, the most specific first. An empty segment leads nowhere.
-    fn steps(&self, segment: &str, next: &mut Vec<NodeIndex>) {
+    fn push_children(&self, segment: &str, next: &mut Vec<NodeIndex>) {
         if segment.is_empty() {
             return;
         }
         next.extend(self.literals.get(segment));
-        next.extend(self.framed.iter().filter(|framed| framed.holds(segment)).map(|framed| framed.next));
+        next.extend(self.affixed.iter().filter(|pattern| pattern.accepts(segment)).map(|pattern| pattern.next));
         next.extend(self.variable);
     }
 }
 
-impl Framed {
-    fn holds(&self, segment: &str) -> bool {
-        unframe(segment, &self.prefix, &self.suffix).is_some()
+impl AffixedSegment {
+    fn accepts(&self, segment: &str) -> bool {
+        strip_affixes(segment, &self.prefix, &self.suffix).is_some()
     }
 }
 
 /// What stands between a prefix and a suffix, if it is not empty.
-pub(crate) fn unframe<'s>(segment: &'s str, prefix: &str, suffix: &str) -> Option<&'s str> {
+pub(crate) fn strip_affixes<'s>(segment: &'s str, prefix: &str, suffix: &str) -> Option<&'s str> {
     segment.strip_prefix(prefix)?.strip_suffix(suffix).filter(|value| !value.is_empty())
 }
 
@@ -189,12 +189,12 @@ mod tests {
             let template = Template::parse(&format!("a://{source}")).unwrap();
             trie.insert(template.segments(), RouteId::new(index)).unwrap();
         }
-        let path = Path::split(path, 0, trie.depth()).unwrap();
+        let path = UriPath::split(path, 0, trie.depth()).unwrap();
         assert_eq!(trie.walk(&path).map(|route| templates[route.index()]), expect);
     }
 
     #[test]
-    fn literal_before_framed_before_variable_before_tail() {
+    fn literal_wins_over_affix_then_variable_then_tail() {
         let templates = ["x/{y}", "x/v{y}", "x/v{y}.json", "x/vz", "x/{+y}"];
         check(&templates, "x/vz", Some("x/vz"));
         check(&templates, "x/v1.json", Some("x/v{y}.json"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_that_leads_nowhere_does_not_hide_a_variable() {
+    fn dead_end_literal_falls_back_to_variable() {
         let templates = ["x/b/d", "x/{y}/c", "x/{y}/{z}/e"];
         check(&templates, "x/b/d", Some("x/b/d"));
         check(&templates, "x/b/c", Some("x/{y}/c"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_segment_ends_in_two_places() {
+    fn optional_segment_matches_with_and_without_value() {
         let templates = ["x{/y}", "x/{y}/z"];
         check(&templates, "x", Some("x{/y}"));
         check(&templates, "x/1", Some("x{/y}"));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shape_has_one_route() {
+    fn insert_rejects_template_of_same_shape() {
         for (first, second) in [("x/{y}", "x/{z}"), ("x", "x{/y}"), ("x/{y}", "x{/y}"), ("{+y}", "{+z}")] {
             let mut trie = Trie::new();
             let segments =

@@ -16,13 +16,13 @@ impl Variables {
 
     /// The decoded value of `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
     /// Sets `name`; a name that is already there keeps its place and changes its value.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
-        match self.pairs.iter_mut().find(|(known, _)| *known == name) {
+        match self.pairs.iter_mut().find(|(key, _)| *key == name) {
             Some(pair) => pair.1 = value,
             None => self.pairs.push((name, value)),
         }

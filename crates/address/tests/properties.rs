@@ -6,7 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use proptest::prelude::*;
-use quad_address::{Address, Grammar, RouteSpec, Router, Template, Variables, nearest, nearest_few};
+use quad_address::{Address, Grammar, RouteSpec, Router, Template, Variables, closest, closest_few};
 
 fn router() -> Router<&'static str> {
     let spec = |source: &str| RouteSpec::parse(source).unwrap();
@@ -14,12 +14,12 @@ fn router() -> Router<&'static str> {
     for (spec, name) in [
         (spec("ids://one/{a}/two/{b}{?c}"), "ids"),
         (spec("ids://one/{a}"), "id"),
-        (spec("text://one/{x}/v{y}.json{?z,w}").with("x", TEXT).with("y", TEXT).with("z", TEXT), "text"),
-        (spec("text://tail/{+rest}{?z}").with("rest", TEXT).with("z", TEXT), "tail"),
+        (spec("text://one/{x}/v{y}.json{?z,w}").with_grammar("x", TEXT).with_grammar("y", TEXT).with_grammar("z", TEXT), "text"),
+        (spec("text://tail/{+rest}{?z}").with_grammar("rest", TEXT).with_grammar("z", TEXT), "tail"),
         (spec("wiki://pages/{+slug}"), "pages"),
         (spec("wiki://{+slug}"), "wiki"),
-        (spec("open://{name}{/more}{?site}").with("name", Grammar::Name).with_open_query(), "open"),
-        (spec("word://{w}").with("w", Grammar::OneOfAnyCase(&["fact", "skill"])), "word"),
+        (spec("open://{name}{/more}{?site}").with_grammar("name", Grammar::Name).allow_extra_query(), "open"),
+        (spec("word://{w}").with_grammar("w", Grammar::OneOfAnyCase(&["fact", "skill"])), "word"),
         (spec("word://fact"), "fact"),
     ] {
         router.add(spec, name).unwrap();
@@ -44,7 +44,7 @@ fn path_text() -> impl Strategy<Value = String> {
 }
 
 /// Near misses: pieces of real addresses, joined anyhow.
-fn scrambled() -> impl Strategy<Value = String> {
+fn scrambled_uri() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("ids://one/".to_owned()),
         Just("text://one/".to_owned()),
@@ -72,7 +72,7 @@ fn over_encode(text: &str, choose: &[bool]) -> String {
         .collect()
 }
 
-fn hash(address: &Address) -> u64 {
+fn hash_of(address: &Address) -> u64 {
     let mut hasher = DefaultHasher::new();
     address.hash(&mut hasher);
     hasher.finish()
@@ -80,17 +80,17 @@ fn hash(address: &Address) -> u64 {
 
 /// Whatever routes has a canonical form that routes to the very same address, and only errors that
 /// are short and clean come out otherwise.
-fn check_any(router: &Router<&'static str>, uri: &str) -> Result<(), TestCaseError> {
+fn check_routes_or_fails(router: &Router<&'static str>, uri: &str) -> Result<(), TestCaseError> {
     match router.route(uri) {
         Ok((address, name)) => {
             prop_assert_eq!(address.requested(), uri);
-            let (again, name_again) = router.route(address.canonical()).unwrap();
-            prop_assert_eq!(again.canonical(), address.canonical());
-            prop_assert_eq!(again.route(), address.route());
-            prop_assert_eq!(again.variables(), address.variables());
-            prop_assert_eq!(again.extra(), address.extra());
-            prop_assert_eq!(name, name_again);
-            prop_assert_eq!(hash(&again), hash(&address));
+            let (rerouted, rerouted_name) = router.route(address.canonical()).unwrap();
+            prop_assert_eq!(rerouted.canonical(), address.canonical());
+            prop_assert_eq!(rerouted.route(), address.route());
+            prop_assert_eq!(rerouted.variables(), address.variables());
+            prop_assert_eq!(rerouted.extra_query(), address.extra_query());
+            prop_assert_eq!(name, rerouted_name);
+            prop_assert_eq!(hash_of(&rerouted), hash_of(&address));
             prop_assert!(address.canonical().is_ascii());
         }
         Err(error) => {
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn expanding_then_routing_gives_the_variables(a in id(), b in id(), c in proptest::option::of(id())) {
+    fn expand_then_route_returns_same_variables(a in id(), b in id(), c in proptest::option::of(id())) {
         let router = router();
         let (route, template, _) = router.find_template("ids://one/{a}/two/{b}{?c}").unwrap();
         let mut variables: Variables = [("a", a), ("b", b)].into_iter().collect();
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn free_text_survives_the_round_trip(x in path_text(), y in path_text(), z in "[^\\pC]{0,40}") {
+    fn free_text_round_trips(x in path_text(), y in path_text(), z in "[^\\pC]{0,40}") {
         let router = router();
         let (_, template, _) = router.find_template("text://one/{x}/v{y}.json{?z,w}").unwrap();
         let variables: Variables = [("x", x), ("y", y), ("z", z)].into_iter().collect();
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_tail_survives_the_round_trip(rest in path_text()) {
+    fn text_tail_round_trips(rest in path_text()) {
         let router = router();
         let (_, template, _) = router.find_template("text://tail/{+rest}{?z}").unwrap();
         let variables: Variables = [("rest", rest)].into_iter().collect();
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_slug_has_one_address(slug in slug(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
+    fn slug_encodings_route_to_same_address(slug in slug(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
         let router = router();
         let (plain, _) = router.route(&format!("wiki://{slug}")).unwrap();
         prop_assert_eq!(plain.variable("slug"), Some(slug.as_str()));
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn encoding_more_than_needed_changes_nothing(a in id(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
+    fn extra_encoding_does_not_change_address(a in id(), choose in prop::collection::vec(any::<bool>(), 1..20)) {
         let router = router();
         let (plain, _) = router.route(&format!("ids://one/{a}")).unwrap();
         let encoded = format!("ids://{}/{}", over_encode("one", &choose), over_encode(&a, &choose));
@@ -162,25 +162,25 @@ proptest! {
     }
 
     #[test]
-    fn any_string_is_an_address_or_an_error(uri in any::<String>()) {
-        check_any(&router(), &uri)?;
+    fn any_string_routes_or_fails_cleanly(uri in any::<String>()) {
+        check_routes_or_fails(&router(), &uri)?;
     }
 
     #[test]
-    fn any_bytes_are_an_address_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_route_or_fail_cleanly(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let text = String::from_utf8_lossy(&bytes);
-        check_any(&router(), &text)?;
-        check_any(&router(), &format!("text://tail/{text}"))?;
-        check_any(&router(), &format!("open://x?{text}"))?;
+        check_routes_or_fails(&router(), &text)?;
+        check_routes_or_fails(&router(), &format!("text://tail/{text}"))?;
+        check_routes_or_fails(&router(), &format!("open://x?{text}"))?;
     }
 
     #[test]
-    fn near_misses_are_an_address_or_an_error(uri in scrambled()) {
-        check_any(&router(), &uri)?;
+    fn near_misses_route_or_fail_cleanly(uri in scrambled_uri()) {
+        check_routes_or_fails(&router(), &uri)?;
     }
 
     #[test]
-    fn any_string_is_a_template_or_an_error(source in prop_oneof![any::<String>(), "a://[a-c{}/?+,]{0,20}"]) {
+    fn parsed_templates_round_trip(source in prop_oneof![any::<String>(), "a://[a-c{}/?+,]{0,20}"]) {
         if let Ok(template) = Template::parse(&source) {
             let variables: Variables = template.variables().map(|name| (name, "value")).collect();
             let mut router = Router::new();
@@ -191,10 +191,10 @@ proptest! {
     }
 
     #[test]
-    fn nearest_is_the_first_of_the_few(word in any::<String>(), candidates in prop::collection::vec("[a-d]{0,5}", 0..8)) {
+    fn closest_is_first_of_closest_few(word in any::<String>(), candidates in prop::collection::vec("[a-d]{0,5}", 0..8)) {
         let candidates = candidates.iter().map(String::as_str);
-        let few = nearest_few(&word, candidates.clone());
-        prop_assert_eq!(nearest(&word, candidates), few.first().copied());
+        let few = closest_few(&word, candidates.clone());
+        prop_assert_eq!(closest(&word, candidates), few.first().copied());
         prop_assert!(few.len() <= 3);
     }
 }
@@ -202,7 +202,7 @@ proptest! {
 /// Hostile input gets an error, whatever it is made of. That it gets it at once follows from the length limit and the
 /// single pass; how fast that is, a benchmark says and not a test.
 #[test]
-fn hostile_input_is_refused() {
+fn rejects_hostile_input_with_short_error() {
     let router = router();
     for uri in [
         "/".repeat(200_000),

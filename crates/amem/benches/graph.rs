@@ -29,8 +29,8 @@ struct World {
 impl World {
     async fn call(&self, tool: &str, arguments: Value) -> quad_core::Result<Value> {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-        let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.value().unwrap_or_default())
+        let output = self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured_value().unwrap_or_default())
     }
 
     async fn read(&self, uri: &str) -> quad_core::Result<()> {
@@ -62,7 +62,7 @@ async fn measure(nodes: usize) {
         subject: "bench".into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse("*:*"),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     };
     let world = World { resolver, caller };

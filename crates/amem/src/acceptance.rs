@@ -45,7 +45,7 @@ async fn what_changes_by_being_read_is_not_kept() {
             ("amem://session/1", true),
         ] {
             let answer = world.resolver.read(&world.caller, View::All, uri).await.unwrap();
-            assert_eq!(answer.sealed.cacheable, kept, "{uri}");
+            assert_eq!(answer.read.cacheable, kept, "{uri}");
         }
     }
 }
@@ -74,7 +74,7 @@ async fn a_page_ends_at_its_bytes_and_the_next_goes_on() {
         let (mut found, mut uri, mut pages) = (Vec::new(), "amem://types/fact".to_owned(), 0);
         loop {
             let answer = world.resolver.read(&world.caller, View::All, &uri).await.unwrap();
-            let bytes = answer.sealed.contents[0].bytes();
+            let bytes = answer.read.contents[0].bytes();
             assert!(bytes.len() <= limits::PAGE_BYTES + 1_000, "{} bytes", bytes.len());
             let page: Value = serde_json::from_slice(bytes).unwrap();
             assert_eq!(page["count"], 40);

@@ -1,7 +1,7 @@
 //! A neighborhood with the links of its node: what cites it and what it cites, across all schemes. Whoever keeps these links is
 //! known as [`Citations`](quad_core::Citations) only.
 
-use quad_core::{Basis, Content, Object, Principal, Reading, Result};
+use quad_core::{ReadSet, Content, JsonObjectWriter, Principal, ReadOutput, Result};
 use quad_store::Sql as _;
 
 use crate::held::Graph;
@@ -11,10 +11,10 @@ use crate::{Amem, micros};
 
 /// `amem://node/{id}/neighborhood` with its links. It depends on what else its reader can read, and on things whose coming back no
 /// tag tells; so it is not kept.
-pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<Reading> {
+pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<ReadOutput> {
     let (document, basis) = around(amem, caller, id, depth, 0).await?;
-    let reading = Reading::new(Content::written(document.into()), basis);
-    Ok(Reading { cacheable: false, ..reading })
+    let reading = ReadOutput::new(Content::from_json_text(document.into()), basis);
+    Ok(ReadOutput { cacheable: false, ..reading })
 }
 
 /// A page of what lies around a node. Its links, if the caller sees any, stand on the first.
@@ -24,25 +24,25 @@ pub(crate) async fn around(
     id: NodeId,
     depth: usize,
     offset: usize,
-) -> Result<(Object, Basis)> {
+) -> Result<(JsonObjectWriter, ReadSet)> {
     let held = amem.held.clone();
     let read = move |sql: &mut quad_store::Snapshot<'_>| {
         let found = Neighbourhood::around(&mut Graph::new(sql, &held)?, id, depth, offset)?;
-        Ok((found.document(micros::now()), found.rests_on(Basis::at(sql.version()))))
+        Ok((found.document(micros::now()), found.rests_on(ReadSet::at_version(sql.version()))))
     };
     let (mut document, basis) = amem.store.glance(&caller.tenant, read).await?;
     let (Some(citations), 0) = (&amem.citations, offset) else {
         return Ok((document, basis));
     };
-    let cited = citations.of(caller, &id.uri()).await?;
+    let cited = citations.links_of(caller, &id.uri()).await?;
     if !cited.links.is_empty() {
         document.put("links", cited.links);
     }
-    if cited.is_cut {
+    if cited.is_truncated {
         document.put("links_cut", true);
     }
-    let mut basis = basis.and(&cited.basis);
-    basis.shows = cited.basis.shows;
+    let mut basis = basis.merge(&cited.read_set);
+    basis.visible_hash = cited.read_set.visible_hash;
     Ok((document, basis))
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     use quad_core::resolver::View;
     use quad_core::tool::NoProgress;
-    use quad_core::{BoxFuture, Citations, Cited, Resolver, Scheme, Tag};
+    use quad_core::{BoxFuture, LinkIndex, VisibleLinks, Resolver, Scheme, Tag};
     use serde_json::{Value, json};
 
     use super::*;
@@ -63,16 +63,16 @@ mod tests {
     #[derive(Default)]
     struct Keeper(AtomicUsize);
 
-    impl Citations for Keeper {
-        fn of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<Cited>> {
+    impl LinkIndex for Keeper {
+        fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move {
                 let is_seen = uri == "amem://node/0" && &*caller.subject == "agent_1";
-                let veiled = Basis::default().on(Tag::new("link:to:x"));
-                let mut basis = Basis::default().and_veiled(&veiled);
-                basis.shows = Some("these".into());
+                let veiled = ReadSet::default().with_tag(Tag::new("link:to:x"));
+                let mut basis = ReadSet::default().merge_hidden(&veiled);
+                basis.visible_hash = Some("these".into());
                 let links = if is_seen { vec![json!({"to": uri})] } else { Vec::new() };
-                Ok(Cited { links, is_cut: is_seen, basis })
+                Ok(VisibleLinks { links, is_truncated: is_seen, read_set: basis })
             })
         }
     }
@@ -88,10 +88,10 @@ mod tests {
             let resolver = Resolver::new(vec![amem as Arc<dyn Scheme>], store.clone(), store).unwrap();
             let read = async |caller: &Principal, uri: &str| {
                 let answer = resolver.read(caller, View::All, uri).await.unwrap();
-                assert!(!answer.sealed.cacheable, "it depends on who reads it");
-                assert!(answer.sealed.basis.is_touched_by(&[Tag::new("link:to:x")]));
-                assert_eq!(answer.sealed.basis.shows.as_deref(), Some("these"));
-                serde_json::from_slice::<Value>(answer.sealed.contents[0].bytes()).unwrap()
+                assert!(!answer.read.cacheable, "it depends on who reads it");
+                assert!(answer.read.read_set.is_invalidated_by(&[Tag::new("link:to:x")]));
+                assert_eq!(answer.read.read_set.visible_hash.as_deref(), Some("these"));
+                serde_json::from_slice::<Value>(answer.read.contents[0].bytes()).unwrap()
             };
             let shown = read(&world.caller, "amem://node/0/neighborhood").await;
             assert_eq!(
@@ -104,12 +104,12 @@ mod tests {
             assert!(read(&other, "amem://node/0/neighborhood").await.get("links").is_none());
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
             let context =
-                resolver.call(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
-            assert_eq!(context.unwrap().value().unwrap(), shown);
+                resolver.call_tool(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
+            assert_eq!(context.unwrap().structured_value().unwrap(), shown);
             // Whether it is there is asked of the graph alone.
             let asked = keeper.0.load(Ordering::Relaxed);
-            resolver.probe(&world.caller, "amem://node/0/neighborhood").await.unwrap();
-            assert!(resolver.probe(&world.caller, "amem://node/99/neighborhood").await.is_err());
+            resolver.check_readable(&world.caller, "amem://node/0/neighborhood").await.unwrap();
+            assert!(resolver.check_readable(&world.caller, "amem://node/99/neighborhood").await.is_err());
             assert_eq!(keeper.0.load(Ordering::Relaxed), asked);
         }
     }

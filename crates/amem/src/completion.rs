@@ -1,7 +1,7 @@
 //! Possible values of the variables in templates and prompts.
 
 use quad_core::scheme::Completion;
-use quad_core::{Basis, Result, limits as core_limits};
+use quad_core::{ReadSet, Result, limits as core_limits};
 use quad_store::{Sql, params};
 
 use crate::{event_type, tags};
@@ -30,7 +30,7 @@ pub(crate) fn kind(subject: &str, variable: &str) -> Option<Kind> {
 
 /// The values that begin with `prefix`.
 pub(crate) fn values(sql: &mut dyn Sql, kind: Kind, prefix: &str) -> Result<Completion> {
-    let basis = Basis::at(sql.version());
+    let basis = ReadSet::at_version(sql.version());
     let words = |words: &[&str]| -> Vec<String> {
         let lower = prefix.to_lowercase();
         words.iter().filter(|word| word.starts_with(&lower)).map(|word| (*word).to_owned()).collect()
@@ -38,10 +38,10 @@ pub(crate) fn values(sql: &mut dyn Sql, kind: Kind, prefix: &str) -> Result<Comp
     let (values, basis) = match kind {
         Kind::Type => (words(&event_type::NAMES), basis),
         Kind::Depth => (words(&["1", "2", "3", "4", "5"]), basis),
-        Kind::Node => (ids(sql, "amem_node", prefix)?, basis.on(tags::nodes())),
-        Kind::Session => (ids(sql, "amem_session", prefix)?, basis.on(tags::sessions())),
+        Kind::Node => (ids(sql, "amem_node", prefix)?, basis.with_tag(tags::nodes())),
+        Kind::Session => (ids(sql, "amem_session", prefix)?, basis.with_tag(tags::sessions())),
     };
-    Ok(Completion { total: values.len(), values, basis })
+    Ok(Completion { total: values.len(), values, read_set: basis })
 }
 
 /// Ids whose decimal spelling begins with `prefix`: itself, then ten, then a hundred of them, each a range of the key. Without

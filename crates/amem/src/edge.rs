@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quad_core::{Error, Object, Result};
+use quad_core::{Error, JsonObjectWriter, Result};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
@@ -140,10 +140,10 @@ impl Edge {
     }
 
     /// With both ends.
-    pub(crate) fn write(&self, edge: &mut Object) {
+    pub(crate) fn write(&self, edge: &mut JsonObjectWriter) {
         edge.put("source_id", self.source.0);
         edge.put("target_id", self.target.0);
-        edge.put_text("edge_type", self.edge_type.as_str());
+        edge.put_str("edge_type", self.edge_type.as_str());
         edge.put("weight", self.weight);
     }
 
@@ -153,9 +153,9 @@ impl Edge {
     }
 
     /// The same, written.
-    pub(crate) fn write_from(&self, side: Side, edge: &mut Object) {
+    pub(crate) fn write_from(&self, side: Side, edge: &mut JsonObjectWriter) {
         edge.put(side.columns().1, side.other(self).0);
-        edge.put_text("edge_type", self.edge_type.as_str());
+        edge.put_str("edge_type", self.edge_type.as_str());
         edge.put("weight", self.weight);
     }
 }

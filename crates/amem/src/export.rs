@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom};
 
-use quad_core::{Error, EventDraft, Journal as _, Result, TenantId};
+use quad_core::{Error, EventDraft, AuditLog as _, Result, TenantId};
 use quad_store::{Row, Sql, Value as Cell, params};
 
 use crate::files::{
@@ -54,8 +54,8 @@ impl Amem {
             .input("nodes", exported.nodes)
             .input("edges", exported.edges)
             .succeeded();
-        self.store.record(tenant, event, Vec::new()).await.map_err(|refused| match refused {
-            quad_core::NotRecorded::Failed(error) => error,
+        self.store.append(tenant, event, Vec::new()).await.map_err(|refused| match refused {
+            quad_core::AppendError::Failed(error) => error,
             other => Error::internal(format!("the export was not written down: {other:?}")),
         })?;
         Ok(exported)
@@ -63,7 +63,7 @@ impl Amem {
 }
 
 fn unwritable(error: std::io::Error) -> Error {
-    Error::bad_input(format!("The file cannot be written: {error}")).because(error)
+    Error::bad_input(format!("The file cannot be written: {error}")).with_cause(error)
 }
 
 fn write(

@@ -73,10 +73,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
-use quad_core::tool::{Call, Called};
+use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage, CompletionTarget};
+use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Basis, BoxFuture, Citations, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool,
+    Address, ReadSet, BoxFuture, LinkIndex, Error, Kind, Principal, ReadOutput, Result, Route, Scheme, Tool,
 };
 use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
@@ -107,7 +107,7 @@ pub struct Amem {
     store: Store,
     engine: Arc<Engine>,
     held: Arc<Held>,
-    citations: Option<Arc<dyn Citations>>,
+    citations: Option<Arc<dyn LinkIndex>>,
 }
 
 impl Amem {
@@ -120,7 +120,7 @@ impl Amem {
     }
 
     /// The same, whose neighborhoods show what cites their node and what it cites.
-    pub fn with_citations(self, citations: Arc<dyn Citations>) -> Amem {
+    pub fn with_citations(self, citations: Arc<dyn LinkIndex>) -> Amem {
         Amem { citations: Some(citations), ..self }
     }
 }
@@ -147,7 +147,7 @@ impl Scheme for Amem {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
             let read = match question {
@@ -168,12 +168,12 @@ impl Scheme for Amem {
         })
     }
 
-    fn probe<'a>(
+    fn check_readable<'a>(
         &'a self,
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Basis>> {
+    ) -> BoxFuture<'a, Result<ReadSet>> {
         Box::pin(async move {
             let question = reading::Question::new(routes::noun(route)?, address)?;
             let (engine, held) = (self.engine.clone(), self.held.clone());
@@ -190,15 +190,15 @@ impl Scheme for Amem {
         caller: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>> {
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async move {
             let shown: &[routes::Line] =
-                if routes::MEMORY_READ.is_met_by(&caller.scopes) { &routes::LINES[..3] } else { &[] };
+                if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::LINES[..3] } else { &[] };
             let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
-            let entries: Vec<Listed> = shown.iter().skip(first).take(limit).map(listed).collect();
+            let entries: Vec<ResourceEntry> = shown.iter().skip(first).take(limit).map(listed).collect();
             let next = first + entries.len();
             let next = (next < shown.len()).then(|| next.to_string());
-            Ok(Listing { entries, next, basis: Basis::default() })
+            Ok(SchemePage { entries, next, read_set: ReadSet::default() })
         })
     }
 
@@ -208,9 +208,9 @@ impl Scheme for Amem {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let subject = match query.subject {
-                Subject::Template(template) => template,
-                Subject::Prompt(name) => name,
+            let subject = match query.target {
+                CompletionTarget::Template(template) => template,
+                CompletionTarget::Prompt(name) => name,
             };
             let Some(kind) = completion::kind(subject, query.variable) else {
                 return Ok(Completion::default());
@@ -224,7 +224,7 @@ impl Scheme for Amem {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(tools::call(self, call))
     }
 
@@ -232,12 +232,12 @@ impl Scheme for Amem {
         &prompt::PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         caller: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         Box::pin(prompt::messages(self, caller, prompt, arguments))
     }
 }
@@ -251,8 +251,8 @@ fn absent(error: Error, address: &Address) -> Error {
 }
 
 /// An entry of `resources/list`.
-fn listed(line: &routes::Line) -> Listed {
-    Listed {
+fn listed(line: &routes::Line) -> ResourceEntry {
+    ResourceEntry {
         uri: line.template.to_owned(),
         name: line.name.into(),
         title: Some(line.name.to_owned()),

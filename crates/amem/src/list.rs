@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use quad_core::{Object, Result, cursor};
+use quad_core::{JsonObjectWriter, Result, cursor};
 use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;
@@ -19,7 +19,7 @@ const IN_SESSION: [Field; 5] =
 const OF_TYPE: [Field; 5] = [Field::Id, Field::Content, Field::Confidence, Field::Session, Field::Created];
 
 /// `amem://graph/recent`.
-pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Object> {
+pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -33,7 +33,7 @@ pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<Object> {
 }
 
 /// `amem://graph/important`.
-pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Object> {
+pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
     let mut best = ByImportance::new(now);
     let mut nodes = Vec::with_capacity(limits::TOP_NODES);
     while nodes.len() < limits::TOP_NODES
@@ -44,10 +44,10 @@ pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<Object> {
     Ok(counted(&nodes, &IMPORTANT, now))
 }
 
-fn counted(nodes: &[Node<impl AsRef<str>>], fields: &[Field], now: i64) -> Object {
-    let mut document = Object::default();
+fn counted(nodes: &[Node<impl AsRef<str>>], fields: &[Field], now: i64) -> JsonObjectWriter {
+    let mut document = JsonObjectWriter::default();
     document.put("count", nodes.len());
-    document.put_each("nodes", nodes, |shown, node| node.write(shown, fields, now));
+    document.put_array("nodes", nodes, |shown, node| node.write(shown, fields, now));
     document
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct Page {
 }
 
 /// `amem://session/{id}`.
-pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<Object> {
+pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<JsonObjectWriter> {
     let session = session::expect(sql, id)?;
     let mut document = page_of(session.node_count, page);
     document.put("session_id", id.0);
@@ -171,7 +171,7 @@ pub(crate) fn session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) ->
 }
 
 /// `amem://types/{type}`.
-pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<Object> {
+pub(crate) fn of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<JsonObjectWriter> {
     let count = stats::read(sql)?.of_type(event_type);
     let mut document = page_of(count, page);
     document.put("event_type", event_type.as_str());
@@ -200,15 +200,15 @@ pub(crate) fn after(list: &str, cursor: Option<&str>) -> Result<Option<NodeId>> 
 }
 
 /// A document with room for a page of so many nodes.
-fn page_of(count: i64, page: Page) -> Object {
+fn page_of(count: i64, page: Page) -> JsonObjectWriter {
     // Most say one sentence.
     const NODE_BYTES: usize = 256;
     let nodes = usize::try_from(count).map_or(0, |count| count.min(page.limit));
-    Object::with_capacity((nodes * NODE_BYTES).min(limits::PAGE_BYTES))
+    JsonObjectWriter::with_capacity((nodes * NODE_BYTES).min(limits::PAGE_BYTES))
 }
 
 /// Says how to go on, where there is more.
-fn close(document: &mut Object, more_after: Option<NodeId>, list: &str) {
+fn close(document: &mut JsonObjectWriter, more_after: Option<NodeId>, list: &str) {
     if let Some(last) = more_after {
         document.put("next_cursor", cursor::encode(list, &last.to_string()));
     }
@@ -217,7 +217,7 @@ fn close(document: &mut Object, more_after: Option<NodeId>, list: &str) {
 /// Puts the nodes that have some value in a column, by rising id, as many as one document should hold; the last of them, if there
 /// are more.
 fn put_nodes(
-    document: &mut Object,
+    document: &mut JsonObjectWriter,
     fields: &[Field],
     now: i64,
     sql: &mut dyn Sql,
@@ -231,7 +231,7 @@ fn put_nodes(
     );
     let mut room = Room::new(page.limit);
     let mut last = page.after;
-    document.put_list("nodes", |list| {
+    document.put_array_with("nodes", |list| {
         loop {
             // One more than there is room for tells whether there are more.
             let step = limits::PAGE_STEP.min(room.nodes + 1);

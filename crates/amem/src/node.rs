@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use quad_core::{Object, Result};
+use quad_core::{JsonObjectWriter, Result};
 use quad_store::{Numbered, Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
@@ -172,12 +172,12 @@ impl<Text: AsRef<str>> Node<Text> {
     }
 
     /// The same, written into an object.
-    pub(crate) fn write(&self, object: &mut Object, fields: &[Field], now: i64) {
+    pub(crate) fn write(&self, object: &mut JsonObjectWriter, fields: &[Field], now: i64) {
         for (name, fact) in fields.iter().filter_map(|field| self.fact(*field, now)) {
             match fact {
                 Fact::Whole(number) => object.put(name, number),
                 Fact::Real(number) => object.put(name, number),
-                Fact::Text(text) => object.put_text(name, text),
+                Fact::Text(text) => object.put_str(name, text),
             }
         }
     }

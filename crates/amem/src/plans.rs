@@ -128,7 +128,7 @@ fn ask(sql: &mut dyn Sql) -> quad_core::Result<()> {
             limit: 2,
         };
         let first = query::run(sql, &asked, None, now)?;
-        let first = quad_core::Json::from(first).value();
+        let first = quad_core::JsonText::from(first).parse();
         query::run(sql, &asked, first["next_cursor"].as_str(), now)?;
         let of_two = vec![EventType::Fact, EventType::Decision];
         query::run(sql, &Query { event_types: vec![EventType::Fact], ..asked.clone() }, None, now)?;

@@ -1,8 +1,8 @@
 //! Prompts: ready-made questions that carry what the memory holds. They read and change nothing.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::tool::Block;
-use quad_core::{Basis, Error, Principal, Result};
+use quad_core::tool::ContentBlock;
+use quad_core::{ReadSet, Error, Principal, Result};
 use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(crate) static PROMPTS: [Prompt; 4] = [
             argument("information", "What to remember", true),
             argument("context", "Why it matters", false),
         ],
-        need: routes::MEMORY_READ,
+        required_scope: routes::MEMORY_READ,
     },
     Prompt {
         name: "reflect",
@@ -35,7 +35,7 @@ pub(crate) static PROMPTS: [Prompt; 4] = [
             argument("topic", "The decision or belief", true),
             argument("node_id", "A memory to start from", false),
         ],
-        need: routes::MEMORY_READ,
+        required_scope: routes::MEMORY_READ,
     },
     Prompt {
         name: "correct",
@@ -46,14 +46,14 @@ pub(crate) static PROMPTS: [Prompt; 4] = [
             argument("new_information", "What is right", true),
             argument("reason", "Why", false),
         ],
-        need: routes::MEMORY_READ,
+        required_scope: routes::MEMORY_READ,
     },
     Prompt {
         name: "summarize",
         title: "Summarize a session",
         description: "Sums up a session as an episode.",
         arguments: &[argument("session_id", "The session; your current one unless given", false)],
-        need: routes::MEMORY_READ,
+        required_scope: routes::MEMORY_READ,
     },
 ];
 
@@ -63,7 +63,7 @@ pub(crate) async fn messages(
     caller: &Principal,
     prompt: &'static Prompt,
     arguments: &Map<String, Value>,
-) -> Result<(Vec<Message>, Basis)> {
+) -> Result<(Vec<Message>, ReadSet)> {
     let sent = Sent(arguments);
     match prompt.name {
         "remember" => {
@@ -76,7 +76,7 @@ pub(crate) async fn messages(
                 sent.required("information")?,
                 context.unwrap_or_default()
             );
-            Ok((vec![said(Block::Text(text))], Basis::default()))
+            Ok((vec![said(ContentBlock::Text(text))], ReadSet::default()))
         }
         "reflect" => {
             let topic = sent.required("topic")?.to_owned();
@@ -94,7 +94,7 @@ pub(crate) async fn messages(
                 sent.required("new_information")?,
                 reason.unwrap_or_default()
             );
-            Ok((vec![said(Block::Text(text))], Basis::default()))
+            Ok((vec![said(ContentBlock::Text(text))], ReadSet::default()))
         }
         "summarize" => {
             let id = sent.optional("session_id").map(parse_session).transpose()?;
@@ -126,21 +126,21 @@ fn parse_session(text: &str) -> Result<SessionId> {
     text.parse().map(SessionId).map_err(|_| invalid("session_id", "must be a session's id"))
 }
 
-fn said(block: Block) -> Message {
+fn said(block: ContentBlock) -> Message {
     Message { role: Role::User, block }
 }
 
 fn link(uri: String, name: String) -> Message {
-    said(Block::Link { uri, name, mime_type: Some("application/json".into()) })
+    said(ContentBlock::Link { uri, name, mime_type: Some("application/json".into()) })
 }
 
-fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, Basis)> {
-    let mut basis = Basis::at(sql.version());
+fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, ReadSet)> {
+    let mut basis = ReadSet::at_version(sql.version());
     let mut start = String::new();
     let mut messages = Vec::new();
     if let Some(id) = id {
         let node = node::expect(sql, id)?;
-        basis = basis.on(tags::node(id)).on(tags::bulk());
+        basis = basis.with_tag(tags::node(id)).with_tag(tags::bulk());
         start = format!("\n\nStart from this memory:\n{}", line(&node));
         messages.push(link(id.uri(), format!("Node {id}")));
     }
@@ -149,11 +149,11 @@ fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Me
          Follow what they rest on: memory_traverse forward along caused_by, backward along supports. See with memory_causal \
          what depends on them, and with memory_resolve whether they still hold. Then tell the chain of reasons plainly."
     );
-    messages.insert(0, said(Block::Text(text)));
+    messages.insert(0, said(ContentBlock::Text(text)));
     Ok((messages, basis))
 }
 
-fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, Basis)> {
+fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, ReadSet)> {
     let id = match id {
         Some(id) => id,
         None => place::session_of(sql, subject)?.ok_or_else(|| {
@@ -183,8 +183,8 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
          as summary.",
         session.node_count
     );
-    let basis = Basis::at(sql.version()).on(tags::session(id));
-    Ok((vec![said(Block::Text(text)), link(id.uri(), format!("Session {id}"))], basis))
+    let basis = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
+    Ok((vec![said(ContentBlock::Text(text)), link(id.uri(), format!("Session {id}"))], basis))
 }
 
 /// A node as one line of a list.

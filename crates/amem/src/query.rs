@@ -4,7 +4,7 @@
 //! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead; the newest of one type have an
 //! index of their own.
 
-use quad_core::{Error, Object, Result, canonical, cursor};
+use quad_core::{Error, JsonObjectWriter, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
@@ -155,7 +155,7 @@ struct Found {
 }
 
 /// Runs a query; the document has `next_cursor` while there may be more.
-pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<Object> {
+pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<JsonObjectWriter> {
     const FIELDS: [Field; 9] = [
         Field::Id,
         Field::EventType,
@@ -185,9 +185,9 @@ pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i
     } else {
         walked(sql, query, mark)?
     };
-    let mut document = Object::default();
+    let mut document = JsonObjectWriter::default();
     document.put("count", found.nodes.len());
-    document.put_each("nodes", &found.nodes, |shown, node| node.write(shown, &FIELDS, now));
+    document.put_array("nodes", &found.nodes, |shown, node| node.write(shown, &FIELDS, now));
     if let Some(next) = found.next {
         document.put("next_cursor", cursor::encode(&list, &next.text()));
     }

@@ -1,6 +1,6 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, Basis, Content, Error, Json, Kind, Object, Reading, Result, cursor};
+use quad_core::{Address, ReadSet, Content, Error, JsonText, Kind, JsonObjectWriter, ReadOutput, Result, cursor};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ impl Question {
                             "INVALID_URI",
                             "A session is a whole number below 4294967296",
                         )
-                        .at(address.requested())
+                        .with_uri(address.requested())
                     })?;
                 Question::Session { id, page: page(&list::session_list(id))? }
             }
@@ -114,16 +114,16 @@ impl Question {
 const SESSIONS: &str = "amem sessions";
 
 /// Reads what an address names.
-pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<Reading> {
+pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<ReadOutput> {
     let now = micros::now();
-    let basis = Basis::at(sql.version());
-    let (written, basis): (Json, Basis) = match question {
-        Question::Stats => (stats::read(sql)?.document().into(), basis.on(tags::stats())),
-        Question::Recent => (list::recent(sql, now)?.into(), basis.on(tags::nodes())),
+    let basis = ReadSet::at_version(sql.version());
+    let (written, basis): (JsonText, ReadSet) = match question {
+        Question::Stats => (stats::read(sql)?.document().into(), basis.with_tag(tags::stats())),
+        Question::Recent => (list::recent(sql, now)?.into(), basis.with_tag(tags::nodes())),
         Question::Important => {
-            let basis = basis.on(tags::nodes());
-            let content = Content::written(list::important(sql, now)?.into());
-            return Ok(Reading { cacheable: false, ..Reading::new(content, basis) });
+            let basis = basis.with_tag(tags::nodes());
+            let content = Content::from_json_text(list::important(sql, now)?.into());
+            return Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, basis) });
         }
         Question::Node(id) => return one(sql, *id, now, basis),
         Question::Neighbourhood { id, depth } => {
@@ -131,38 +131,38 @@ pub(crate) fn read(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Q
             (found.document(now).into(), found.rests_on(basis))
         }
         Question::Session { id, page } => {
-            (list::session(sql, *id, *page, now)?.into(), basis.on(tags::session(*id)))
+            (list::session(sql, *id, *page, now)?.into(), basis.with_tag(tags::session(*id)))
         }
         Question::Type { event_type, page } => {
-            (list::of_type(sql, *event_type, *page, now)?.into(), basis.on(tags::event_type(*event_type)))
+            (list::of_type(sql, *event_type, *page, now)?.into(), basis.with_tag(tags::event_type(*event_type)))
         }
         Question::Sessions { before, limit } => {
-            let mut basis = basis.on(tags::sessions());
+            let mut basis = basis.with_tag(tags::sessions());
             // Each session shows how many nodes it has.
-            basis.incidental.insert(tags::nodes());
+            basis.silent_tags.insert(tags::nodes());
             (sessions(sql, *before, *limit)?.into(), basis)
         }
         Question::Search { search, cursor } => {
-            (search.by_words(engine, sql, cursor.as_deref(), now)?.into(), basis.on(tags::nodes()))
+            (search.by_words(engine, sql, cursor.as_deref(), now)?.into(), basis.with_tag(tags::nodes()))
         }
     };
-    Ok(Reading::new(Content::written(written), basis))
+    Ok(ReadOutput::new(Content::from_json_text(written), basis))
 }
 
 /// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
 /// edges nor its links are looked at; a link of it may lead to another neighborhood, and from there back.
-pub(crate) fn probe(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<Basis> {
+pub(crate) fn probe(sql: &mut dyn Sql, engine: &Engine, held: &Held, question: &Question) -> Result<ReadSet> {
     match question {
         Question::Node(id) | Question::Neighbourhood { id, .. } => {
             node::expect(sql, *id)?;
-            Ok(Basis::at(sql.version()).on(tags::node(*id)).on(tags::bulk()))
+            Ok(ReadSet::at_version(sql.version()).with_tag(tags::node(*id)).with_tag(tags::bulk()))
         }
-        question => Ok(read(sql, engine, held, question)?.basis),
+        question => Ok(read(sql, engine, held, question)?.read_set),
     }
 }
 
 /// `amem://node/{id}`. Reading it is an access, which it shows already and which is written with the read's audit event.
-fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading> {
+fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<ReadOutput> {
     const FIELDS: [Field; 10] = [
         Field::Id,
         Field::EventType,
@@ -177,7 +177,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
     ];
     let (mut node, mut leaving) = node::expect_leaving(sql, id)?;
     let accessed = node.access(now);
-    let mut shown = Object::with_capacity(node.content.len() + 512);
+    let mut shown = JsonObjectWriter::with_capacity(node.content.len() + 512);
     node.write(&mut shown, &FIELDS, now);
     for (side, name, cut) in [
         (Side::Outgoing, "outgoing_edges", "outgoing_edges_cut"),
@@ -189,15 +189,15 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: Basis) -> Result<Reading>
         };
         let is_cut = edges.len() > limits::NODE_EDGES;
         edges.truncate(limits::NODE_EDGES);
-        shown.put_each(name, &edges, |shown, edge| edge.write_from(side, shown));
+        shown.put_array(name, &edges, |shown, edge| edge.write_from(side, shown));
         if is_cut {
             shown.put(cut, true);
         }
     }
     let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, &accessed, now));
-    let basis = basis.on(tags::node(id)).on(tags::bulk());
-    let reading = Reading::new(Content::written(shown.into()), basis);
-    Ok(Reading { cacheable: false, errand: Some(errand), ..reading })
+    let basis = basis.with_tag(tags::node(id)).with_tag(tags::bulk());
+    let reading = ReadOutput::new(Content::from_json_text(shown.into()), basis);
+    Ok(ReadOutput { cacheable: false, side_effect: Some(errand), ..reading })
 }
 
 /// `amem://sessions`, by falling id.

@@ -1,6 +1,6 @@
 //! The refusals of this scheme: a code, a sentence, and what to do next.
 
-use quad_core::{Error, Kind, nearest};
+use quad_core::{Error, Kind, closest};
 
 use crate::node::NodeId;
 use crate::session::SessionId;
@@ -9,19 +9,19 @@ use crate::session::SessionId;
 pub(crate) fn no_node(id: NodeId) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Node not found")
         .hint("Find nodes with memory_search or memory_query, or read amem://graph/recent")
-        .fact("node_id", id.0)
+        .with_detail("node_id", id.0)
 }
 
 /// No such session.
 pub(crate) fn no_session(id: SessionId) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Session not found")
         .hint("amem://sessions has the sessions")
-        .fact("session_id", id.0)
+        .with_detail("session_id", id.0)
 }
 
 /// An argument outside its rules.
 pub(crate) fn invalid(argument: &str, message: impl std::fmt::Display) -> Error {
-    Error::bad_input(format!("{argument}: {message}")).fact("field", argument)
+    Error::bad_input(format!("{argument}: {message}")).with_detail("field", argument)
 }
 
 /// It fits, but not with what is there.
@@ -36,8 +36,8 @@ pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
 
 /// A word of a closed vocabulary that is not in it.
 pub(crate) fn unknown(what: &str, word: &str, known: &[&'static str]) -> Error {
-    let refused = Error::bad_input(format!("There is no {what} {}", shown(word))).fact("field", what);
-    match nearest(word, known.iter().copied()) {
+    let refused = Error::bad_input(format!("There is no {what} {}", shown(word))).with_detail("field", what);
+    match closest(word, known.iter().copied()) {
         Some(near) => refused.hint(format!("The nearest is {near}; there are {}", known.join(", "))),
         None => refused.hint(format!("There are {}", known.join(", "))),
     }

@@ -1,6 +1,6 @@
 //! The addresses of this scheme.
 
-use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
 
 use crate::event_type;
 
@@ -18,8 +18,8 @@ pub(crate) enum Noun {
     Search,
 }
 
-pub(crate) const MEMORY_READ: Need = Need(&["memory:read"]);
-pub(crate) const MEMORY_WRITE: Need = Need(&["memory:write"]);
+pub(crate) const MEMORY_READ: ScopeRequirement = ScopeRequirement(&["memory:read"]);
+pub(crate) const MEMORY_WRITE: ScopeRequirement = ScopeRequirement(&["memory:write"]);
 
 /// One line of the table of routes.
 pub(crate) struct Line {
@@ -106,7 +106,7 @@ fn spec(line: &Line) -> Result<RouteSpec> {
     ];
     for (variable, grammar) in grammars {
         if spec.template.variables().any(|known| known == variable) {
-            spec = spec.with(variable, grammar);
+            spec = spec.with_grammar(variable, grammar);
         }
     }
     Ok(spec)
@@ -119,7 +119,7 @@ fn route(line: &Line, spec: RouteSpec) -> Route {
         title: line.name,
         description: line.description,
         mime_type: Some("application/json"),
-        need: MEMORY_READ,
+        required_scope: MEMORY_READ,
         advertised: true,
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use quad_core::prompt::Message;
 use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, Subject};
+use quad_core::scheme::{CompletionQuery, CompletionTarget};
 use quad_core::tool::NoProgress;
-use quad_core::{Basis, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{ReadSet, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
 use quad_store::Store;
 use quad_store::testing::{TestStore, stores};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
         subject: subject.into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse(scopes),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     }
 }
@@ -115,19 +115,19 @@ impl World {
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
         let answer = self.resolver.read(&self.caller, View::All, uri).await?;
-        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+        Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
     /// What a read rests on.
-    pub(crate) async fn basis(&self, uri: &str) -> Basis {
-        let basis = self.resolver.basis_of(&self.caller, View::All, uri).await.unwrap();
+    pub(crate) async fn basis(&self, uri: &str) -> ReadSet {
+        let basis = self.resolver.read_set_of(&self.caller, View::All, uri).await.unwrap();
         basis.as_ref().clone()
     }
 
     pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.value().unwrap())
+        let output = self.resolver.call_tool(caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured_value().unwrap())
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
@@ -137,12 +137,12 @@ impl World {
     pub(crate) async fn complete(&self, template: &str, variable: &str, prefix: &str) -> Vec<String> {
         let empty = serde_json::Map::new();
         let query =
-            CompletionQuery { subject: Subject::Template(template), variable, prefix, context: &empty };
+            CompletionQuery { target: CompletionTarget::Template(template), variable, prefix, context: &empty };
         self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
     }
 
     pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
         let arguments = arguments.as_object().unwrap().clone();
-        self.resolver.prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
+        self.resolver.get_prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use quad_core::{Basis, Object, Result, cursor};
+use quad_core::{ReadSet, JsonObjectWriter, Result, cursor};
 
 use crate::edge::{Edge, EdgeType, EdgeTypes, Side};
 use crate::event_type::EventType;
@@ -192,12 +192,12 @@ impl Window {
     }
 
     /// What the page rests on: every node whose edges were followed.
-    pub(crate) fn rests_on(&self, basis: Basis) -> Basis {
+    pub(crate) fn rests_on(&self, basis: ReadSet) -> ReadSet {
         rests_on(basis, self.walked.reached.iter().map(|one| one.node.id))
     }
 
     /// Says how to go on, where there is more.
-    pub(crate) fn close(&self, document: &mut Object) {
+    pub(crate) fn close(&self, document: &mut JsonObjectWriter) {
         if let Some(next) = &self.next_cursor {
             document.put("next_cursor", next);
         }
@@ -212,13 +212,13 @@ impl Window {
     }
 }
 
-fn rests_on(mut basis: Basis, ids: impl ExactSizeIterator<Item = NodeId>) -> Basis {
+fn rests_on(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
     if ids.len() > limits::TAGGED_NODES {
         // Any change of the graph might be one of so many.
-        return basis.on(tags::stats()).on(tags::bulk()).on(tags::nodes());
+        return basis.with_tag(tags::stats()).with_tag(tags::bulk()).with_tag(tags::nodes());
     }
     basis.tags.extend(ids.map(tags::node));
-    basis.on(tags::bulk())
+    basis.with_tag(tags::bulk())
 }
 
 /// The offset inside a cursor.
@@ -281,7 +281,7 @@ impl Neighbourhood {
     }
 
     /// The document.
-    pub(crate) fn document(&self, now: i64) -> Object {
+    pub(crate) fn document(&self, now: i64) -> JsonObjectWriter {
         const FIELDS: [Field; 6] = [
             Field::Id,
             Field::EventType,
@@ -291,51 +291,51 @@ impl Neighbourhood {
             Field::SupersededBy,
         ];
         let nodes = self.window.shown();
-        let mut document = Object::default();
+        let mut document = JsonObjectWriter::default();
         document.put("center_id", self.center.0);
         document.put("depth", self.depth);
         document.put("node_count", nodes.len());
         document.put("edge_count", self.edges.len());
-        document.put_each("nodes", nodes, |shown, one| one.node.write(shown, &FIELDS, now));
-        document.put_each("edges", &self.edges, |shown, edge| edge.write(shown));
+        document.put_array("nodes", nodes, |shown, one| one.node.write(shown, &FIELDS, now));
+        document.put_array("edges", &self.edges, |shown, edge| edge.write(shown));
         self.window.close(&mut document);
         document
     }
 
     /// What it rests on.
-    pub(crate) fn rests_on(&self, basis: Basis) -> Basis {
+    pub(crate) fn rests_on(&self, basis: ReadSet) -> ReadSet {
         self.window.rests_on(basis)
     }
 }
 
 /// The result of `memory_traverse`.
-pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> Object {
+pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> JsonObjectWriter {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
-    let mut document = Object::default();
+    let mut document = JsonObjectWriter::default();
     document.put("start_id", start.0);
     document.put("visited_count", window.shown().len());
-    document.put_each("visited", window.shown(), |shown, one| {
+    document.put_array("visited", window.shown(), |shown, one| {
         one.node.write(shown, &FIELDS, now);
         shown.put("depth", one.depth);
         one.node.write(shown, &[Field::SupersededBy], now);
     });
     let edges = window.shown().iter().filter_map(|one| one.by.as_ref());
-    document.put_each("edges_traversed", edges, |shown, edge| edge.write(shown));
+    document.put_array("edges_traversed", edges, |shown, edge| edge.write(shown));
     window.close(&mut document);
     document
 }
 
 /// The result of `memory_causal`: everything that was reached but the root.
-pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> Object {
+pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> JsonObjectWriter {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let dependents: Vec<&Reached> = window.shown().iter().filter(|one| one.depth > 0).collect();
     let of_type = |event_type| dependents.iter().filter(|one| one.node.event_type == event_type).count();
-    let mut document = Object::default();
+    let mut document = JsonObjectWriter::default();
     document.put("root_id", root.0);
     document.put("dependent_count", dependents.len());
     document.put("affected_decisions", of_type(EventType::Decision));
     document.put("affected_inferences", of_type(EventType::Inference));
-    document.put_each("dependents", dependents, |shown, one| {
+    document.put_array("dependents", dependents, |shown, one| {
         one.node.write(shown, &FIELDS, now);
         shown.put("depth", one.depth);
     });

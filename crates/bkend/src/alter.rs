@@ -200,7 +200,7 @@ fn check_contradictions(changes: &FieldChanges) -> Result<()> {
     let contradiction_error = |code: &'static str, name: &str, message: &str| {
         Err(Error::new(Kind::BadInput, code, format!("{name} {message}"))
             .hint("Make two calls of it, or drop one of the two wishes")
-            .fact("details", json!([{"field": name, "reason": "contradiction"}])))
+            .with_detail("details", json!([{"field": name, "reason": "contradiction"}])))
     };
     if let Some(name) = set.clone().find(|name| changes.remove.contains(name)) {
         return contradiction_error("FIELD_CONFLICT", name, "is to be set and removed at once");
@@ -356,7 +356,7 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
             after.name
         ))
         .hint("Correct those records first, or add a field of the new type")
-        .fact("examples", examples));
+        .with_detail("examples", examples));
     }
     const TEMP_COLUMN: &str = "_new";
     physical::add_column(tx, table, TEMP_COLUMN, after.kind)?;

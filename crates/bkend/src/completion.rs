@@ -2,7 +2,7 @@
 //! caller may read.
 
 use quad_core::scheme::Completion;
-use quad_core::{Basis, Need, Principal, Result, Tag, id, limits as shared};
+use quad_core::{ReadSet, ScopeRequirement, Principal, Result, Tag, id, limits as shared};
 use quad_store::{Sql, Value as SqlValue};
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
 
 impl VariableKind {
     /// What the caller must hold to see the values.
-    pub(crate) fn need(self) -> Need {
+    pub(crate) fn need(self) -> ScopeRequirement {
         match self {
             VariableKind::Organization => routes::ORGANIZATION_READ,
             VariableKind::Project => routes::PROJECT_READ,
@@ -45,7 +45,7 @@ impl VariableKind {
     }
 
     pub(crate) fn is_visible_to(self, caller: &Principal) -> bool {
-        self.need().is_met_by(&caller.scopes)
+        self.need().is_satisfied_by(&caller.scopes)
     }
 
     fn source(self) -> (&'static str, &'static [(&'static str, &'static [&'static str])], Tag) {
@@ -83,9 +83,9 @@ pub(crate) fn complete_ids(
     context_args: &Map<String, Value>,
 ) -> Result<Completion> {
     let (table, parents, tag) = kind.source();
-    let basis = Basis::at(sql.version()).on(tag);
+    let basis = ReadSet::at_version(sql.version()).with_tag(tag);
     if !prefix.is_empty() && !id::is_id(prefix) {
-        return Ok(Completion { basis, ..Completion::default() });
+        return Ok(Completion { read_set: basis, ..Completion::default() });
     }
     let mut values = vec![SqlValue::from(sql.tenant().as_str())];
     let mut filter = String::from("tenant_id = $1");
@@ -110,16 +110,16 @@ pub(crate) fn complete_ids(
         &values,
     )?;
     let matching_ids = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
-    Ok(Completion { values: matching_ids, total: total as usize, basis })
+    Ok(Completion { values: matching_ids, total: total as usize, read_set: basis })
 }
 
 /// The numbers of a table's schemas that begin with `prefix`, the newest first.
 pub(crate) fn complete_versions(sql: &mut dyn Sql, prefix: &str, context_args: &Map<String, Value>) -> Result<Completion> {
-    let basis = Basis::at(sql.version());
+    let basis = ReadSet::at_version(sql.version());
     let Some(table) = context_args.get("tableId").and_then(Value::as_str) else {
-        return Ok(Completion { basis, ..Completion::default() });
+        return Ok(Completion { read_set: basis, ..Completion::default() });
     };
-    let basis = basis.on(tags::table(table));
+    let basis = basis.with_tag(tags::table(table));
     let newest = match crate::table::find(sql, table) {
         Ok(table) => table.schema_version,
         Err(error) if error.kind() == quad_core::Kind::NotFound => 0,
@@ -130,7 +130,7 @@ pub(crate) fn complete_versions(sql: &mut dyn Sql, prefix: &str, context_args: &
         .map(|version| version.to_string())
         .filter(|version| version.starts_with(prefix))
         .collect();
-    Ok(Completion { total: values.len(), values, basis })
+    Ok(Completion { total: values.len(), values, read_set: basis })
 }
 
 /// The first word after all that begin with `prefix`: ids are ASCII, so the last byte can be counted up.

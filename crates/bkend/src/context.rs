@@ -1,6 +1,6 @@
 //! The context: where an agent is, in one document.
 
-use quad_core::{Basis, Principal, Result};
+use quad_core::{ReadSet, Principal, Result};
 use quad_store::{Sql, params};
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ pub(crate) struct ContextScopes {
 impl ContextScopes {
     pub(crate) fn for_caller(caller: &Principal) -> ContextScopes {
         ContextScopes {
-            projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
-            environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
+            projects: routes::PROJECT_READ.is_satisfied_by(&caller.scopes),
+            environments: routes::ENVIRONMENT_READ.is_satisfied_by(&caller.scopes),
         }
     }
 
@@ -28,8 +28,8 @@ impl ContextScopes {
 }
 
 /// Reads the context.
-pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, Basis)> {
-    let mut basis = Basis::at(sql.version()).on(tags::organizations());
+pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, ReadSet)> {
+    let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
     let mut warnings = Vec::new();
     let organizations = organization::all(sql)?;
     if organizations.is_empty() {
@@ -37,10 +37,10 @@ pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, B
     }
     let mut projects = Vec::new();
     if scopes.projects {
-        basis = basis.on(tags::any_projects());
+        basis = basis.with_tag(tags::any_projects());
         projects = read_projects(sql, &mut warnings)?;
         if scopes.environments {
-            basis = basis.on(tags::any_environments());
+            basis = basis.with_tag(tags::any_environments());
             fill_environments(sql, &mut projects, &mut warnings)?;
         } else {
             warnings.push("Environments are not shown: this needs the scope environment:read".to_owned());

@@ -66,9 +66,9 @@ const COLUMNS: &str = "e.id, e.organization_id, e.project_id, e.name, e.type, e.
 impl Environment {
     fn from_row(row: &Row) -> Result<Environment, DbError> {
         Ok(Environment {
-            id: EnvironmentId::stored(row.text(0)?),
-            organization_id: OrganizationId::stored(row.text(1)?),
-            project_id: ProjectId::stored(row.text(2)?),
+            id: EnvironmentId::from_db(row.text(0)?),
+            organization_id: OrganizationId::from_db(row.text(1)?),
+            project_id: ProjectId::from_db(row.text(2)?),
             name: row.text(3)?.to_owned(),
             kind: row.text(4)?.to_owned(),
             status: row.text(5)?.to_owned(),

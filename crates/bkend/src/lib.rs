@@ -50,9 +50,9 @@ mod validate;
 use std::sync::Arc;
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Completion, CompletionQuery, Listing};
-use quad_core::tool::{Call, Called};
-use quad_core::{Address, Basis, BoxFuture, Error, Kind, Principal, Reading, Result, Route, Scheme, Tool};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{Address, ReadSet, BoxFuture, Error, Kind, Principal, ReadOutput, Result, Route, Scheme, Tool};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
@@ -118,7 +118,7 @@ impl Scheme for Bkend {
         routes::all()
     }
 
-    fn facts(&self, caller: &Principal, address: &Address) -> String {
+    fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         // The context shows as much as the caller may see; every other address is the same for all who may read it.
         if address.canonical() == "bkend://context" {
             context::ContextScopes::for_caller(caller).cache_key()
@@ -132,7 +132,7 @@ impl Scheme for Bkend {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let resource = routes::resource_at(route)?;
             let result = match resource {
@@ -157,7 +157,7 @@ impl Scheme for Bkend {
         caller: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>> {
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async move {
             let levels = listing::VisibleLevels::for_caller(caller);
             let after = after.map(str::to_owned);
@@ -183,7 +183,7 @@ impl Scheme for Bkend {
                     let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
                     let ids = tokens.into_iter().map(|token| token.id);
                     let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
-                    Ok(Completion { total: values.len(), values, basis })
+                    Ok(Completion { total: values.len(), values, read_set: basis })
                 }
                 completion::VariableKind::Version => {
                     self.store
@@ -203,7 +203,7 @@ impl Scheme for Bkend {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(tools::call(self, call))
     }
 
@@ -211,12 +211,12 @@ impl Scheme for Bkend {
         &prompt::PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         caller: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         Box::pin(prompt::build_messages(self, caller, prompt, arguments))
     }
 }

@@ -5,8 +5,8 @@
 //! order is the order of paths, and a page is the merge of three sorted queries that start after the last path. However
 //! large the tree is, a page costs three queries of a page's length.
 
-use quad_core::scheme::{Listed, Listing};
-use quad_core::{Basis, Error, Principal, Result, id};
+use quad_core::scheme::{ResourceEntry, SchemePage};
+use quad_core::{ReadSet, Error, Principal, Result, id};
 use quad_store::{Sql, params};
 
 use crate::{routes, tags};
@@ -23,10 +23,10 @@ pub(crate) struct VisibleLevels {
 impl VisibleLevels {
     pub(crate) fn for_caller(caller: &Principal) -> VisibleLevels {
         VisibleLevels {
-            organizations: routes::ORGANIZATION_READ.is_met_by(&caller.scopes),
-            projects: routes::PROJECT_READ.is_met_by(&caller.scopes),
-            environments: routes::ENVIRONMENT_READ.is_met_by(&caller.scopes),
-            tables: routes::TABLE_READ.is_met_by(&caller.scopes),
+            organizations: routes::ORGANIZATION_READ.is_satisfied_by(&caller.scopes),
+            projects: routes::PROJECT_READ.is_satisfied_by(&caller.scopes),
+            environments: routes::ENVIRONMENT_READ.is_satisfied_by(&caller.scopes),
+            tables: routes::TABLE_READ.is_satisfied_by(&caller.scopes),
         }
     }
 }
@@ -35,12 +35,12 @@ impl VisibleLevels {
 const ROOT_KEY: &str = ".";
 
 /// One page.
-pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<&str>, limit: usize) -> Result<Listing> {
-    let basis = Basis::at(sql.version()).on(tags::listing());
+pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+    let basis = ReadSet::at_version(sql.version()).with_tag(tags::listing());
     let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
     // One more than asked for: it tells whether there is a next page.
     let max_rows = limit as i64 + 1;
-    let mut entries: Vec<(Vec<String>, Listed)> = Vec::new();
+    let mut entries: Vec<(Vec<String>, ResourceEntry)> = Vec::new();
     if after.is_none() && levels.organizations {
         entries.push((Vec::new(), organizations_entry()));
     }
@@ -58,7 +58,7 @@ pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<
     let next =
         (entries.len() > limit).then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path))).flatten();
     entries.truncate(limit);
-    Ok(Listing { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, basis })
+    Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set: basis })
 }
 
 fn encode_key(path: &[String]) -> String {
@@ -82,8 +82,8 @@ fn segment(path: &[String], index: usize) -> &str {
     path.get(index).map_or("", String::as_str)
 }
 
-fn organizations_entry() -> Listed {
-    Listed {
+fn organizations_entry() -> ResourceEntry {
+    ResourceEntry {
         uri: "bkend://orgs".to_owned(),
         name: "Organizations".into(),
         title: Some("Organizations".to_owned()),
@@ -93,7 +93,7 @@ fn organizations_entry() -> Listed {
     }
 }
 
-fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT id, name FROM bkend_organization WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
@@ -102,7 +102,7 @@ fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result
     rows.iter()
         .map(|row| {
             let (organization, name) = (row.text(0)?, row.text(1)?);
-            let entry = Listed {
+            let entry = ResourceEntry {
                 uri: routes::projects_uri(organization),
                 name: "Projects".into(),
                 title: Some(format!("Projects in {name}")),
@@ -115,7 +115,7 @@ fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result
         .collect()
 }
 
-fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT organization_id, id, name FROM bkend_project
@@ -125,7 +125,7 @@ fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Re
     rows.iter()
         .map(|row| {
             let (organization, project, name) = (row.text(0)?, row.text(1)?, row.text(2)?);
-            let entry = Listed {
+            let entry = ResourceEntry {
                 uri: routes::environments_uri(organization, project),
                 name: "Environments".into(),
                 title: Some(format!("Environments in {name}")),
@@ -138,7 +138,7 @@ fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Re
         .collect()
 }
 
-fn table_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, Listed)>> {
+fn table_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT e.organization_id, e.project_id, e.id, e.name, p.name FROM bkend_environment e
@@ -151,7 +151,7 @@ fn table_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<V
         .map(|row| {
             let (organization, project, environment) = (row.text(0)?, row.text(1)?, row.text(2)?);
             let (name, project_name) = (row.text(3)?, row.text(4)?);
-            let entry = Listed {
+            let entry = ResourceEntry {
                 uri: routes::tables_uri(organization, project, environment),
                 name: "Tables".into(),
                 title: Some(format!("Tables in {project_name} / {name}")),

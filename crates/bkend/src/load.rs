@@ -81,8 +81,8 @@ fn with_line_number(number: usize, error: Error) -> Error {
     }
     let numbered =
         Error::new(error.kind(), error.code().to_owned(), format!("line {number}: {}", error.message()));
-    let numbered = numbered.fact("line", number);
-    match error.next_step() {
+    let numbered = numbered.with_detail("line", number);
+    match error.hint_text() {
         Some(hint) => numbered.hint(hint),
         None => numbered,
     }

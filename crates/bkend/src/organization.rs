@@ -58,7 +58,7 @@ const COLUMNS: &str = "id, name, slug, display_name, description, plan, status, 
 impl Organization {
     fn from_row(row: &Row) -> Result<Organization, DbError> {
         Ok(Organization {
-            id: OrganizationId::stored(row.text(0)?),
+            id: OrganizationId::from_db(row.text(0)?),
             name: row.text(1)?.to_owned(),
             slug: row.text(2)?.to_owned(),
             display_name: row.opt_text(3)?.map(str::to_owned),

@@ -311,7 +311,7 @@ fn duplicates_error(index: &Index, examples: Vec<Value>) -> Error {
         .hint(
             "Change or delete the records that share a value, or make the index sparse if values are missing",
         )
-        .fact("examples", examples)
+        .with_detail("examples", examples)
 }
 
 fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {

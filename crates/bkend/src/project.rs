@@ -76,8 +76,8 @@ const COLUMNS: &str = "p.id, p.organization_id, p.name, p.slug, p.description, p
 impl Project {
     fn from_row(row: &Row) -> Result<Project, DbError> {
         Ok(Project {
-            id: ProjectId::stored(row.text(0)?),
-            organization_id: OrganizationId::stored(row.text(1)?),
+            id: ProjectId::from_db(row.text(0)?),
+            organization_id: OrganizationId::from_db(row.text(1)?),
             name: row.text(2)?.to_owned(),
             slug: row.text(3)?.to_owned(),
             description: row.opt_text(4)?.map(str::to_owned),
@@ -296,8 +296,8 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
 pub(crate) fn cascade_too_large(reason: String) -> quad_core::Error {
     refusal::limit("CASCADE_TOO_LARGE", format!("{reason}, too many for one deletion"))
         .hint("Delete some of its environments or tables first")
-        .fact("limit_tables", limits::CASCADE_TABLES)
-        .fact("limit_environments", limits::CASCADE_ENVIRONMENTS)
+        .with_detail("limit_tables", limits::CASCADE_TABLES)
+        .with_detail("limit_environments", limits::CASCADE_ENVIRONMENTS)
 }
 
 /// The projects of an organization, sorted by id.

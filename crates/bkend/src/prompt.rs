@@ -1,8 +1,8 @@
 //! Prompts: ready-made questions that carry the present state with them.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::tool::Block;
-use quad_core::{Basis, Error, Principal, Result};
+use quad_core::tool::ContentBlock;
+use quad_core::{ReadSet, Error, Principal, Result};
 use quad_store::Sql;
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
             description: "The project to look at; all of them if left out",
             required: false,
         }],
-        need: routes::TABLE_READ,
+        required_scope: routes::TABLE_READ,
     },
     Prompt {
         name: "design_table",
@@ -35,7 +35,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
                 required: false,
             },
         ],
-        need: routes::TABLE_READ,
+        required_scope: routes::TABLE_READ,
     },
 ];
 
@@ -45,7 +45,7 @@ pub(crate) async fn build_messages(
     caller: &Principal,
     prompt: &'static Prompt,
     arguments: &Map<String, Value>,
-) -> Result<(Vec<Message>, Basis)> {
+) -> Result<(Vec<Message>, ReadSet)> {
     let argument = |name: &str| {
         let value = arguments.get(name).and_then(Value::as_str).map(str::trim);
         value.filter(|value| !value.is_empty()).map(str::to_owned)
@@ -71,7 +71,7 @@ pub(crate) async fn build_messages(
     }
 }
 
-fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&str>) -> Result<(Vec<Message>, Basis)> {
+fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&str>) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
     let (state, basis) = match project {
         None => {
@@ -81,11 +81,11 @@ fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&
         }
         Some(id) => {
             let selected_project = project::find(sql, id)?;
-            let mut basis = Basis::at(sql.version()).on(tags::project(id)).on(tags::environments(id));
+            let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::project(id)).with_tag(tags::environments(id));
             let mut state = format!("# Project {} (`{}`)\n", selected_project.name, selected_project.id);
             let mut remaining_tables = limits::PROMPT_TABLES;
             for environment in environment::list_in_project(sql, selected_project.organization_id.as_str(), id)? {
-                basis = basis.on(tags::tables(environment.id.as_str()));
+                basis = basis.with_tag(tags::tables(environment.id.as_str()));
                 let tables = table::list_in_environment(sql, environment.id.as_str())?;
                 state.push_str(&format!("\n## Environment {} (`{}`)\n", environment.name, environment.id));
                 state.push_str(&describe_tables(&tables, &mut remaining_tables, &mut basis));
@@ -108,7 +108,7 @@ fn design(
     scopes: context::ContextScopes,
     purpose: &str,
     environment: Option<&str>,
-) -> Result<(Vec<Message>, Basis)> {
+) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
     let (state, basis) = match environment {
         None => {
@@ -124,7 +124,7 @@ fn design(
         }
         Some(id) => {
             let selected_environment = environment::find(sql, id)?;
-            let mut basis = Basis::at(sql.version()).on(tags::environment(id)).on(tags::tables(id));
+            let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::environment(id)).with_tag(tags::tables(id));
             let tables = table::list_in_environment(sql, id)?;
             links.push((selected_environment.tables_uri(), format!("Tables in {}", selected_environment.name)));
             let table_list = describe_tables(&tables, &mut { limits::PROMPT_TABLES }, &mut basis);
@@ -141,7 +141,7 @@ fn design(
 }
 
 /// Tables, one line each with their fields, as far as there is room.
-fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut Basis) -> String {
+fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut ReadSet) -> String {
     if tables.is_empty() {
         return "\nno tables yet\n".to_owned();
     }
@@ -174,10 +174,10 @@ fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut Basis) -
 }
 
 fn to_messages(text: String, links: Vec<(String, String)>) -> Vec<Message> {
-    let mut messages = vec![Message { role: Role::User, block: Block::Text(text) }];
+    let mut messages = vec![Message { role: Role::User, block: ContentBlock::Text(text) }];
     messages.extend(links.into_iter().map(|(uri, name)| Message {
         role: Role::User,
-        block: Block::Link { uri, name, mime_type: Some("application/json".into()) },
+        block: ContentBlock::Link { uri, name, mime_type: Some("application/json".into()) },
     }));
     messages
 }
@@ -191,7 +191,7 @@ mod tests {
 
     fn text(messages: &[Message]) -> &str {
         match &messages[0].block {
-            Block::Text(text) => text,
+            ContentBlock::Text(text) => text,
             _ => panic!("the first message is text"),
         }
     }
@@ -206,7 +206,7 @@ mod tests {
                 text(&project_overview).contains("users (`tbl_users`, 1 rows)")
                     && text(&project_overview).contains("email string required unique")
             );
-            assert!(matches!(&project_overview[1].block, Block::Link { uri, .. } if *uri == format!("{ENV_URI}/tables")));
+            assert!(matches!(&project_overview[1].block, ContentBlock::Link { uri, .. } if *uri == format!("{ENV_URI}/tables")));
             let design = json!({"purpose": "blog posts", "environmentId": "env_dev001"});
             let design = test_env.prompt("design_table", design).await.unwrap();
             assert!(text(&design).contains("blog posts") && text(&design).contains("tbl_users"));

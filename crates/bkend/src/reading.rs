@@ -1,6 +1,6 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, Basis, Content, Principal, Reading, Result};
+use quad_core::{Address, ReadSet, Content, Principal, ReadOutput, Result};
 use quad_store::Sql;
 use serde_json::Value;
 
@@ -52,8 +52,8 @@ impl ReadRequest {
 }
 
 /// Reads what an address names. Tokens are not in this database's keeping and have [`tokens`].
-pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<Reading> {
-    let mut basis = Basis::at(sql.version());
+pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<ReadOutput> {
+    let mut basis = ReadSet::at_version(sql.version());
     let value = match request.resource {
         Resource::Context => {
             let (value, context_basis) = context::read(sql, request.scopes)?;
@@ -68,7 +68,7 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::Environment => read_nested(sql, request, &mut basis)?,
         Resource::Tables => {
             let environment = request.find_environment(sql)?;
-            basis = basis.on(tags::tables(environment.id.as_str()));
+            basis = basis.with_tag(tags::tables(environment.id.as_str()));
             let tables = table::list_in_environment(sql, environment.id.as_str())?;
             tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
             table::list_json(&tables)
@@ -84,11 +84,11 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::FlatIndexVersions => read_table(sql, request, &mut basis)?,
         _ => read_flat(sql, request, &mut basis)?,
     };
-    Ok(Reading::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, basis))
 }
 
 /// The upper levels of the nested family.
-fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut Basis) -> Result<Value> {
+fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
         basis.tags.insert(tag);
     };
@@ -125,7 +125,7 @@ fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut Basis) -> R
 }
 
 /// Everything about one table, in either family.
-fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut Basis) -> Result<Value> {
+fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
     let is_flat =
         matches!(request.resource, Resource::FlatTable | Resource::FlatSchemaVersions | Resource::FlatIndexVersions);
     let table = if is_flat { table::find(sql, &request.table)? } else { request.find_table(sql)? };
@@ -161,7 +161,7 @@ pub(crate) fn versions_page(sql: &mut dyn Sql, kind: VersionKind, table: &table:
 }
 
 /// The flat family. A child's count in a parent's payload makes the list depend on the children too.
-fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut Basis) -> Result<Value> {
+fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
         basis.tags.insert(tag);
     };
@@ -209,8 +209,8 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut Basis) -> Res
 pub(crate) fn read_tokens(
     resource: Resource,
     address: &Address,
-    (tokens, basis): (Vec<TokenSummary>, Basis),
-) -> Result<Reading> {
+    (tokens, basis): (Vec<TokenSummary>, ReadSet),
+) -> Result<ReadOutput> {
     let value = if resource == Resource::AccessToken {
         token::find(&tokens, address.variable("accessTokenId").unwrap_or_default())?
     } else {
@@ -218,7 +218,7 @@ pub(crate) fn read_tokens(
         let total = tokens.len() as i64;
         page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total)
     };
-    Ok(Reading::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, basis))
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
                 let error = test_env.read(uri).await.unwrap_err();
                 assert_eq!((error.kind(), error.code()), (Kind::NotFound, "NOT_FOUND"), "{uri}");
                 assert_eq!((error.message(), error.uri()), ("Resource not found", Some(uri)));
-                assert_eq!(error.next_step(), None);
+                assert_eq!(error.hint_text(), None);
             }
             assert_eq!(
                 test_env
@@ -402,9 +402,9 @@ mod tests {
             let rows = [Tag::new("bkend:rows:tbl_users")];
             for uri in [&format!("{ENV_URI}/tables"), "bkend://tables/tbl_users", "bkend://tables"] {
                 let basis = test_env.basis(uri).await;
-                assert!(basis.is_touched_by(&rows) && !basis.is_announced_by(&rows), "{uri}");
+                assert!(basis.is_invalidated_by(&rows) && !basis.notifies_on(&rows), "{uri}");
             }
-            assert!(test_env.basis(&format!("{ENV_URI}/tables/tbl_users/rows")).await.is_announced_by(&rows));
+            assert!(test_env.basis(&format!("{ENV_URI}/tables/tbl_users/rows")).await.notifies_on(&rows));
             test_env
                 .call(
                     "backend_data_create",

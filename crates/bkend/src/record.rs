@@ -175,7 +175,7 @@ pub(crate) fn update(
     let conflict = || {
         refusal::conflict("The record has changed since you read it")
             .hint("Read it again with backend_data_get and repeat the change")
-            .fact("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
+            .with_detail("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
     };
     if if_updated_at.is_some_and(|expected| expected != last_updated_at) {
         return Err(conflict());
@@ -296,7 +296,7 @@ fn duplicate_error(table: &Table, constraint: &str) -> Error {
     let message = format!("Another record has the same {}", fields.join(", "));
     Error::new(Kind::Conflict, "data/duplicate-value", message)
         .hint("Choose another value, or change the record that has it")
-        .fact("details", details)
+        .with_detail("details", details)
 }
 
 fn check_record_size(record: &Map<String, Value>) -> Result<()> {
@@ -306,7 +306,7 @@ fn check_record_size(record: &Map<String, Value>) -> Result<()> {
     }
     Err(refusal::limit("data/record-too-large", format!("The record has {bytes} bytes as JSON"))
         .hint("Split it over several records")
-        .fact("limit_bytes", limits::RECORD_BYTES))
+        .with_detail("limit_bytes", limits::RECORD_BYTES))
 }
 
 /// Text in an index has a limit of its own; PostgreSQL would refuse the row with less to say about it.

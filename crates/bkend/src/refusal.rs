@@ -1,6 +1,6 @@
 //! The refusals of this scheme: codes of its own vocabulary, a sentence, and what to do next.
 
-use quad_core::{Error, Kind, nearest};
+use quad_core::{Error, Kind, closest};
 use serde_json::{Value, json};
 
 /// Something in one field of the input is wrong.
@@ -32,13 +32,13 @@ pub(crate) fn not_found(resource: &'static str) -> Error {
 /// A parameter that the call cannot do without.
 pub(crate) fn missing(parameter: &str) -> Error {
     Error::bad_input(format!("{parameter} is required"))
-        .fact("details", json!([{"field": parameter, "reason": "required"}]))
+        .with_detail("details", json!([{"field": parameter, "reason": "required"}]))
 }
 
 /// A parameter outside its rules.
 pub(crate) fn invalid(parameter: &str, message: impl std::fmt::Display) -> Error {
     Error::bad_input(format!("{parameter}: {message}"))
-        .fact("details", json!([{"field": parameter, "reason": message.to_string()}]))
+        .with_detail("details", json!([{"field": parameter, "reason": message.to_string()}]))
 }
 
 /// It fits, but not with what is there.
@@ -60,7 +60,7 @@ pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
     let message = violations.first().map_or("The record does not fit the table", |violation| violation.message.as_str());
     Error::new(Kind::BadInput, "data/validation-error", message)
         .hint("backend_table_get shows the table's fields and their rules")
-        .fact("details", details)
+        .with_detail("details", details)
 }
 
 /// A system field where a user's field is expected.
@@ -71,14 +71,14 @@ pub(crate) fn system_field(name: &str) -> Error {
         format!("{name} is a system field and cannot be changed"),
     )
     .hint("id, createdBy, createdAt and updatedAt are set by the server; choose another name")
-    .fact("details", json!([{"field": name, "reason": "system"}]))
+    .with_detail("details", json!([{"field": name, "reason": "system"}]))
 }
 
 /// A name out of a closed vocabulary that does not exist, with the nearest that does.
 pub(crate) fn unknown<'a>(item_kind: &str, name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Error {
     let error = Error::bad_input(format!("There is no {item_kind} {}", truncate_for_message(name)))
-        .fact("details", json!([{"field": truncate_for_message(name), "reason": "unknown"}]));
-    match nearest(name, candidates.clone()) {
+        .with_detail("details", json!([{"field": truncate_for_message(name), "reason": "unknown"}]));
+    match closest(name, candidates.clone()) {
         Some(closest) => error.hint(format!("The nearest is {closest}")),
         None => {
             let mut names: Vec<&str> = candidates.into_iter().take(30).collect();

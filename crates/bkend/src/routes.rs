@@ -3,7 +3,7 @@
 //! Two families. The nested one (`bkend://orgs/…`) is canonical and what `resources/list` shows; the flat one
 //! (`bkend://projects`, `bkend://tables/{tableId}`) serves clients that know it.
 
-use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +43,15 @@ struct RouteDef {
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    need: Need,
+    need: ScopeRequirement,
 }
 
-pub(crate) const ORGANIZATION_READ: Need = Need(&["organization:read"]);
-pub(crate) const PROJECT_READ: Need = Need(&["project:read"]);
-pub(crate) const ENVIRONMENT_READ: Need = Need(&["environment:read"]);
-pub(crate) const TABLE_READ: Need = Need(&["table:read"]);
-pub(crate) const ROWS_READ: Need = Need(&["table:data:read"]);
-pub(crate) const TOKEN_READ: Need = Need(&["access-token:read"]);
+pub(crate) const ORGANIZATION_READ: ScopeRequirement = ScopeRequirement(&["organization:read"]);
+pub(crate) const PROJECT_READ: ScopeRequirement = ScopeRequirement(&["project:read"]);
+pub(crate) const ENVIRONMENT_READ: ScopeRequirement = ScopeRequirement(&["environment:read"]);
+pub(crate) const TABLE_READ: ScopeRequirement = ScopeRequirement(&["table:read"]);
+pub(crate) const ROWS_READ: ScopeRequirement = ScopeRequirement(&["table:data:read"]);
+pub(crate) const TOKEN_READ: ScopeRequirement = ScopeRequirement(&["access-token:read"]);
 
 macro_rules! route {
     ($resource:ident, $template:expr, $name:literal, $title:literal, $description:literal, $need:ident) => {
@@ -292,7 +292,7 @@ fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
     let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
     for variable in ["n", "page", "limit"] {
         if spec.template.variables().any(|name| name == variable) {
-            spec = spec.with(variable, Grammar::Integer);
+            spec = spec.with_grammar(variable, Grammar::Integer);
         }
     }
     Ok(spec)
@@ -305,7 +305,7 @@ fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
         title: def.title,
         description: def.description,
         mime_type: Some("application/json"),
-        need: def.need,
+        required_scope: def.need,
         advertised: true,
     }
 }

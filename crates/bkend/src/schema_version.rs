@@ -61,7 +61,7 @@ pub(crate) struct Version {
 impl Version {
     fn from_row(row: &Row) -> Result<Version> {
         Ok(Version {
-            id: VersionId::stored(row.text(0)?),
+            id: VersionId::from_db(row.text(0)?),
             version: row.int(1)?,
             body: row.text(2)?.to_owned(),
             created_by: row.text(3)?.to_owned(),
@@ -120,7 +120,7 @@ fn write(tx: &mut Tx<'_>, kind: VersionKind, table: &Table, body: String, actor:
     if version > limits::VERSIONS_PER_TABLE {
         return Err(refusal::limit("table/too-many-versions", "The table has changed too often")
             .hint("Make a new table with the present schema")
-            .fact("limit", limits::VERSIONS_PER_TABLE));
+            .with_detail("limit", limits::VERSIONS_PER_TABLE));
     }
     let tenant = tx.tenant().clone();
     let now = tx.now();

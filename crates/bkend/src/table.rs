@@ -3,7 +3,7 @@
 //! This file holds what a table is and how it is made, described and dropped. How its fields and indexes change is in
 //! [`crate::alter`], its rows are in [`crate::record`].
 
-use quad_core::{Basis, Error, Kind, Result, Timestamp, typed_id};
+use quad_core::{ReadSet, Error, Kind, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -105,10 +105,10 @@ impl Table {
             serde_json::from_str(text).map_err(Error::internal)
         }
         Ok(Table {
-            id: TableId::stored(row.text(0)?),
-            organization_id: OrganizationId::stored(row.text(1)?),
-            project_id: ProjectId::stored(row.text(2)?),
-            environment_id: EnvironmentId::stored(row.text(3)?),
+            id: TableId::from_db(row.text(0)?),
+            organization_id: OrganizationId::from_db(row.text(1)?),
+            project_id: ProjectId::from_db(row.text(2)?),
+            environment_id: EnvironmentId::from_db(row.text(3)?),
             environment_name: row.text(4)?.to_owned(),
             name: row.text(5)?.to_owned(),
             display_name: row.opt_text(6)?.map(str::to_owned),
@@ -238,8 +238,8 @@ impl Table {
     }
 
     /// Adds to a basis what a payload with this table's row count rests on.
-    pub(crate) fn depend_on_row_count(&self, basis: &mut Basis) {
-        basis.incidental.insert(tags::rows(self.id.as_str()));
+    pub(crate) fn depend_on_row_count(&self, basis: &mut ReadSet) {
+        basis.silent_tags.insert(tags::rows(self.id.as_str()));
     }
 }
 
@@ -366,7 +366,7 @@ pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
     if text.len() > limits::DEFINITION_BYTES {
         return Err(refusal::limit("table/definition-too-large", "The table's definition is too large")
             .hint("Shorten enums, patterns and descriptions, or split the table")
-            .fact("limit_bytes", limits::DEFINITION_BYTES));
+            .with_detail("limit_bytes", limits::DEFINITION_BYTES));
     }
     Ok(text)
 }

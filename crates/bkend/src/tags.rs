@@ -12,7 +12,7 @@ use crate::table::Table;
 
 /// What `resources/list` shows.
 pub(crate) fn listing() -> Tag {
-    Tag::listing("bkend")
+    Tag::resource_list("bkend")
 }
 
 /// The list of organizations.

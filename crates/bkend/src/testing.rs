@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use quad_core::prompt::Message;
 use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, Listed, Subject};
+use quad_core::scheme::{CompletionQuery, ResourceEntry, CompletionTarget};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
     ToolOutput,
 };
 use quad_store::Writer;
@@ -41,7 +41,7 @@ pub(crate) struct TestEnv {
 struct FixedTokens;
 
 impl TokenDirectory for FixedTokens {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
         Box::pin(async {
             let token = TokenSummary {
                 id: "tok_01ABCDEFGH".to_owned(),
@@ -52,7 +52,7 @@ impl TokenDirectory for FixedTokens {
                 expires_at: None,
                 status: "active".to_owned(),
             };
-            Ok((vec![token], Basis::default()))
+            Ok((vec![token], ReadSet::default()))
         })
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn caller(tenant: &TenantId, scopes: &str) -> Principal {
         subject: "agent_1".into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse(scopes),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     }
 }
@@ -103,7 +103,7 @@ impl TestEnv {
 
     pub(crate) async fn read_as(&self, caller: &Principal, uri: &str) -> Result<Value> {
         let response = self.resolver.read(caller, View::All, uri).await?;
-        Ok(serde_json::from_slice(response.sealed.contents[0].bytes()).unwrap())
+        Ok(serde_json::from_slice(response.read.contents[0].bytes()).unwrap())
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
@@ -111,18 +111,18 @@ impl TestEnv {
     }
 
     /// What a read rests on.
-    pub(crate) async fn basis(&self, uri: &str) -> Basis {
+    pub(crate) async fn basis(&self, uri: &str) -> ReadSet {
         let response = self.resolver.read(&self.caller, View::All, uri).await.unwrap();
-        response.sealed.basis.as_ref().clone()
+        response.read.read_set.as_ref().clone()
     }
 
     pub(crate) async fn call_output(&self, tool: &str, arguments: Value) -> Result<ToolOutput> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await
+        self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        Ok(self.call_output(tool, arguments).await?.value().unwrap())
+        Ok(self.call_output(tool, arguments).await?.structured_value().unwrap())
     }
 
     /// The code with which a call is refused.
@@ -130,7 +130,7 @@ impl TestEnv {
         self.call(tool, arguments).await.unwrap_err().code().to_owned()
     }
 
-    pub(crate) async fn list_as(&self, caller: &Principal) -> Vec<Listed> {
+    pub(crate) async fn list_as(&self, caller: &Principal) -> Vec<ResourceEntry> {
         let (mut entries, mut cursor) = (Vec::new(), None);
         loop {
             let page = self.resolver.list(caller, View::All, cursor.as_deref()).await.unwrap();
@@ -150,7 +150,7 @@ impl TestEnv {
         context_args: Value,
     ) -> Vec<String> {
         let query = CompletionQuery {
-            subject: Subject::Template(template),
+            target: CompletionTarget::Template(template),
             variable,
             prefix,
             context: context_args.as_object().unwrap(),
@@ -160,6 +160,6 @@ impl TestEnv {
 
     pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
         let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
-        self.resolver.prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
+        self.resolver.get_prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Who keeps the tokens is not known here; the binary hands in a [`TokenDirectory`].
 
-use quad_core::{Basis, BoxFuture, Result, TenantId, Timestamp};
+use quad_core::{ReadSet, BoxFuture, Result, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::refusal;
@@ -29,7 +29,7 @@ pub struct TokenSummary {
 /// Somebody who knows the tokens of a tenant.
 pub trait TokenDirectory: Send + Sync {
     /// All of them, in a stable order, and what the list rests on.
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>>;
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>>;
 }
 
 /// A directory without tokens, for a server that has none.
@@ -37,8 +37,8 @@ pub trait TokenDirectory: Send + Sync {
 pub struct NoTokens;
 
 impl TokenDirectory for NoTokens {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
-        Box::pin(async { Ok((Vec::new(), Basis::default())) })
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
+        Box::pin(async { Ok((Vec::new(), ReadSet::default())) })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Uniqueness is not decided here: only the database can, in the transaction that writes.
 
-use quad_core::{Result, Timestamp, nearest};
+use quad_core::{Result, Timestamp, closest};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
@@ -31,7 +31,7 @@ pub(crate) fn validate_record<'f>(
     let mut violations = Vec::new();
     for name in data.keys().filter(|name| !is_system_exactly(name)) {
         if !fields.iter().any(|field| field.name == *name) {
-            let closest = nearest(name, fields.iter().map(|field| field.name.as_str()));
+            let closest = closest(name, fields.iter().map(|field| field.name.as_str()));
             let suggestion = closest.map(|closest| format!("; the nearest is {closest}")).unwrap_or_default();
             let message = format!("{} is not a field of this table{suggestion}", refusal::truncate_for_message(name));
             violations.push(Violation { field: refusal::truncate_for_message(name), reason: "unknown", message });
@@ -292,7 +292,7 @@ mod tests {
         let check = |data: Value, field: &str, reason: &str| {
             let error = validate_json(&fields, data.clone(), WriteMode::Update).unwrap_err();
             assert_eq!(error.code(), "data/validation-error");
-            let details = error.get_fact("details").unwrap();
+            let details = error.detail("details").unwrap();
             assert_eq!(
                 (details[0]["field"].as_str(), details[0]["reason"].as_str()),
                 (Some(field), Some(reason)),

@@ -15,7 +15,7 @@ use quad_brain::import::{self, ImportOptions, ImportEvent, ImportFile};
 use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
-use quad_core::{Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
 use quad_store::{Writer, testing};
 use serde_json::{Map, Value, json};
 
@@ -28,8 +28,8 @@ const ACCOUNTS: usize = 200;
 struct EmptyAgentDirectory;
 
 impl AgentDirectory for EmptyAgentDirectory {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
-        Box::pin(async { Ok((Vec::new(), Basis::default())) })
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
+        Box::pin(async { Ok((Vec::new(), ReadSet::default())) })
     }
 }
 
@@ -41,8 +41,8 @@ struct BenchEnv {
 impl BenchEnv {
     async fn call(&self, tool: &str, arguments: Value) -> Value {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-        let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await;
-        output.unwrap().value().unwrap_or_default()
+        let output = self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await;
+        output.unwrap().structured_value().unwrap_or_default()
     }
 
     async fn read(&self, uri: &str) {
@@ -124,7 +124,7 @@ async fn measure(transactions: usize) {
         subject: "bench".into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse("*:*"),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     };
     let env = BenchEnv { resolver, caller };

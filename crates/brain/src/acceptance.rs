@@ -46,7 +46,7 @@ async fn load_is_idempotent() {
         let invalid_line = env
             .load("{\"kind\":\"account\",\"id\":\"acct_x\",\"name\":\"X\",\"currency\":\"usd\"}\n")
             .await;
-        assert_eq!(invalid_line.unwrap_err().get_fact("line"), Some(&json!(1)));
+        assert_eq!(invalid_line.unwrap_err().detail("line"), Some(&json!(1)));
         let unknown_account = r#"{"kind":"transaction","account_id":"acct_none","amount":"1","currency":"USD","direction":"inflow","transaction_date":"2025-01-01"}"#;
         assert_eq!(env.load(unknown_account).await.unwrap_err().kind(), Kind::BadInput);
         let other_currency = r#"{"kind":"transaction","id":"tx_e","account_id":"acct_8231","amount":"1","currency":"EUR","direction":"inflow","transaction_date":"2025-01-01"}"#;
@@ -408,8 +408,8 @@ async fn every_tool_handles_random_arguments() {
                 json!({"question": "日本語 how much spend in q9 2025-99"}),
             ] {
                 if let Err(error) = env.call(tool.name, arguments.clone()).await {
-                    assert_ne!(error.kind(), Kind::Internal, "{} {arguments}: {}", tool.name, error.causes());
-                    assert!(error.get_fact("brain_code").is_some(), "{}", tool.name);
+                    assert_ne!(error.kind(), Kind::Internal, "{} {arguments}: {}", tool.name, error.cause_chain());
+                    assert!(error.detail("brain_code").is_some(), "{}", tool.name);
                 }
             }
         }
@@ -502,7 +502,7 @@ async fn file_without_currency_uses_account_currency() {
         let other_currency = crate::import::ImportOptions { currency: Some("USD".to_owned()), ..options };
         assert!(import_file(&env, "b.csv", &BARE.replace("-3.50", "-4"), &other_currency).await.is_err());
         let no_currency = import_file(&env, "c.csv", BARE, &Default::default()).await.unwrap_err();
-        assert!(no_currency.next_step().is_some_and(|hint| hint.contains("--currency")), "{no_currency}");
+        assert!(no_currency.hint_text().is_some_and(|hint| hint.contains("--currency")), "{no_currency}");
     }
 }
 

@@ -121,8 +121,8 @@ fn with_line(number: usize, error: Error) -> Error {
     let (kind, code) = (error.kind(), error.code().to_owned());
     // A missing row is the line's fault, not the caller's address.
     let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
-    let wrapped = Error::new(kind, code, format!("line {number}: {}", error.message())).fact("line", number);
-    match error.next_step() {
+    let wrapped = Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
+    match error.hint_text() {
         Some(hint) => wrapped.hint(hint),
         None => wrapped,
     }

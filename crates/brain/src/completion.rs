@@ -41,7 +41,7 @@ pub(crate) fn complete_variable(sql: &mut dyn Sql, variable: &str, prefix: &str,
 
 fn filter_by_prefix(sql: &dyn Sql, values: Vec<String>, prefix: &str, tag: quad_core::Tag) -> Completion {
     let values: Vec<String> = values.into_iter().filter(|value| value.starts_with(prefix)).collect();
-    Completion { total: values.len(), values, basis: tags::read_set(sql.version()).on(tag) }
+    Completion { total: values.len(), values, read_set: tags::read_set(sql.version()).with_tag(tag) }
 }
 
 fn ids_with_prefix(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {

@@ -74,10 +74,10 @@ mod words;
 use std::sync::Arc;
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Asked, Completion, CompletionQuery, Listing, Subject};
-use quad_core::tool::{Call, Called};
+use quad_core::scheme::{RequestTarget, Completion, CompletionQuery, SchemePage, CompletionTarget};
+use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Basis, BoxFuture, Error, Principal, Reading, Result, Route, Scheme, TenantId, Timestamp, Tool,
+    Address, ReadSet, BoxFuture, Error, Principal, ReadOutput, Result, Route, Scheme, TenantId, Timestamp, Tool,
 };
 use quad_store::{Store, Writer};
 use serde_json::{Map, Value};
@@ -120,7 +120,7 @@ pub struct AgentSummary {
 /// The registry of agents, which belongs to somebody else.
 pub trait AgentDirectory: Send + Sync {
     /// The tenant's agents, and what the list rests on.
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>>;
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>>;
 }
 
 /// The provider of `brain://`.
@@ -175,7 +175,7 @@ impl Scheme for Brain {
     }
 
     /// Evidence is shown to whoever brought it, and to others in part or not at all.
-    fn facts(&self, caller: &Principal, address: &Address) -> String {
+    fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         if address.canonical().starts_with("brain://raw/") {
             caller.subject.as_ref().to_owned()
         } else {
@@ -183,7 +183,7 @@ impl Scheme for Brain {
         }
     }
 
-    fn refused(&self, caller: &Principal, requested: Asked<'_>, error: Error) -> Error {
+    fn map_error(&self, caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
         refusal::to_wire_error(caller, requested, tools::NAMES, error)
     }
 
@@ -192,7 +192,7 @@ impl Scheme for Brain {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move { reading::read(self, caller, routes::resource_at(route)?, address).await })
     }
 
@@ -201,7 +201,7 @@ impl Scheme for Brain {
         caller: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>> {
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(listing::list(self, caller, after, limit))
     }
 
@@ -211,7 +211,7 @@ impl Scheme for Brain {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let Subject::Template(_) = query.subject else { return Ok(Completion::default()) };
+            let CompletionTarget::Template(_) = query.target else { return Ok(Completion::default()) };
             let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
             let subject = caller.subject.clone();
             self.store
@@ -224,7 +224,7 @@ impl Scheme for Brain {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(tools::call(self, call))
     }
 
@@ -232,12 +232,12 @@ impl Scheme for Brain {
         &prompt::PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         _caller: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         Box::pin(async move { prompt::messages(prompt, arguments) })
     }
 }

@@ -1,8 +1,8 @@
 //! `resources/list`: what this caller can read now. Accounts, pages, its own evidence and its own payment intents; not
 //! transactions, of which there is no end.
 
-use quad_core::scheme::{Listed, Listing};
-use quad_core::{Basis, Principal, Result};
+use quad_core::scheme::{ResourceEntry, SchemePage};
+use quad_core::{ReadSet, Principal, Result};
 use quad_store::{Sql, Value as Cell};
 
 use crate::account::Account;
@@ -54,7 +54,7 @@ const SECTIONS: [Section; 14] = [
 ];
 
 impl Section {
-    fn need(self) -> quad_core::Need {
+    fn need(self) -> quad_core::ScopeRequirement {
         match self {
             Section::ActionTypes => routes::PROPOSE,
             Section::Accounts | Section::CallerIntents => routes::LEDGER_READ,
@@ -65,7 +65,7 @@ impl Section {
 }
 
 /// An entry, and its key within its part.
-type KeyedEntry = (String, Listed);
+type KeyedEntry = (String, ResourceEntry);
 
 /// One part of the list.
 pub(crate) async fn list(
@@ -73,22 +73,22 @@ pub(crate) async fn list(
     caller: &Principal,
     after: Option<&str>,
     limit: usize,
-) -> Result<Listing> {
+) -> Result<SchemePage> {
     let (first, key) = match after.and_then(|after| after.split_once(':')) {
         Some((section, key)) => (section.parse::<usize>().unwrap_or(0), key.to_owned()),
         None => (0, String::new()),
     };
-    let (agents, registry_read_set) = if routes::WIKI_READ.is_met_by(&caller.scopes) {
+    let (agents, registry_read_set) = if routes::WIKI_READ.is_satisfied_by(&caller.scopes) {
         brain.agents.list(&caller.tenant).await?
     } else {
-        (Vec::new(), Basis::default())
+        (Vec::new(), ReadSet::default())
     };
     let (scopes, subject) = (caller.scopes.clone(), caller.subject.clone());
     let list_page = move |sql: &mut dyn Sql| {
-        let mut entries: Vec<(usize, String, Listed)> = Vec::new();
+        let mut entries: Vec<(usize, String, ResourceEntry)> = Vec::new();
         let mut key = key.as_str();
         for (index, section) in SECTIONS.iter().enumerate().skip(first) {
-            if section.need().is_met_by(&scopes) {
+            if section.need().is_satisfied_by(&scopes) {
                 // One more than there is room for tells whether there are more.
                 let remaining = limit + 1 - entries.len();
                 let page = section_entries(sql, *section, key, remaining, &subject, &agents)?;
@@ -103,12 +103,12 @@ pub(crate) async fn list(
         entries.truncate(limit);
         let next = entries.last().filter(|_| has_more).map(|(section, key, _)| format!("{section}:{key}"));
         let entries = entries.into_iter().map(|(_, _, entry)| entry).collect();
-        Ok(Listing { entries, next, basis: tags::read_set(sql.version()).on(tags::listing()) })
+        Ok(SchemePage { entries, next, read_set: tags::read_set(sql.version()).with_tag(tags::listing()) })
     };
     let mut listing = brain.store.read(&caller.tenant, move |sql| list_page(sql)).await?;
     if registry_read_set.version.is_some() {
-        listing.basis.version = listing.basis.version.min(registry_read_set.version);
-        listing.basis.tags.extend(registry_read_set.tags);
+        listing.read_set.version = listing.read_set.version.min(registry_read_set.version);
+        listing.read_set.tags.extend(registry_read_set.tags);
     }
     Ok(listing)
 }
@@ -121,7 +121,7 @@ fn section_entries(
     subject: &str,
     agents: &[AgentSummary],
 ) -> Result<Vec<KeyedEntry>> {
-    let keyed = |id: &str, entry: Listed| (id.to_owned(), entry);
+    let keyed = |id: &str, entry: ResourceEntry| (id.to_owned(), entry);
     Ok(match section {
         Section::ActionTypes => {
             let entry = new_entry(
@@ -222,8 +222,8 @@ fn section_entries(
     })
 }
 
-fn new_entry(uri: String, name: String, mime_type: &'static str, about: &str) -> Listed {
-    Listed {
+fn new_entry(uri: String, name: String, mime_type: &'static str, about: &str) -> ResourceEntry {
+    ResourceEntry {
         uri,
         title: Some(name.clone()),
         name: name.into(),
@@ -233,7 +233,7 @@ fn new_entry(uri: String, name: String, mime_type: &'static str, about: &str) ->
     }
 }
 
-fn page_entry(name: &PageName, title: &str) -> Listed {
+fn page_entry(name: &PageName, title: &str) -> ResourceEntry {
     let about = format!("Wiki page, {}", name.page_type());
     new_entry(name.uri(), title.to_owned(), "text/markdown", &about)
 }

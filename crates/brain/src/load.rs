@@ -56,7 +56,7 @@ pub async fn load(
 }
 
 fn parse_line(number: usize, line: &str) -> Result<Map<String, Value>> {
-    let line_error = |problem: String| refusal::invalid("line", format!("line {number} {problem}")).fact("line", number);
+    let line_error = |problem: String| refusal::invalid("line", format!("line {number} {problem}")).with_detail("line", number);
     if line.len() > limits::LINE_BYTES {
         return Err(line_error(format!("has more than {} bytes", limits::LINE_BYTES)));
     }

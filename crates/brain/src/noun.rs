@@ -238,7 +238,7 @@ macro_rules! id_fields {
             }
 
             fn from_row(row: &Row, at: &mut usize) -> Result<Self> {
-                Ok(crate::ids::$id::stored(row.text(next_column(at))?))
+                Ok(crate::ids::$id::from_db(row.text(next_column(at))?))
             }
 
             fn to_json(&self) -> Value {

@@ -24,7 +24,7 @@ const COLUMNS: &str = "id, raw_id, parser, parser_version, extracted, confidence
 impl Projection {
     fn from_row(row: &Row) -> Result<Projection> {
         Ok(Projection {
-            id: ParsedId::stored(row.text(0)?),
+            id: ParsedId::from_db(row.text(0)?),
             raw_id: row.text(1)?.to_owned(),
             parser: row.text(2)?.to_owned(),
             parser_version: row.text(3)?.to_owned(),
@@ -77,7 +77,7 @@ pub(crate) fn get_or_insert(
         params![tenant.as_str(), raw_id, parser, version],
     )?;
     if let Some(existing) = existing {
-        return Ok(ParsedId::stored(existing.text(0)?));
+        return Ok(ParsedId::from_db(existing.text(0)?));
     }
     let id = ParsedId::generate()?;
     tx.execute(

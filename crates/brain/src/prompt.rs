@@ -1,8 +1,8 @@
 //! Prompts: five questions about money that a person picks, each with the call that answers it.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::tool::Block;
-use quad_core::{Basis, Error, Result};
+use quad_core::tool::ContentBlock;
+use quad_core::{ReadSet, Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::routes::WIKI_READ;
@@ -27,35 +27,35 @@ pub(crate) static PROMPTS: [Prompt; 5] = [
         title: "Cash flow",
         description: "What came in, what went out, what is left, and who stands behind it",
         arguments: &[PERIOD],
-        need: WIKI_READ,
+        required_scope: WIKI_READ,
     },
     Prompt {
         name: "wiki.question.bills_due",
         title: "Bills due",
         description: "What has to be paid soon, by whom it is owed, and what is late",
         arguments: &[DAYS],
-        need: WIKI_READ,
+        required_scope: WIKI_READ,
     },
     Prompt {
         name: "wiki.question.spending_change",
         title: "Why spending changed",
         description: "How spending moved against the period before, and what moved it",
         arguments: &[PERIOD],
-        need: WIKI_READ,
+        required_scope: WIKI_READ,
     },
     Prompt {
         name: "wiki.question.invoice_status",
         title: "Is an invoice paid?",
         description: "Whether an invoice is paid, in part or not at all, and by which transactions",
         arguments: &[NUMBER],
-        need: WIKI_READ,
+        required_scope: WIKI_READ,
     },
     Prompt {
         name: "wiki.question.subscriptions",
         title: "Subscriptions",
         description: "What recurs, what it costs a month, and what could go",
         arguments: &[],
-        need: WIKI_READ,
+        required_scope: WIKI_READ,
     },
 ];
 
@@ -63,7 +63,7 @@ pub(crate) static PROMPTS: [Prompt; 5] = [
 pub(crate) fn messages(
     prompt: &'static Prompt,
     arguments: &Map<String, Value>,
-) -> Result<(Vec<Message>, Basis)> {
+) -> Result<(Vec<Message>, ReadSet)> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim();
     let (question, instruction) = match prompt.name {
         "wiki.question.cash_flow_summary" => (
@@ -100,5 +100,5 @@ pub(crate) fn messages(
         "{question}\n\n{instruction} Call the tool with {call} and answer from what it says, citing its evidence as \
          brain:// addresses. If it says answered: false, say what is missing instead of guessing."
     );
-    Ok((vec![Message { role: Role::User, block: Block::Text(message) }], Basis::default()))
+    Ok((vec![Message { role: Role::User, block: ContentBlock::Text(message) }], ReadSet::default()))
 }

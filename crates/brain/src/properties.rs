@@ -220,7 +220,7 @@ fn totals_match_recomputation() {
                     let result = env.load(&lines.join("\n")).await;
                     let (stored, recomputed) = stored_and_recomputed(&env).await;
                     if let Err(error) = &result {
-                        assert_ne!(error.kind(), quad_core::Kind::Internal, "{}", error.causes());
+                        assert_ne!(error.kind(), quad_core::Kind::Internal, "{}", error.cause_chain());
                         assert_eq!(before.0, stored, "a failed load has left a trace");
                     }
                     assert_eq!(stored, recomputed);

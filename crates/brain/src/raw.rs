@@ -56,7 +56,7 @@ impl Artifact {
         let corrupt_row = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
         let status = row.opt_text(8)?;
         Ok(Artifact {
-            id: RawId::stored(row.text(0)?),
+            id: RawId::from_db(row.text(0)?),
             sha256: row.text(1)?.to_owned(),
             source_type: SourceType::parse(row.text(2)?).ok_or_else(|| corrupt_row("an unknown source type"))?,
             source_ref: serde_json::from_str(row.text(3)?).map_err(Error::internal)?,

@@ -1,6 +1,6 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, Basis, Content, Error, Principal, Reading, Result, Timestamp};
+use quad_core::{Address, ReadSet, Content, Error, Principal, ReadOutput, Result, Timestamp};
 use quad_store::Sql;
 use serde_json::Value;
 
@@ -21,25 +21,25 @@ pub(crate) async fn read(
     caller: &Principal,
     resource: Resource,
     address: &Address,
-) -> Result<Reading> {
+) -> Result<ReadOutput> {
     let not_found = || Error::not_found(address.requested());
     let variable =
         || address.variables().iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
     match resource {
         Resource::ActionTypes => {
             let content = Content::json(&action_types::catalogue())?;
-            Ok(Reading::new(content, Basis::default()))
+            Ok(ReadOutput::new(content, ReadSet::default()))
         }
         Resource::Page => {
             let page_ref = PageRef::parse(&variable()).ok_or_else(not_found)?;
             match get_or_render(brain, caller, page_ref).await? {
                 None => Err(not_found()),
                 Some(Page::Current(rendered, _)) => {
-                    Ok(Reading::new(Content::text("text/markdown", rendered.body), rendered.read_set))
+                    Ok(ReadOutput::new(Content::text("text/markdown", rendered.body), rendered.read_set))
                 }
                 Some(Page::Revision(revision, read_set)) => {
-                    let reading = Reading::new(Content::text("text/markdown", revision.body_md), read_set);
-                    Ok(Reading { immutable: true, ..reading })
+                    let reading = ReadOutput::new(Content::text("text/markdown", revision.body_md), read_set);
+                    Ok(ReadOutput { immutable: true, ..reading })
                 }
             }
         }
@@ -47,13 +47,13 @@ pub(crate) async fn read(
             let (id, subject) = (variable(), caller.subject.clone());
             let result = brain.store.read(&caller.tenant, move |sql| read_row(sql, resource, &id, &subject)).await?;
             let (value, read_set) = result.ok_or_else(not_found)?;
-            Ok(Reading::new(Content::json(&value)?, read_set))
+            Ok(ReadOutput::new(Content::json(&value)?, read_set))
         }
     }
 }
 
 /// A row of the ledger, or evidence.
-fn read_row(sql: &mut dyn Sql, resource: Resource, id: &str, subject: &str) -> Result<Option<(Value, Basis)>> {
+fn read_row(sql: &mut dyn Sql, resource: Resource, id: &str, subject: &str) -> Result<Option<(Value, ReadSet)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let (kind, json) = match resource {
         Resource::Account => (account::Account::KIND, account::detail(sql, id)?),
@@ -81,7 +81,7 @@ fn read_row(sql: &mut dyn Sql, resource: Resource, id: &str, subject: &str) -> R
         Resource::Raw => (raw::KIND, raw::to_json_for(sql, id, subject, true)?),
         Resource::Page | Resource::ActionTypes => return Err(Error::internal("this address is no row")),
     };
-    let read_set = tags::read_set(sql.version()).on(tags::row(kind, id));
+    let read_set = tags::read_set(sql.version()).with_tag(tags::row(kind, id));
     Ok(json.map(|value| (value, read_set)))
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Page {
     /// As the ledger has it now, and the revision that says so.
     Current(RenderedPage, Revision),
     /// One revision by its id.
-    Revision(Revision, Basis),
+    Revision(Revision, ReadSet),
 }
 
 /// Finds or makes a page.
@@ -109,7 +109,7 @@ pub(crate) async fn get_or_render(brain: &Brain, caller: &Principal, page_ref: P
     let name = match page_ref {
         PageRef::Revision(id) => {
             let lookup = brain.store.read(&caller.tenant, move |sql| {
-                Ok(revision::find(sql, id.as_str())?.map(|revision| (revision, Basis::at(sql.version()))))
+                Ok(revision::find(sql, id.as_str())?.map(|revision| (revision, ReadSet::at_version(sql.version()))))
             });
             return Ok(lookup.await?.map(|(revision, read_set)| Page::Revision(revision, read_set)));
         }
@@ -146,7 +146,7 @@ async fn find_agent(
     brain: &Brain,
     caller: &Principal,
     name: &PageName,
-) -> Result<(Option<AgentSummary>, Option<Basis>)> {
+) -> Result<(Option<AgentSummary>, Option<ReadSet>)> {
     let PageName::Agent(subject) = name else { return Ok((None, None)) };
     let (agents, read_set) = brain.agents.list(&caller.tenant).await?;
     Ok((agents.into_iter().find(|agent| agent.subject == *subject), Some(read_set)))

@@ -1,7 +1,7 @@
 //! The refusals of this scheme: the codes that its clients know, a sentence, and what to do next.
 
-use quad_core::scheme::Asked;
-use quad_core::{Error, Kind, Principal, nearest};
+use quad_core::scheme::RequestTarget;
+use quad_core::{Error, Kind, Principal, closest};
 use serde_json::{Value, json};
 
 /// Input outside its rules.
@@ -15,18 +15,18 @@ pub(crate) const ROW_NOT_FOUND: &str = "ledger_row_not_found";
 
 /// An argument or a field outside its rules.
 pub(crate) fn invalid(field: &str, message: impl std::fmt::Display) -> Error {
-    Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}")).fact("field", field)
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}")).with_detail("field", field)
 }
 
 /// Something that must be there and is not.
 pub(crate) fn missing(field: &str) -> Error {
-    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).fact("field", field)
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).with_detail("field", field)
 }
 
 /// A word of a closed vocabulary that is not in it.
 pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
     let error = invalid(field, format!("{} is no {what}", truncate(value, 80)));
-    match nearest(value, allowed.iter().copied()) {
+    match closest(value, allowed.iter().copied()) {
         Some(suggestion) => error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", "))),
         None => error.hint(format!("There are {}", allowed.join(", "))),
     }
@@ -34,7 +34,7 @@ pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static 
 
 /// A row that another row names but that does not exist.
 pub(crate) fn row_not_found(what: &str, id: &str) -> Error {
-    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80))).fact("id", id)
+    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80))).with_detail("id", id)
 }
 
 /// It fits, but not with what is there.
@@ -56,7 +56,7 @@ pub(crate) fn truncate(text: &str, chars: usize) -> String {
 }
 
 /// A refusal of the shared path or of ours, as the clients of this scheme know it: its code, repeated as `brain_code`.
-pub(crate) fn to_wire_error(caller: &Principal, requested: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn to_wire_error(caller: &Principal, requested: RequestTarget<'_>, tools: &[&'static str], error: Error) -> Error {
     let error = match error.kind() {
         Kind::Scope => scope_error(caller, requested, error),
         Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(not_found_code(requested)),
@@ -67,30 +67,30 @@ pub(crate) fn to_wire_error(caller: &Principal, requested: Asked<'_>, tools: &[&
         "INVALID_URI" | "VALIDATION_ERROR" | "INVALID_CURSOR" => PARAMS_INVALID.to_owned(),
         "INTERNAL" => "internal_server_error".to_owned(),
         "UNKNOWN_TOOL" => {
-            return error.fact("brain_code", PARAMS_INVALID).fact("details", json!({"available": tools}));
+            return error.with_detail("brain_code", PARAMS_INVALID).with_detail("details", json!({"available": tools}));
         }
         "UNKNOWN_PROMPT" => {
             let names: Vec<&str> = crate::prompt::PROMPTS.iter().map(|prompt| prompt.name).collect();
-            return error.fact("brain_code", PARAMS_INVALID).fact("details", json!({"available": names}));
+            return error.with_detail("brain_code", PARAMS_INVALID).with_detail("details", json!({"available": names}));
         }
         code => code.to_owned(),
     };
     let error = match error_details(&error) {
-        Some(details) => error.fact("details", details),
+        Some(details) => error.with_detail("details", details),
         None => error,
     };
-    error.with_code(code.clone()).fact("brain_code", code)
+    error.with_code(code.clone()).with_detail("brain_code", code)
 }
 
 /// What clients look for beside the message: the field that is wrong, or the argument that a prompt lacks.
 fn error_details(error: &Error) -> Option<Value> {
-    if let Some(missing) = error.get_fact("missing") {
+    if let Some(missing) = error.detail("missing") {
         return Some(json!({"missing": missing}));
     }
-    if let Some(Value::Array(violations)) = error.get_fact("details") {
+    if let Some(Value::Array(violations)) = error.detail("details") {
         return Some(json!({"field": violations.first().and_then(first_field), "faults": violations}));
     }
-    error.get_fact("field").map(|field| json!({"field": field}))
+    error.detail("field").map(|field| json!({"field": field}))
 }
 
 /// The field that a fault of a schema is about; a missing one is named in its reason only.
@@ -105,8 +105,8 @@ fn first_field(violation: &Value) -> Option<String> {
 }
 
 /// What is not there, by the shape of its address.
-fn not_found_code(requested: Asked<'_>) -> &'static str {
-    let Asked::Address(uri) = requested else { return ROW_NOT_FOUND };
+fn not_found_code(requested: RequestTarget<'_>) -> &'static str {
+    let RequestTarget::Address(uri) = requested else { return ROW_NOT_FOUND };
     let path = uri.split_once("://").map_or(uri, |(_, path)| path);
     if path.starts_with("wiki/") {
         "wiki_page_not_found"
@@ -119,51 +119,51 @@ fn not_found_code(requested: Asked<'_>) -> &'static str {
     }
 }
 
-fn scope_error(caller: &Principal, requested: Asked<'_>, error: Error) -> Error {
-    let needed = error.get_fact("scope").and_then(Value::as_str).unwrap_or_default().to_owned();
+fn scope_error(caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
+    let needed = error.detail("scope").and_then(Value::as_str).unwrap_or_default().to_owned();
     let granted: Vec<&str> = caller.scopes.iter().collect();
     let message = match requested {
-        Asked::Tool(name) => format!("tool '{name}' requires scope '{needed}'"),
-        Asked::Prompt(name) => format!("prompt '{name}' requires scope '{needed}'"),
+        RequestTarget::Tool(name) => format!("tool '{name}' requires scope '{needed}'"),
+        RequestTarget::Prompt(name) => format!("prompt '{name}' requires scope '{needed}'"),
         _ => format!("This needs the scope {needed}"),
     };
     let wire_error = Error::new(Kind::Scope, SCOPE_INSUFFICIENT, message)
-        .fact("scope", needed.as_str())
-        .fact("details", json!({"required": [needed], "held": granted}));
-    let wire_error = match error.next_step() {
+        .with_detail("scope", needed.as_str())
+        .with_detail("details", json!({"required": [needed], "held": granted}));
+    let wire_error = match error.hint_text() {
         Some(hint) => wire_error.hint(hint),
         None => wire_error,
     };
     match error.uri() {
-        Some(uri) => wire_error.at(uri),
+        Some(uri) => wire_error.with_uri(uri),
         None => wire_error,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{Need, TenantId};
+    use quad_core::{ScopeRequirement, TenantId};
 
     use super::*;
 
     #[test]
     fn wire_errors_have_stable_codes() {
         let caller = Principal::local_agent(TenantId::new("t"), ["wiki:read"]);
-        let check = |requested: Asked<'_>, error: Error, code: &str| {
+        let check = |requested: RequestTarget<'_>, error: Error, code: &str| {
             let wire_error = to_wire_error(&caller, requested, &["a.b"], error);
-            assert_eq!(wire_error.get_fact("brain_code").and_then(Value::as_str), Some(code));
+            assert_eq!(wire_error.detail("brain_code").and_then(Value::as_str), Some(code));
         };
-        let account = Asked::Address("brain://ledger/accounts/acct_1");
+        let account = RequestTarget::Address("brain://ledger/accounts/acct_1");
         check(account, Error::not_found("brain://ledger/accounts/acct_1"), ROW_NOT_FOUND);
-        check(Asked::Address("brain://wiki/x"), Error::not_found("brain://wiki/x"), "wiki_page_not_found");
-        check(Asked::Address("brain://raw/x"), Error::not_found("brain://raw/x"), "raw_artifact_not_found");
-        check(account, Error::scope_missing(Need(&["ledger:read"])), SCOPE_INSUFFICIENT);
+        check(RequestTarget::Address("brain://wiki/x"), Error::not_found("brain://wiki/x"), "wiki_page_not_found");
+        check(RequestTarget::Address("brain://raw/x"), Error::not_found("brain://raw/x"), "raw_artifact_not_found");
+        check(account, Error::scope_missing(ScopeRequirement(&["ledger:read"])), SCOPE_INSUFFICIENT);
         check(account, Error::internal("fire"), "internal_server_error");
-        check(Asked::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
+        check(RequestTarget::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
         let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", "Unknown tool: x");
-        let unknown = to_wire_error(&caller, Asked::Tool("x"), &["a.b"], unknown);
+        let unknown = to_wire_error(&caller, RequestTarget::Tool("x"), &["a.b"], unknown);
         assert_eq!(unknown.code(), "UNKNOWN_TOOL");
-        assert_eq!(unknown.get_fact("details"), Some(&json!({"available": ["a.b"]})));
+        assert_eq!(unknown.detail("details"), Some(&json!({"available": ["a.b"]})));
     }
 
     #[test]

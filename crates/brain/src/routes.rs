@@ -1,6 +1,6 @@
 //! The addresses of this scheme.
 
-use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub(crate) enum Resource {
     ActionTypes,
 }
 
-pub(crate) const LEDGER_READ: Need = Need(&["ledger:read"]);
-pub(crate) const WIKI_READ: Need = Need(&["wiki:read"]);
-pub(crate) const RAW_WRITE: Need = Need(&["raw:write"]);
-pub(crate) const EVIDENCE_READ: Need = Need(&["ledger:read", "raw:read"]);
-pub(crate) const PROPOSE: Need = Need(&["payment_intent:propose"]);
-pub(crate) const EXECUTION_READ: Need = Need(&["execution:read"]);
+pub(crate) const LEDGER_READ: ScopeRequirement = ScopeRequirement(&["ledger:read"]);
+pub(crate) const WIKI_READ: ScopeRequirement = ScopeRequirement(&["wiki:read"]);
+pub(crate) const RAW_WRITE: ScopeRequirement = ScopeRequirement(&["raw:write"]);
+pub(crate) const EVIDENCE_READ: ScopeRequirement = ScopeRequirement(&["ledger:read", "raw:read"]);
+pub(crate) const PROPOSE: ScopeRequirement = ScopeRequirement(&["payment_intent:propose"]);
+pub(crate) const EXECUTION_READ: ScopeRequirement = ScopeRequirement(&["execution:read"]);
 
 /// The catalogue of payment types: the one address without a variable.
 pub(crate) const ACTION_TYPES: &str = "brain://payments/action_types";
@@ -33,7 +33,7 @@ pub(crate) struct RouteDef {
     pub name: &'static str,
     pub description: &'static str,
     pub mime_type: &'static str,
-    pub need: Need,
+    pub need: ScopeRequirement,
     pub advertised: bool,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn all() -> Vec<Route> {
 fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
     let spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
     // A page in one segment comes with its slashes escaped.
-    Ok(if def.resource == Resource::Page { spec.with("slug", Grammar::Slug) } else { spec })
+    Ok(if def.resource == Resource::Page { spec.with_grammar("slug", Grammar::Slug) } else { spec })
 }
 
 fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
@@ -175,7 +175,7 @@ fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
         title: def.name,
         description: def.description,
         mime_type: Some(def.mime_type),
-        need: def.need,
+        required_scope: def.need,
         advertised: def.advertised,
     }
 }

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use quad_core::{Basis, Tag, Version};
+use quad_core::{ReadSet, Tag, Version};
 use quad_store::Tx;
 
 use crate::limits;
 
 /// What `resources/list` shows.
 pub(crate) fn listing() -> Tag {
-    Tag::listing("brain")
+    Tag::resource_list("brain")
 }
 
 /// Any row, when many changed at once.
@@ -36,8 +36,8 @@ pub(crate) fn month(month: impl std::fmt::Display) -> Tag {
 }
 
 /// A basis on which everything of this scheme rests.
-pub(crate) fn read_set(version: Version) -> Basis {
-    Basis::at(version).on(any_row())
+pub(crate) fn read_set(version: Version) -> ReadSet {
+    ReadSet::at_version(version).with_tag(any_row())
 }
 
 /// The tags of one commit, gathered before they are touched.

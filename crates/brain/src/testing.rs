@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Basis, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
     Version,
 };
 use quad_store::testing::{TestStore, stores};
@@ -25,7 +25,7 @@ pub(crate) struct TestEnv {
 struct TestAgentDirectory;
 
 impl AgentDirectory for TestAgentDirectory {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
+    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
         let agent = |subject: &str| AgentSummary {
             subject: subject.to_owned(),
             kind: "agent".to_owned(),
@@ -33,7 +33,7 @@ impl AgentDirectory for TestAgentDirectory {
             scopes: vec!["ledger:read".to_owned()],
             registered_at: Timestamp(1_700_000_000_000),
         };
-        Box::pin(async move { Ok((vec![agent("agent_1"), agent("agent_2")], Basis::at(Version(i64::MAX)))) })
+        Box::pin(async move { Ok((vec![agent("agent_1"), agent("agent_2")], ReadSet::at_version(Version(i64::MAX)))) })
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
         subject: subject.into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse(scopes),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     }
 }
@@ -108,7 +108,7 @@ impl TestEnv {
 
     pub(crate) async fn text_as(&self, caller: &Principal, uri: &str) -> Result<String> {
         let answer = self.resolver.read(caller, View::All, uri).await?;
-        Ok(String::from_utf8(answer.sealed.contents[0].bytes().to_vec()).unwrap())
+        Ok(String::from_utf8(answer.read.contents[0].bytes().to_vec()).unwrap())
     }
 
     pub(crate) async fn text(&self, uri: &str) -> Result<String> {
@@ -121,8 +121,8 @@ impl TestEnv {
 
     pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.value().unwrap())
+        let output = self.resolver.call_tool(caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured_value().unwrap())
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {

@@ -6,54 +6,54 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::event::shorten;
+use crate::event::truncate_for_audit;
 use crate::{Address, limits};
 
 /// An address, and which scheme and route answer for it.
 #[derive(Debug)]
-pub(crate) struct Located {
+pub(crate) struct RoutedUri {
     /// The address.
     pub(crate) address: Address,
     /// The scheme, by its place.
-    pub(crate) scheme: usize,
+    pub(crate) scheme_index: usize,
     /// The route, by its place in the scheme.
-    pub(crate) route: usize,
+    pub(crate) route_index: usize,
     /// As it was asked for, for the audit.
-    pub(crate) asked: Arc<str>,
+    pub(crate) audit_uri: Arc<str>,
 }
 
-impl Located {
-    pub(crate) fn new(uri: &str, address: Address, scheme: usize, route: usize) -> Located {
-        Located { address, scheme, route, asked: shorten(uri) }
+impl RoutedUri {
+    pub(crate) fn new(uri: &str, address: Address, scheme_index: usize, route_index: usize) -> RoutedUri {
+        RoutedUri { address, scheme_index, route_index, audit_uri: truncate_for_audit(uri) }
     }
 }
 
 /// What has been located, by its spelling.
 #[derive(Debug, Default)]
-pub(crate) struct Addresses(Mutex<HashMap<Box<str>, Arc<Located>>>);
+pub(crate) struct RouteCache(Mutex<HashMap<Box<str>, Arc<RoutedUri>>>);
 
-impl Addresses {
+impl RouteCache {
     /// What `uri` names: as it is remembered, or as `locate` finds it.
-    pub(crate) fn get_or<E>(
+    pub(crate) fn get_or_try_insert<E>(
         &self,
         uri: &str,
-        locate: impl FnOnce() -> Result<Located, E>,
-    ) -> Result<Arc<Located>, E> {
-        if uri.len() > limits::ADDRESS_REMEMBERED_BYTES {
-            return locate().map(Arc::new);
+        route: impl FnOnce() -> Result<RoutedUri, E>,
+    ) -> Result<Arc<RoutedUri>, E> {
+        if uri.len() > limits::CACHED_URI_BYTES_MAX {
+            return route().map(Arc::new);
         }
         // No panic can leave the map half changed.
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(uri) {
-            return Ok(known.clone());
+        if let Some(cached) = lock().get(uri) {
+            return Ok(cached.clone());
         }
-        let located = Arc::new(locate()?);
-        let mut known = lock();
-        if known.len() >= limits::ADDRESSES_REMEMBERED {
-            known.clear();
+        let routed = Arc::new(route()?);
+        let mut entries = lock();
+        if entries.len() >= limits::ROUTES_CACHED_MAX {
+            entries.clear();
         }
-        known.insert(uri.into(), located.clone());
-        Ok(located)
+        entries.insert(uri.into(), routed.clone());
+        Ok(routed)
     }
 }
 
@@ -64,17 +64,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_spelling_is_read_once_and_never_more_than_so_many_are_kept() {
+    fn caches_each_uri_text_and_is_bounded() {
         let mut router = Router::new();
         router.add(RouteSpec::parse("x://{+name}").unwrap(), ()).unwrap();
-        let addresses = Addresses::default();
-        let mut read = 0;
+        let cache = RouteCache::default();
+        let mut parse_count = 0;
         let mut get = |uri: &str| {
-            let located = addresses.get_or(uri, || {
-                read += 1;
-                router.route(uri).map(|(address, ())| Located::new(uri, address, 1, 2))
+            let routed = cache.get_or_try_insert(uri, || {
+                parse_count += 1;
+                router.route(uri).map(|(address, ())| RoutedUri::new(uri, address, 1, 2))
             });
-            (located.map(|located| located.address.canonical().to_owned()).ok(), read)
+            (routed.map(|routed| routed.address.canonical().to_owned()).ok(), parse_count)
         };
         assert_eq!(get("x://a%62"), (Some("x://ab".to_owned()), 1));
         assert_eq!(get("x://a%62"), (Some("x://ab".to_owned()), 1));
@@ -84,12 +84,12 @@ mod tests {
             ((None, 3), (None, 4)),
             "nothing is kept of what is no address"
         );
-        let long = format!("x://{}", "a".repeat(limits::ADDRESS_REMEMBERED_BYTES));
+        let long = format!("x://{}", "a".repeat(limits::CACHED_URI_BYTES_MAX));
         assert_eq!((get(&long).1, get(&long).1), (5, 6));
-        for number in 0..limits::ADDRESSES_REMEMBERED {
-            get(&format!("x://{number}"));
+        for index in 0..limits::ROUTES_CACHED_MAX {
+            get(&format!("x://{index}"));
         }
-        assert!(addresses.0.lock().unwrap().len() <= limits::ADDRESSES_REMEMBERED);
+        assert!(cache.0.lock().unwrap().len() <= limits::ROUTES_CACHED_MAX);
         assert_eq!(get("x://ab").0.as_deref(), Some("x://ab"));
     }
 }

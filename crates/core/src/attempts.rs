@@ -1,38 +1,38 @@
 //! The attempts at one answer: each is computed, and counts if nothing has touched it when its event is written.
 
-use crate::journal::{Bases, Hold};
-use crate::{Errand, Error, EventDraft, Journal, Kind, NotRecorded, Principal, Receipt, Result, limits};
+use crate::journal::{ReadSets, HeadLease};
+use crate::{SideEffect, Error, EventDraft, AuditLog, Kind, AppendError, Principal, Receipt, Result, limits};
 
 /// The attempts at the answer to one call.
-pub(crate) struct Attempts<'c> {
-    journal: &'c dyn Journal,
+pub(crate) struct OptimisticRetry<'c> {
+    audit_log: &'c dyn AuditLog,
     caller: &'c Principal,
-    made: usize,
+    attempt: usize,
     /// The data held still: for the second attempt, since the first was overtaken. Where that comes to nothing, it would again.
-    hold: Option<Box<dyn Hold>>,
-    errand: Option<Errand>,
+    lease: Option<Box<dyn HeadLease>>,
+    side_effect: Option<SideEffect>,
 }
 
-impl<'c> Attempts<'c> {
-    pub(crate) fn new(journal: &'c dyn Journal, caller: &'c Principal) -> Attempts<'c> {
-        Attempts { journal, caller, made: 0, hold: None, errand: None }
+impl<'c> OptimisticRetry<'c> {
+    pub(crate) fn new(audit_log: &'c dyn AuditLog, caller: &'c Principal) -> OptimisticRetry<'c> {
+        OptimisticRetry { audit_log, caller, attempt: 0, lease: None, side_effect: None }
     }
 
     /// Whether this is the first: then an answer that is known already may do.
     pub(crate) fn is_first(&self) -> bool {
-        self.made == 1
+        self.attempt == 1
     }
 
     /// Begins an attempt. What the answer shows must be read after it.
-    pub(crate) async fn begin(&mut self) -> Result<()> {
-        if self.made == limits::READ_ATTEMPTS {
+    pub(crate) async fn next_attempt(&mut self) -> Result<()> {
+        if self.attempt == limits::READ_ATTEMPTS_MAX {
             return Err(
                 Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
             );
         }
-        self.made += 1;
-        if self.made == 2 {
-            self.hold = self.journal.hold(&self.caller.tenant, self.errand.take()).await?;
+        self.attempt += 1;
+        if self.attempt == 2 {
+            self.lease = self.audit_log.lease_head(&self.caller.tenant, self.side_effect.take()).await?;
         }
         Ok(())
     }
@@ -41,27 +41,27 @@ impl<'c> Attempts<'c> {
     pub(crate) async fn commit(
         &mut self,
         event: EventDraft,
-        mut bases: Bases,
-        errand: Option<Errand>,
+        mut read_sets: ReadSets,
+        side_effect: Option<SideEffect>,
     ) -> Result<Option<Receipt>> {
-        let answers = bases.len();
-        bases.extend(self.caller.proof.clone());
-        let recording = match self.hold.take() {
-            Some(hold) => hold.record(event, bases),
+        let answer_read_sets = read_sets.len();
+        read_sets.extend(self.caller.credential_read_set.clone());
+        let pending = match self.lease.take() {
+            Some(lease) => lease.append(event, read_sets),
             None => {
-                self.errand = errand.clone();
-                self.journal.record_with(&self.caller.tenant, event, bases, errand)
+                self.side_effect = side_effect.clone();
+                self.audit_log.append_with_side_effect(&self.caller.tenant, event, read_sets, side_effect)
             }
         };
-        match recording.await {
+        match pending.await {
             Ok(receipt) => Ok(Some(receipt)),
-            Err(NotRecorded::Stale(index)) if index < answers => Ok(None),
-            Err(NotRecorded::Stale(_)) => Err(Error::new(
+            Err(AppendError::Stale(index)) if index < answer_read_sets => Ok(None),
+            Err(AppendError::Stale(_)) => Err(Error::new(
                 Kind::Credential,
                 "CREDENTIAL_CHANGED",
                 "The credential was withdrawn or changed",
             )),
-            Err(NotRecorded::Failed(error)) => Err(error),
+            Err(AppendError::Failed(error)) => Err(error),
         }
     }
 }
@@ -71,77 +71,77 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::{Basis, BoxFuture, Recording, TenantId, Version};
+    use crate::{ReadSet, BoxFuture, PendingAppend, TenantId, Version};
 
     /// A journal in which everything is overtaken but what is held, if it can hold.
     #[derive(Clone, Default)]
-    struct Busy {
-        done: Arc<Mutex<Vec<&'static str>>>,
-        holds: bool,
+    struct ContendedAuditLog {
+        calls: Arc<Mutex<Vec<&'static str>>>,
+        grants_lease: bool,
     }
 
-    impl Busy {
-        fn note(&self, what: &'static str) {
-            self.done.lock().unwrap().push(what);
+    impl ContendedAuditLog {
+        fn record_call(&self, call: &'static str) {
+            self.calls.lock().unwrap().push(call);
         }
     }
 
-    impl Journal for Busy {
-        fn record<'a>(
+    impl AuditLog for ContendedAuditLog {
+        fn append<'a>(
             &'a self,
             _: &'a TenantId,
             _: EventDraft,
-            _: Vec<Arc<Basis>>,
-        ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
-            self.note("record");
-            Box::pin(std::future::ready(Err(NotRecorded::Stale(0))))
+            _: Vec<Arc<ReadSet>>,
+        ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
+            self.record_call("record");
+            Box::pin(std::future::ready(Err(AppendError::Stale(0))))
         }
 
-        fn hold<'a>(
+        fn lease_head<'a>(
             &'a self,
             _: &'a TenantId,
-            errand: Option<Errand>,
-        ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
-            self.note(if errand.is_some() { "hold with an errand" } else { "hold" });
-            let hold = self.holds.then(|| Box::new(self.clone()) as Box<dyn Hold>);
-            Box::pin(std::future::ready(Ok(hold)))
+            side_effect: Option<SideEffect>,
+        ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
+            self.record_call(if side_effect.is_some() { "hold with an errand" } else { "hold" });
+            let lease = self.grants_lease.then(|| Box::new(self.clone()) as Box<dyn HeadLease>);
+            Box::pin(std::future::ready(Ok(lease)))
         }
     }
 
-    impl Hold for Busy {
-        fn record(self: Box<Self>, _: EventDraft, _: Bases) -> Recording<'static> {
-            self.note("record what is held");
+    impl HeadLease for ContendedAuditLog {
+        fn append(self: Box<Self>, _: EventDraft, _: ReadSets) -> PendingAppend<'static> {
+            self.record_call("record what is held");
             let receipt = Receipt { version: Version(1), sequence: Some(1), event_id: "e".into() };
-            Recording::Working(Box::pin(std::future::ready(Ok(receipt))))
+            PendingAppend::Future(Box::pin(std::future::ready(Ok(receipt))))
         }
     }
 
-    async fn try_all(journal: &Busy) -> Result<Receipt> {
+    async fn commit_with_retries(audit_log: &ContendedAuditLog) -> Result<Receipt> {
         let caller = Principal::local_agent(TenantId::system(), []);
-        let mut attempts = Attempts::new(journal, &caller);
+        let mut retry = OptimisticRetry::new(audit_log, &caller);
         loop {
-            attempts.begin().await?;
+            retry.next_attempt().await?;
             let event = EventDraft::call(&caller, "resources/read");
-            let bases = Bases::from_iter([Arc::new(Basis::default())]);
-            if let Some(receipt) = attempts.commit(event, bases, Some(Errand::new(1, ()))).await? {
+            let read_sets = ReadSets::from_iter([Arc::new(ReadSet::default())]);
+            if let Some(receipt) = retry.commit(event, read_sets, Some(SideEffect::new(1, ()))).await? {
                 return Ok(receipt);
             }
         }
     }
 
     #[tokio::test]
-    async fn what_was_overtaken_is_held() {
-        let journal = Busy { holds: true, ..Busy::default() };
-        try_all(&journal).await.unwrap();
-        assert_eq!(*journal.done.lock().unwrap(), ["record", "hold with an errand", "record what is held"]);
+    async fn second_attempt_takes_head_lease() {
+        let audit_log = ContendedAuditLog { grants_lease: true, ..ContendedAuditLog::default() };
+        commit_with_retries(&audit_log).await.unwrap();
+        assert_eq!(*audit_log.calls.lock().unwrap(), ["record", "hold with an errand", "record what is held"]);
     }
 
     #[tokio::test]
-    async fn without_a_hold_it_is_tried_until_that_is_enough() {
-        let journal = Busy::default();
-        assert_eq!(try_all(&journal).await.unwrap_err().code(), "BUSY");
-        let done = journal.done.lock().unwrap();
-        assert_eq!(done.iter().filter(|what| **what == "record").count(), limits::READ_ATTEMPTS);
-        assert_eq!(done.iter().filter(|what| **what == "hold with an errand").count(), 1);
+    async fn returns_busy_after_max_attempts_without_lease() {
+        let audit_log = ContendedAuditLog::default();
+        assert_eq!(commit_with_retries(&audit_log).await.unwrap_err().code(), "BUSY");
+        let calls = audit_log.calls.lock().unwrap();
+        assert_eq!(calls.iter().filter(|call| **call == "record").count(), limits::READ_ATTEMPTS_MAX);
+        assert_eq!(calls.iter().filter(|call| **call == "hold with an errand").count(), 1);
     }
 }

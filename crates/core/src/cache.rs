@@ -10,54 +10,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{Equivalent, HashMap};
 
-use crate::{Change, Sealed, TenantId, Timestamp, limits};
+use crate::{Change, SerializedRead, TenantId, Timestamp, limits};
 
 /// What an answer is kept under. Two callers share an entry only when all three are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct CacheKey {
     /// Whose data.
     pub tenant: TenantId,
     /// Which noun.
     pub canonical: Box<str>,
     /// The authorization facts that the answer depended on, as the scheme spells them; empty when the address's
     /// scope was all that mattered.
-    pub facts: Box<str>,
+    pub caller_part: Box<str>,
 }
 
-impl Key {
+impl CacheKey {
     /// The same, borrowed.
-    fn sought(&self) -> Sought<'_> {
-        Sought { tenant: &self.tenant, canonical: &self.canonical, facts: &self.facts }
+    fn as_ref_key(&self) -> CacheKeyRef<'_> {
+        CacheKeyRef { tenant: &self.tenant, canonical: &self.canonical, caller_part: &self.caller_part }
     }
 }
 
-impl Hash for Key {
+impl Hash for CacheKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.sought().hash(state);
+        self.as_ref_key().hash(state);
     }
 }
 
 /// A key to look something up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sought<'a> {
+pub struct CacheKeyRef<'a> {
     /// Whose data.
     pub tenant: &'a TenantId,
     /// Which noun.
     pub canonical: &'a str,
     /// The authorization facts.
-    pub facts: &'a str,
+    pub caller_part: &'a str,
 }
 
-impl Sought<'_> {
+impl CacheKeyRef<'_> {
     /// A key to keep something under.
-    pub fn to_key(self) -> Key {
-        Key { tenant: self.tenant.clone(), canonical: self.canonical.into(), facts: self.facts.into() }
+    pub fn to_key(self) -> CacheKey {
+        CacheKey { tenant: self.tenant.clone(), canonical: self.canonical.into(), caller_part: self.caller_part.into() }
     }
 }
 
-impl Equivalent<Key> for Sought<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        *self == key.sought()
+impl Equivalent<CacheKey> for CacheKeyRef<'_> {
+    fn equivalent(&self, key: &CacheKey) -> bool {
+        *self == key.as_ref_key()
     }
 }
 
@@ -65,14 +65,14 @@ impl Equivalent<Key> for Sought<'_> {
 #[derive(Debug)]
 pub struct Cache {
     bytes_max: usize,
-    shelf: Mutex<Shelf>,
+    state: Mutex<LruState>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
-    entries: HashMap<Key, Entry>,
+struct LruState {
+    entries: HashMap<CacheKey, Entry>,
     /// Use order: the smallest number was used longest ago.
-    order: BTreeMap<u64, Key>,
+    order: BTreeMap<u64, CacheKey>,
     next_use: u64,
     bytes: usize,
     hits: u64,
@@ -81,15 +81,15 @@ struct Shelf {
 
 #[derive(Debug)]
 struct Entry {
-    sealed: Arc<Sealed>,
-    kept_since: Timestamp,
+    read: Arc<SerializedRead>,
+    inserted_at: Timestamp,
     last_use: u64,
-    weight: usize,
+    bytes: usize,
 }
 
 /// Figures for `/metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct CacheStats {
     /// Answers found.
     pub hits: u64,
     /// Answers not found.
@@ -103,103 +103,103 @@ pub struct Figures {
 impl Cache {
     /// An empty cache of at most so many bytes.
     pub fn new(bytes_max: usize) -> Cache {
-        Cache { bytes_max, shelf: Mutex::default() }
+        Cache { bytes_max, state: Mutex::default() }
     }
 
     /// What is kept under `key`, unless its time has run out.
-    pub fn get(&self, key: Sought<'_>, now: Timestamp) -> Option<Arc<Sealed>> {
-        let mut shelf = self.shelf();
-        let stale = match shelf.entries.get(&key) {
+    pub fn get(&self, key: CacheKeyRef<'_>, now: Timestamp) -> Option<Arc<SerializedRead>> {
+        let mut state = self.lock_state();
+        let stale = match state.entries.get(&key) {
             None => {
-                shelf.misses += 1;
+                state.misses += 1;
                 return None;
             }
             Some(entry) => {
                 let too_old =
-                    now.0 - entry.kept_since.0 >= limits::CACHE_ENTRY_AGE_MS && !entry.sealed.immutable;
-                too_old || entry.sealed.basis.valid_until.is_some_and(|until| until <= now)
+                    now.0 - entry.inserted_at.0 >= limits::CACHE_ENTRY_AGE_MS && !entry.read.immutable;
+                too_old || entry.read.read_set.valid_until.is_some_and(|until| until <= now)
             }
         };
         if stale {
-            shelf.remove(key);
-            shelf.misses += 1;
+            state.remove(key);
+            state.misses += 1;
             return None;
         }
-        shelf.hits += 1;
-        shelf.touch(key)
+        state.hits += 1;
+        state.mark_used(key)
     }
 
     /// Keeps an answer, if it may be kept.
-    pub fn put(&self, key: Key, sealed: &Arc<Sealed>, now: Timestamp) {
-        let weight = sealed.weight() + key.canonical.len() + key.facts.len();
-        if !sealed.cacheable || weight > limits::CACHE_ENTRY_BYTES.min(self.bytes_max) {
+    pub fn put(&self, key: CacheKey, read: &Arc<SerializedRead>, now: Timestamp) {
+        let entry_bytes = read.cached_bytes() + key.canonical.len() + key.caller_part.len();
+        if !read.cacheable || entry_bytes > limits::CACHE_ENTRY_BYTES.min(self.bytes_max) {
             return;
         }
-        let mut shelf = self.shelf();
-        shelf.remove(key.sought());
-        while shelf.bytes + weight > self.bytes_max {
-            let Some((_, oldest)) = shelf.order.pop_first() else { break };
-            shelf.remove(oldest.sought());
+        let mut state = self.lock_state();
+        state.remove(key.as_ref_key());
+        while state.bytes + entry_bytes > self.bytes_max {
+            let Some((_, oldest)) = state.order.pop_first() else { break };
+            state.remove(oldest.as_ref_key());
         }
-        let last_use = shelf.next_use;
-        shelf.next_use += 1;
-        shelf.bytes += weight;
-        shelf.order.insert(last_use, key.clone());
-        shelf.entries.insert(key, Entry { sealed: sealed.clone(), kept_since: now, last_use, weight });
+        let last_use = state.next_use;
+        state.next_use += 1;
+        state.bytes += entry_bytes;
+        state.order.insert(last_use, key.clone());
+        state.entries.insert(key, Entry { read: read.clone(), inserted_at: now, last_use, bytes: entry_bytes });
     }
 
     /// Drops one entry.
-    pub fn remove(&self, key: Sought<'_>) {
-        self.shelf().remove(key);
+    pub fn remove(&self, key: CacheKeyRef<'_>) {
+        self.lock_state().remove(key);
     }
 
     /// Drops what a change touched. Not needed for freshness; it gives the memory back early.
-    pub fn forget(&self, tenant: &TenantId, change: &Change) {
-        let mut shelf = self.shelf();
-        let touched: Vec<Key> = shelf
+    pub fn invalidate(&self, tenant: &TenantId, change: &Change) {
+        let mut state = self.lock_state();
+        let invalidated: Vec<CacheKey> = state
             .entries
             .iter()
-            .filter(|(key, entry)| key.tenant == *tenant && entry.sealed.basis.is_touched_by(&change.tags))
+            .filter(|(key, entry)| key.tenant == *tenant && entry.read.read_set.is_invalidated_by(&change.tags))
             .map(|(key, _)| key.clone())
             .collect();
-        for key in touched {
-            shelf.remove(key.sought());
+        for key in invalidated {
+            state.remove(key.as_ref_key());
         }
     }
 
     /// How it does.
-    pub fn figures(&self) -> Figures {
-        let shelf = self.shelf();
-        Figures { hits: shelf.hits, misses: shelf.misses, entries: shelf.entries.len(), bytes: shelf.bytes }
+    pub fn stats(&self) -> CacheStats {
+        let state = self.lock_state();
+        CacheStats { hits: state.hits, misses: state.misses, entries: state.entries.len(), bytes: state.bytes }
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn lock_state(&self) -> MutexGuard<'_, LruState> {
         // A panic while the lock was held cannot leave a wrong answer behind: freshness is decided elsewhere.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf {
+impl LruState {
     /// What is kept under a key, which is the most recently used from now on. Among the newest eighth the order is left as it
     /// is: what everybody reads is there anyway, and none of it would leave first.
-    fn touch(&mut self, key: Sought<'_>) -> Option<Arc<Sealed>> {
-        let newest = (self.entries.len() / 8).max(1) as u64;
+    fn mark_used(&mut self, key: CacheKeyRef<'_>) -> Option<Arc<SerializedRead>> {
+        let recent_uses = (self.entries.len() / 8).max(1) as u64;
         let this_use = self.next_use;
         let entry = self.entries.get_mut(&key)?;
-        if this_use - entry.last_use <= newest {
-            return Some(entry.sealed.clone());
+        if this_use - entry.last_use <= recent_uses {
+            return Some(entry.read.clone());
         }
         self.next_use += 1;
         let key = self.order.remove(&entry.last_use)?;
         entry.last_use = this_use;
         self.order.insert(this_use, key);
-        Some(entry.sealed.clone())
+        Some(entry.read.clone())
     }
 
-    fn remove(&mut self, key: Sought<'_>) {
+    fn remove(&mut self, key: CacheKeyRef<'_>) {
         if let Some(entry) = self.entries.remove(&key) {
             self.order.remove(&entry.last_use);
-            self.bytes -= entry.weight;
+            self.bytes -= entry.bytes;
         }
     }
 }
@@ -207,52 +207,52 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Basis, Content, Reading, Tag, Version};
+    use crate::{ReadSet, Content, ReadOutput, Tag, Version};
 
-    fn key(name: &str) -> Key {
-        Key { tenant: TenantId::new("t"), canonical: name.into(), facts: "".into() }
+    fn key(name: &str) -> CacheKey {
+        CacheKey { tenant: TenantId::new("t"), canonical: name.into(), caller_part: "".into() }
     }
 
-    fn sealed(text: &str, tag: &str) -> Arc<Sealed> {
-        let basis = Basis::at(Version(1)).on(Tag::new(tag));
-        Reading::new(Content::text("text/plain", text), basis).seal().unwrap()
+    fn serialized_read(text: &str, tag: &str) -> Arc<SerializedRead> {
+        let read_set = ReadSet::at_version(Version(1)).with_tag(Tag::new(tag));
+        ReadOutput::new(Content::text("text/plain", text), read_set).serialize().unwrap()
     }
 
     #[test]
-    fn the_least_recently_used_leaves_first() {
+    fn evicts_least_recently_used_first() {
         let big = "x".repeat(1_000);
-        let weight = sealed(&big, "a").weight() + 1;
-        let cache = Cache::new(weight * 2);
+        let entry_bytes = serialized_read(&big, "a").cached_bytes() + 1;
+        let cache = Cache::new(entry_bytes * 2);
         let now = Timestamp(0);
-        cache.put(key("a"), &sealed(&big, "a"), now);
-        cache.put(key("b"), &sealed(&big, "b"), now);
-        assert!(cache.get(key("a").sought(), now).is_some());
-        cache.put(key("c"), &sealed(&big, "c"), now);
-        assert!(cache.get(key("b").sought(), now).is_none());
-        assert!(cache.get(key("a").sought(), now).is_some());
-        assert_eq!(cache.figures().entries, 2);
-        assert!(cache.figures().bytes <= weight * 2);
+        cache.put(key("a"), &serialized_read(&big, "a"), now);
+        cache.put(key("b"), &serialized_read(&big, "b"), now);
+        assert!(cache.get(key("a").as_ref_key(), now).is_some());
+        cache.put(key("c"), &serialized_read(&big, "c"), now);
+        assert!(cache.get(key("b").as_ref_key(), now).is_none());
+        assert!(cache.get(key("a").as_ref_key(), now).is_some());
+        assert_eq!(cache.stats().entries, 2);
+        assert!(cache.stats().bytes <= entry_bytes * 2);
     }
 
     #[test]
-    fn a_change_drops_what_it_touched_and_nothing_else() {
+    fn invalidate_drops_only_entries_with_changed_tags() {
         let cache = Cache::new(1 << 20);
         let now = Timestamp(0);
-        cache.put(key("a"), &sealed("1", "a"), now);
-        cache.put(key("b"), &sealed("2", "b"), now);
+        cache.put(key("a"), &serialized_read("1", "a"), now);
+        cache.put(key("b"), &serialized_read("2", "b"), now);
         let change = Change { version: Version(2), tags: vec![Tag::new("a")] };
-        cache.forget(&TenantId::new("other"), &change);
-        assert!(cache.get(key("a").sought(), now).is_some());
-        cache.forget(&TenantId::new("t"), &change);
-        assert!(cache.get(key("a").sought(), now).is_none());
-        assert!(cache.get(key("b").sought(), now).is_some());
+        cache.invalidate(&TenantId::new("other"), &change);
+        assert!(cache.get(key("a").as_ref_key(), now).is_some());
+        cache.invalidate(&TenantId::new("t"), &change);
+        assert!(cache.get(key("a").as_ref_key(), now).is_none());
+        assert!(cache.get(key("b").as_ref_key(), now).is_some());
     }
 
     #[test]
-    fn an_entry_ends_with_its_time() {
+    fn entry_expires_after_max_age() {
         let cache = Cache::new(1 << 20);
-        cache.put(key("a"), &sealed("1", "a"), Timestamp(0));
-        assert!(cache.get(key("a").sought(), Timestamp(limits::CACHE_ENTRY_AGE_MS - 1)).is_some());
-        assert!(cache.get(key("a").sought(), Timestamp(limits::CACHE_ENTRY_AGE_MS)).is_none());
+        cache.put(key("a"), &serialized_read("1", "a"), Timestamp(0));
+        assert!(cache.get(key("a").as_ref_key(), Timestamp(limits::CACHE_ENTRY_AGE_MS - 1)).is_some());
+        assert!(cache.get(key("a").as_ref_key(), Timestamp(limits::CACHE_ENTRY_AGE_MS)).is_none());
     }
 }

@@ -6,25 +6,25 @@ use serde_json::{Map, Value};
 /// Writes `value` compactly with its keys sorted recursively.
 pub fn to_string(value: &Value) -> String {
     // A JSON value has text keys and finite numbers, so writing it cannot fail.
-    serde_json::to_string(&Sorted(value)).unwrap_or_default()
+    serde_json::to_string(&SortedValue(value)).unwrap_or_default()
 }
 
 /// A value that is written with its keys sorted at every depth.
 #[derive(Clone, Copy, Debug)]
-pub struct Sorted<'a>(pub &'a Value);
+pub struct SortedValue<'a>(pub &'a Value);
 
 /// An object that is written with its keys sorted at every depth.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedMap<'a>(pub &'a Map<String, Value>);
 
-impl Serialize for Sorted<'_> {
+impl Serialize for SortedValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Object(map) => SortedMap(map).serialize(serializer),
             Value::Array(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
                 for item in items {
-                    list.serialize_element(&Sorted(item))?;
+                    list.serialize_element(&SortedValue(item))?;
                 }
                 list.end()
             }
@@ -39,7 +39,7 @@ impl Serialize for SortedMap<'_> {
         entries.sort_unstable_by_key(|(key, _)| *key);
         let mut map = serializer.serialize_map(Some(entries.len()))?;
         for (key, value) in entries {
-            map.serialize_entry(key, &Sorted(value))?;
+            map.serialize_entry(key, &SortedValue(value))?;
         }
         map.end()
     }

@@ -4,22 +4,22 @@
 
 use serde_json::Value;
 
-use crate::{Basis, BoxFuture, Principal, Result};
+use crate::{ReadSet, BoxFuture, Principal, Result};
 
 /// Whoever keeps the links.
-pub trait Citations: Send + Sync {
+pub trait LinkIndex: Send + Sync {
     /// The links of an address, in both directions, as far as the caller can read both ends. `uri` is canonical, and the caller
     /// has been found to be able to read it.
-    fn of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<Cited>>;
+    fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>>;
 }
 
 /// The links of one address.
 #[derive(Clone, Debug, Default)]
-pub struct Cited {
+pub struct VisibleLinks {
     /// Each as the keeper shows it, those that start at the address first.
     pub links: Vec<Value>,
     /// Whether the keeper stopped before it had looked at all.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// What they rest on, all of it veiled: a link that is hidden from the caller may change.
-    pub basis: Basis,
+    pub read_set: ReadSet,
 }

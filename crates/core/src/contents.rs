@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::json::write_text;
-use crate::{Basis, Errand, Error, Json, Kind, Result, canonical, limits};
+use crate::json::write_json_string;
+use crate::{ReadSet, SideEffect, Error, JsonText, Kind, Result, canonical, limits};
 
 /// One piece of contents.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ impl Content {
     }
 
     /// JSON that has been written.
-    pub fn written(json: Json) -> Content {
-        Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(json.into_text()) }
+    pub fn from_json_text(json: JsonText) -> Content {
+        Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(json.into_string()) }
     }
 
     /// Text of some media type.
@@ -56,50 +56,50 @@ impl Content {
 
 /// What a scheme hands back for an address.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadOutput {
     /// One or more contents; never none, since a missing thing is an error.
     pub contents: Vec<Content>,
     /// What they rest on.
-    pub basis: Basis,
+    pub read_set: ReadSet,
     /// Whether the answer may be kept. False for what changes by being read.
     pub cacheable: bool,
     /// Whether this address will give the same bytes for ever.
     pub immutable: bool,
     /// What is to be written with the read's audit event. Only for what is not cacheable: a kept answer runs no errands.
-    pub errand: Option<Errand>,
+    pub side_effect: Option<SideEffect>,
 }
 
-impl Reading {
+impl ReadOutput {
     /// A cacheable reading of one content.
-    pub fn new(content: Content, basis: Basis) -> Reading {
-        Reading { contents: vec![content], basis, cacheable: true, immutable: false, errand: None }
+    pub fn new(content: Content, read_set: ReadSet) -> ReadOutput {
+        ReadOutput { contents: vec![content], read_set, cacheable: true, immutable: false, side_effect: None }
     }
 
     /// Serialises, hashes and freezes.
-    pub fn seal(self) -> Result<Arc<Sealed>> {
-        let bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
-        if bytes > limits::CONTENTS_BYTES {
+    pub fn serialize(self) -> Result<Arc<SerializedRead>> {
+        let total_bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
+        if total_bytes > limits::CONTENTS_BYTES {
             return Err(Error::new(
                 Kind::Limit,
                 "CONTENTS_TOO_LARGE",
                 "The contents are too large for one read",
             )
             .hint("Read a narrower address, or page through it")
-            .fact("limit_bytes", limits::CONTENTS_BYTES));
+            .with_detail("limit_bytes", limits::CONTENTS_BYTES));
         }
         let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
         for content in &self.contents {
             digest.update(content.bytes());
         }
-        let tails: Vec<Bytes> = self.contents.iter().map(tail).collect();
-        Ok(Arc::new(Sealed {
-            tails: tails.into(),
+        let json_suffixes: Vec<Bytes> = self.contents.iter().map(json_suffix).collect();
+        Ok(Arc::new(SerializedRead {
+            json_suffixes: json_suffixes.into(),
             contents: self.contents.into(),
             content_hash: canonical::hex(digest.finish().as_ref()).into(),
-            basis: Arc::new(self.basis),
+            read_set: Arc::new(self.read_set),
             cacheable: self.cacheable,
             immutable: self.immutable,
-            errand: self.errand,
+            side_effect: self.side_effect,
         }))
     }
 }
@@ -107,60 +107,60 @@ impl Reading {
 /// A reading, serialised once. A reply is `{"uri":` + the requested string + one of the tails: the address is echoed as
 /// the caller spelt it, and everything after it is shared between callers.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SerializedRead {
     /// For each content, the JSON that follows its `uri` value: `,"mimeType":…,"text":…}`.
-    pub tails: Box<[Bytes]>,
+    pub json_suffixes: Box<[Bytes]>,
     /// The contents, for callers that want them raw.
     pub contents: Box<[Content]>,
     /// SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
     pub content_hash: Arc<str>,
     /// What it rests on.
-    pub basis: Arc<Basis>,
+    pub read_set: Arc<ReadSet>,
     /// Whether it may be kept.
     pub cacheable: bool,
     /// Whether it never changes.
     pub immutable: bool,
     /// What is to be written with the read's audit event.
-    pub errand: Option<Errand>,
+    pub side_effect: Option<SideEffect>,
 }
 
-impl Sealed {
+impl SerializedRead {
     /// What it weighs in a cache.
-    pub fn weight(&self) -> usize {
-        let tails: usize = self.tails.iter().map(Bytes::len).sum();
-        let contents: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
-        tails + contents + 64 * self.basis.tag_count() + 256
+    pub fn cached_bytes(&self) -> usize {
+        let suffix_bytes: usize = self.json_suffixes.iter().map(Bytes::len).sum();
+        let content_bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
+        suffix_bytes + content_bytes + 64 * self.read_set.tag_count() + 256
     }
 
     /// The `contents` array of a reply to `requested`.
     pub fn contents_json(&self, requested: &str) -> Vec<u8> {
         let mut uri = Vec::new();
-        write_text(&mut uri, requested);
-        let tails: usize = self.tails.iter().map(|tail| tail.len() + uri.len() + 8).sum();
-        let mut json = Vec::with_capacity(tails + 2);
+        write_json_string(&mut uri, requested);
+        let suffix_bytes: usize = self.json_suffixes.iter().map(|suffix| suffix.len() + uri.len() + 8).sum();
+        let mut json = Vec::with_capacity(suffix_bytes + 2);
         json.push(b'[');
-        for (index, tail) in self.tails.iter().enumerate() {
+        for (index, suffix) in self.json_suffixes.iter().enumerate() {
             if index > 0 {
                 json.push(b',');
             }
             json.extend_from_slice(br#"{"uri":"#);
             json.extend_from_slice(&uri);
-            json.extend_from_slice(tail);
+            json.extend_from_slice(suffix);
         }
         json.push(b']');
         json
     }
 }
 
-fn tail(content: &Content) -> Bytes {
+fn json_suffix(content: &Content) -> Bytes {
     // Text grows by what is escaped, bytes by a third.
     let mut json = Vec::with_capacity(content.bytes().len() * 5 / 4 + 64);
     json.extend_from_slice(br#","mimeType":"#);
-    write_text(&mut json, &content.mime_type);
+    write_json_string(&mut json, &content.mime_type);
     match &content.body {
         Body::Text(text) => {
             json.extend_from_slice(br#","text":"#);
-            write_text(&mut json, text);
+            write_json_string(&mut json, text);
         }
         Body::Blob(bytes) => {
             json.extend_from_slice(br#","blob":""#);
@@ -178,20 +178,20 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_sealed_reading_echoes_the_requested_address() {
-        let reading = Reading::new(Content::text("text/plain", "a \"b\"\n"), Basis::default());
-        let sealed = reading.seal().unwrap();
-        let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://%41\"")).unwrap();
+    fn contents_json_echoes_requested_uri() {
+        let output = ReadOutput::new(Content::text("text/plain", "a \"b\"\n"), ReadSet::default());
+        let serialized = output.serialize().unwrap();
+        let parsed: Value = serde_json::from_slice(&serialized.contents_json("x://%41\"")).unwrap();
         assert_eq!(parsed, json!([{"uri": "x://%41\"", "mimeType": "text/plain", "text": "a \"b\"\n"}]));
-        assert_eq!(*sealed.content_hash, canonical::sha256_hex(b"a \"b\"\n"));
+        assert_eq!(*serialized.content_hash, canonical::sha256_hex(b"a \"b\"\n"));
     }
 
     #[test]
-    fn bytes_travel_as_padded_base64() {
+    fn blob_is_padded_base64() {
         let content =
             Content { mime_type: "image/png".into(), body: Body::Blob(Bytes::from_static(&[0, 255])) };
-        let sealed = Reading::new(content, Basis::default()).seal().unwrap();
-        let parsed: Value = serde_json::from_slice(&sealed.contents_json("x://y")).unwrap();
+        let serialized = ReadOutput::new(content, ReadSet::default()).serialize().unwrap();
+        let parsed: Value = serde_json::from_slice(&serialized.contents_json("x://y")).unwrap();
         assert_eq!(parsed[0]["blob"], "AP8=");
     }
 }

@@ -11,7 +11,7 @@ use crate::{Error, Result, canonical};
 
 /// The cursor of `list` that continues after `key`.
 pub fn encode(list: &str, key: &str) -> String {
-    BASE64.encode(format!("{}{key}", check(list, key)))
+    BASE64.encode(format!("{}{key}", checksum(list, key)))
 }
 
 /// The key inside a cursor of `list`.
@@ -21,8 +21,8 @@ pub fn decode(list: &str, cursor: &str) -> Result<String> {
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .and_then(|text| {
-            let (mark, key) = text.split_at_checked(8)?;
-            (mark == check(list, key)).then(|| key.to_owned())
+            let (prefix, key) = text.split_at_checked(8)?;
+            (prefix == checksum(list, key)).then(|| key.to_owned())
         })
         .ok_or_else(|| {
             Error::bad_input("The cursor is not one that this list gave out")
@@ -31,7 +31,7 @@ pub fn decode(list: &str, cursor: &str) -> Result<String> {
         })
 }
 
-fn check(list: &str, key: &str) -> String {
+fn checksum(list: &str, key: &str) -> String {
     let mut digest = canonical::sha256_hex(format!("{list}\n{key}").as_bytes());
     digest.truncate(8);
     digest
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_returns_to_its_own_list_only() {
+    fn decode_rejects_cursor_of_another_list() {
         let cursor = encode("resources", "bkend\norg_1");
         assert_eq!(decode("resources", &cursor).unwrap(), "bkend\norg_1");
         for (list, cursor) in

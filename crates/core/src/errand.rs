@@ -8,26 +8,26 @@ use std::sync::Arc;
 
 /// An errand, opaque on its way from a scheme to the journal.
 #[derive(Clone)]
-pub struct Errand {
+pub struct SideEffect {
     /// Its place among the errands of one commit: those that touch the same row have the same, so that two commits never
     /// wait for each other's rows.
-    pub order: i64,
-    inside: Arc<dyn Any + Send + Sync>,
+    pub lock_order: i64,
+    payload: Arc<dyn Any + Send + Sync>,
 }
 
-impl Errand {
+impl SideEffect {
     /// Wraps what the journal understands.
-    pub fn new(order: i64, errand: impl Any + Send + Sync) -> Errand {
-        Errand { order, inside: Arc::new(errand) }
+    pub fn new(lock_order: i64, payload: impl Any + Send + Sync) -> SideEffect {
+        SideEffect { lock_order, payload: Arc::new(payload) }
     }
 
     /// What is inside, if it is a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
-        self.inside.downcast_ref()
+        self.payload.downcast_ref()
     }
 }
 
-impl std::fmt::Debug for Errand {
+impl std::fmt::Debug for SideEffect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Errand")
     }

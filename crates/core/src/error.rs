@@ -58,17 +58,17 @@ struct Inner {
     message: String,
     hint: Option<String>,
     uri: Option<String>,
-    facts: Map<String, Value>,
+    details: Map<String, Value>,
     cause: Option<Cause>,
-    trace: Trace,
+    audit_state: AuditState,
 }
 
 /// What has become of the audit event that a refusal must leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trace {
-    Owed,
-    Written,
-    Impossible,
+enum AuditState {
+    Pending,
+    Recorded,
+    Failed,
 }
 
 impl Error {
@@ -80,15 +80,15 @@ impl Error {
             message: message.into(),
             hint: None,
             uri: None,
-            facts: Map::new(),
+            details: Map::new(),
             cause: None,
-            trace: Trace::Owed,
+            audit_state: AuditState::Pending,
         }))
     }
 
     /// A well-formed address of nothing. The sentence is the same whether the thing is missing or another tenant's.
     pub fn not_found(uri: &str) -> Error {
-        Error::new(Kind::NotFound, "NOT_FOUND", "Resource not found").at(uri)
+        Error::new(Kind::NotFound, "NOT_FOUND", "Resource not found").with_uri(uri)
     }
 
     /// Input outside its grammar or its rules.
@@ -105,11 +105,11 @@ impl Error {
     }
 
     /// The caller lacks what `need` asks for.
-    pub fn scope_missing(need: crate::Need) -> Error {
-        let scopes = need.0.join(" or ");
+    pub fn scope_missing(requirement: crate::ScopeRequirement) -> Error {
+        let scopes = requirement.0.join(" or ");
         Error::new(Kind::Scope, "SCOPE_INSUFFICIENT", format!("This needs the scope {scopes}"))
             .hint("Ask for a token that has the scope; `quad token mint --scope` makes one")
-            .fact("scope", need.0.first().copied().unwrap_or_default())
+            .with_detail("scope", requirement.0.first().copied().unwrap_or_default())
     }
 
     /// Adds what to do next.
@@ -119,19 +119,19 @@ impl Error {
     }
 
     /// Adds the address in question.
-    pub fn at(mut self, uri: &str) -> Error {
+    pub fn with_uri(mut self, uri: &str) -> Error {
         self.0.uri = Some(uri.to_owned());
         self
     }
 
     /// Adds a fact: a field of the envelope beyond the common ones.
-    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Error {
-        self.0.facts.insert(name.to_owned(), value.into());
+    pub fn with_detail(mut self, name: &str, value: impl Into<Value>) -> Error {
+        self.0.details.insert(name.to_owned(), value.into());
         self
     }
 
     /// Adds the cause, for the log.
-    pub fn because(mut self, cause: impl Into<Cause>) -> Error {
+    pub fn with_cause(mut self, cause: impl Into<Cause>) -> Error {
         self.0.cause = Some(cause.into());
         self
     }
@@ -143,25 +143,25 @@ impl Error {
     }
 
     /// Says that the audit has it: whoever answers with it has nothing left to write down.
-    pub(crate) fn recorded(mut self) -> Error {
-        self.0.trace = Trace::Written;
+    pub(crate) fn mark_recorded(mut self) -> Error {
+        self.0.audit_state = AuditState::Recorded;
         self
     }
 
     /// Says that the audit could not be written, which is what this error is about: nobody is to try again.
-    pub(crate) fn unrecordable(mut self) -> Error {
-        self.0.trace = Trace::Impossible;
+    pub(crate) fn mark_audit_failed(mut self) -> Error {
+        self.0.audit_state = AuditState::Failed;
         self
     }
 
     /// Whether the refusal that this became is in the audit already.
     pub fn is_recorded(&self) -> bool {
-        self.0.trace == Trace::Written
+        self.0.audit_state == AuditState::Recorded
     }
 
     /// Whether the refusal that this becomes has still to be written down.
-    pub fn is_owed(&self) -> bool {
-        self.0.trace == Trace::Owed
+    pub fn needs_audit_event(&self) -> bool {
+        self.0.audit_state == AuditState::Pending
     }
 
     /// The kind.
@@ -180,13 +180,13 @@ impl Error {
     }
 
     /// What to do next.
-    pub fn next_step(&self) -> Option<&str> {
+    pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
     /// A fact of the envelope.
-    pub fn get_fact(&self, name: &str) -> Option<&Value> {
-        self.0.facts.get(name)
+    pub fn detail(&self, name: &str) -> Option<&Value> {
+        self.0.details.get(name)
     }
 
     /// The address in question.
@@ -195,7 +195,7 @@ impl Error {
     }
 
     /// The cause chain as one line, for the log.
-    pub fn causes(&self) -> String {
+    pub fn cause_chain(&self) -> String {
         let mut line = String::new();
         let mut next: Option<&(dyn std::error::Error + 'static)> =
             self.0.cause.as_deref().map(|cause| cause as _);
@@ -222,7 +222,7 @@ impl Error {
         if let Some(uri) = &inner.uri {
             envelope.insert("uri".into(), uri.as_str().into());
         }
-        for (name, value) in &inner.facts {
+        for (name, value) in &inner.details {
             envelope.entry(name.as_str()).or_insert_with(|| value.clone());
         }
         envelope
@@ -243,10 +243,10 @@ impl std::error::Error for Error {
 
 impl From<quad_address::AddressError> for Error {
     fn from(error: quad_address::AddressError) -> Error {
-        let refused = Error::new(Kind::BadInput, "INVALID_URI", error.to_string());
+        let mapped = Error::new(Kind::BadInput, "INVALID_URI", error.to_string());
         match error.hint() {
-            Some(hint) => refused.hint(hint),
-            None => refused,
+            Some(hint) => mapped.hint(hint),
+            None => mapped,
         }
     }
 }
@@ -257,16 +257,16 @@ mod tests {
 
     #[test]
     fn the_envelope_hides_the_cause() {
-        let error = Error::internal("disk on fire").at("x://y");
-        assert_eq!(error.causes(), "disk on fire");
-        let shown = serde_json::to_string(&error.envelope()).unwrap();
-        assert!(!shown.contains("fire"), "{shown}");
-        assert!(shown.contains(r#""kind":"internal""#));
+        let error = Error::internal("disk on fire").with_uri("x://y");
+        assert_eq!(error.cause_chain(), "disk on fire");
+        let json = serde_json::to_string(&error.envelope()).unwrap();
+        assert!(!json.contains("fire"), "{json}");
+        assert!(json.contains(r#""kind":"internal""#));
     }
 
     #[test]
-    fn a_fact_never_replaces_a_common_field() {
-        let error = Error::bad_input("no").fact("code", "other").fact("field", "name");
+    fn detail_never_overrides_standard_field() {
+        let error = Error::bad_input("no").with_detail("code", "other").with_detail("field", "name");
         assert_eq!(error.envelope()["code"], "VALIDATION_ERROR");
         assert_eq!(error.envelope()["field"], "name");
     }

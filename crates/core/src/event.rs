@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::facts::{Fact, Facts};
+use crate::facts::{AuditValue, AuditFields};
 use crate::{Error, Principal};
 
 /// The action of every protocol call.
@@ -25,9 +25,9 @@ pub struct EventDraft {
     /// What it did.
     pub action: &'static str,
     /// What it asked for.
-    pub inputs: Facts,
+    pub inputs: AuditFields,
     /// What it got.
-    pub outputs: Facts,
+    pub outputs: AuditFields,
     /// `ok`, `refused` or `failed`.
     pub outcome: Option<&'static str>,
 }
@@ -35,40 +35,40 @@ pub struct EventDraft {
 impl EventDraft {
     /// A protocol call by `caller`; `inputs` starts with the method.
     pub fn call(caller: &Principal, method: &'static str) -> EventDraft {
-        EventDraft::by(caller.subject.clone(), "agent", MCP_CALL).input("method", Fact::Word(method))
+        EventDraft::new(caller.subject.clone(), "agent", MCP_CALL).input("method", AuditValue::Static(method))
     }
 
     /// The same where the caller chose the method's name: it may be no method at all.
-    pub fn call_named(caller: &Principal, method: &str) -> EventDraft {
-        EventDraft::by(caller.subject.clone(), "agent", MCP_CALL).input("method", method)
+    pub fn call_with_raw_method(caller: &Principal, method: &str) -> EventDraft {
+        EventDraft::new(caller.subject.clone(), "agent", MCP_CALL).input("method", method)
     }
 
     /// Something that happened outside a protocol call: a command, a start.
     pub fn system(layer: &'static str, action: &'static str, actor: &str) -> EventDraft {
-        EventDraft::by(actor.into(), layer, action)
+        EventDraft::new(actor.into(), layer, action)
     }
 
-    fn by(actor: Arc<str>, layer: &'static str, action: &'static str) -> EventDraft {
+    fn new(actor: Arc<str>, layer: &'static str, action: &'static str) -> EventDraft {
         EventDraft {
             layer,
             event_type: "system_activity",
             severity: "info",
             actor,
             action,
-            inputs: Facts::default(),
-            outputs: Facts::default(),
+            inputs: AuditFields::default(),
+            outputs: AuditFields::default(),
             outcome: None,
         }
     }
 
     /// Adds an input.
-    pub fn input(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) -> EventDraft {
+    pub fn input(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) -> EventDraft {
         self.inputs.set(name, value);
         self
     }
 
     /// Adds an output.
-    pub fn output(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) -> EventDraft {
+    pub fn output(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) -> EventDraft {
         self.outputs.set(name, value);
         self
     }
@@ -84,9 +84,9 @@ impl EventDraft {
     pub fn failed(mut self, error: &Error) -> EventDraft {
         self.outputs.set("ok", false);
         self.outputs.set("error_code", error.code());
-        let ours = error.kind() == crate::Kind::Internal;
-        self.outcome = Some(if ours { "failed" } else { "refused" });
-        if ours {
+        let is_internal = error.kind() == crate::Kind::Internal;
+        self.outcome = Some(if is_internal { "failed" } else { "refused" });
+        if is_internal {
             self.severity = "warning";
         }
         self
@@ -94,12 +94,12 @@ impl EventDraft {
 }
 
 /// What a caller sent, cut to what belongs into an audit event.
-pub fn shorten(text: &str) -> Arc<str> {
-    const LONGEST: usize = 512;
-    if text.len() <= LONGEST {
+pub fn truncate_for_audit(text: &str) -> Arc<str> {
+    const MAX_CHARS: usize = 512;
+    if text.len() <= MAX_CHARS {
         return text.into();
     }
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
     }

@@ -10,127 +10,127 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use crate::canonical::Sorted;
+use crate::canonical::SortedValue;
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fact {
+pub enum AuditValue {
     /// A text of the program's own, such as a method's name.
-    Word(&'static str),
+    Static(&'static str),
     /// A text of somebody else.
-    Text(Arc<str>),
+    Str(Arc<str>),
     /// A number.
-    Number(i64),
+    Int(i64),
     /// Yes or no.
-    Truth(bool),
+    Bool(bool),
     /// Anything else, which is seldom.
     Json(Box<Value>),
 }
 
-impl Serialize for Fact {
+impl Serialize for AuditValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Fact::Word(word) => serializer.serialize_str(word),
-            Fact::Text(text) => serializer.serialize_str(text),
-            Fact::Number(number) => serializer.serialize_i64(*number),
-            Fact::Truth(truth) => serializer.serialize_bool(*truth),
-            Fact::Json(value) => Sorted(value).serialize(serializer),
+            AuditValue::Static(text) => serializer.serialize_str(text),
+            AuditValue::Str(text) => serializer.serialize_str(text),
+            AuditValue::Int(int) => serializer.serialize_i64(*int),
+            AuditValue::Bool(value) => serializer.serialize_bool(*value),
+            AuditValue::Json(value) => SortedValue(value).serialize(serializer),
         }
     }
 }
 
-impl From<&str> for Fact {
-    fn from(text: &str) -> Fact {
-        Fact::Text(text.into())
+impl From<&str> for AuditValue {
+    fn from(text: &str) -> AuditValue {
+        AuditValue::Str(text.into())
     }
 }
 
-impl From<String> for Fact {
-    fn from(text: String) -> Fact {
-        Fact::Text(text.into())
+impl From<String> for AuditValue {
+    fn from(text: String) -> AuditValue {
+        AuditValue::Str(text.into())
     }
 }
 
-impl From<Arc<str>> for Fact {
-    fn from(text: Arc<str>) -> Fact {
-        Fact::Text(text)
+impl From<Arc<str>> for AuditValue {
+    fn from(text: Arc<str>) -> AuditValue {
+        AuditValue::Str(text)
     }
 }
 
-impl From<i64> for Fact {
-    fn from(number: i64) -> Fact {
-        Fact::Number(number)
+impl From<i64> for AuditValue {
+    fn from(number: i64) -> AuditValue {
+        AuditValue::Int(number)
     }
 }
 
-impl From<u32> for Fact {
-    fn from(number: u32) -> Fact {
-        Fact::Number(number.into())
+impl From<u32> for AuditValue {
+    fn from(number: u32) -> AuditValue {
+        AuditValue::Int(number.into())
     }
 }
 
-impl From<usize> for Fact {
-    fn from(number: usize) -> Fact {
-        i64::try_from(number).map_or_else(|_| Value::from(number).into(), Fact::Number)
+impl From<usize> for AuditValue {
+    fn from(number: usize) -> AuditValue {
+        i64::try_from(number).map_or_else(|_| Value::from(number).into(), AuditValue::Int)
     }
 }
 
-impl From<u64> for Fact {
-    fn from(number: u64) -> Fact {
-        i64::try_from(number).map_or_else(|_| Value::from(number).into(), Fact::Number)
+impl From<u64> for AuditValue {
+    fn from(number: u64) -> AuditValue {
+        i64::try_from(number).map_or_else(|_| Value::from(number).into(), AuditValue::Int)
     }
 }
 
-impl From<bool> for Fact {
-    fn from(truth: bool) -> Fact {
-        Fact::Truth(truth)
+impl From<bool> for AuditValue {
+    fn from(value: bool) -> AuditValue {
+        AuditValue::Bool(value)
     }
 }
 
-impl From<Value> for Fact {
-    fn from(value: Value) -> Fact {
-        Fact::Json(Box::new(value))
+impl From<Value> for AuditValue {
+    fn from(value: Value) -> AuditValue {
+        AuditValue::Json(Box::new(value))
     }
 }
 
 /// Facts in the order of their names, as many as a read has without an allocation. As JSON an object whose keys are sorted, at every
 /// depth.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts(SmallVec<[(Cow<'static, str>, Fact); 4]>);
+pub struct AuditFields(SmallVec<[(Cow<'static, str>, AuditValue); 4]>);
 
-impl Facts {
+impl AuditFields {
     /// Sets a fact, in place of an earlier one of that name.
-    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, fact: impl Into<Fact>) {
-        let (name, fact) = (name.into(), fact.into());
-        match self.0.binary_search_by(|(known, _)| known.cmp(&name)) {
-            Ok(place) => self.0[place].1 = fact,
-            Err(place) => self.0.insert(place, (name, fact)),
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
+        let (name, value) = (name.into(), value.into());
+        match self.0.binary_search_by(|(key, _)| key.cmp(&name)) {
+            Ok(index) => self.0[index].1 = value,
+            Err(index) => self.0.insert(index, (name, value)),
         }
     }
 
     /// The fact of that name.
-    pub fn get(&self, name: &str) -> Option<&Fact> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, fact)| fact)
+    pub fn get(&self, name: &str) -> Option<&AuditValue> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// The facts in the order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
-        self.0.iter().map(|(name, fact)| (&**name, fact))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AuditValue)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 
     /// Takes over all of another's facts.
-    pub fn extend(&mut self, other: Facts) {
-        for (name, fact) in other.0 {
-            self.set(name, fact);
+    pub fn extend(&mut self, other: AuditFields) {
+        for (name, value) in other.0 {
+            self.set(name, value);
         }
     }
 }
 
-impl Serialize for Facts {
+impl Serialize for AuditFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, fact) in self.iter() {
-            map.serialize_entry(name, fact)?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(name, value)?;
         }
         map.end()
     }
@@ -142,22 +142,22 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn are_written_sorted_and_the_last_of_a_name_counts() {
-        let mut facts = Facts::default();
-        facts.set("uri", "x://\"y\"");
-        facts.set("ok", false);
-        facts.set("count", 3_usize);
-        facts.set("a", json!({"z": 1, "b": [null]}));
-        facts.set("method", Fact::Word("m"));
-        facts.set("version", -1_i64);
-        let mut more = Facts::default();
+    fn serializes_sorted_keys_and_last_value_wins() {
+        let mut fields = AuditFields::default();
+        fields.set("uri", "x://\"y\"");
+        fields.set("ok", false);
+        fields.set("count", 3_usize);
+        fields.set("a", json!({"z": 1, "b": [null]}));
+        fields.set("method", AuditValue::Static("m"));
+        fields.set("version", -1_i64);
+        let mut more = AuditFields::default();
         more.set("ok", true);
-        facts.extend(more);
-        assert_eq!(facts.get("ok"), Some(&Fact::Truth(true)));
+        fields.extend(more);
+        assert_eq!(fields.get("ok"), Some(&AuditValue::Bool(true)));
         assert_eq!(
-            serde_json::to_string(&facts).unwrap(),
+            serde_json::to_string(&fields).unwrap(),
             r#"{"a":{"b":[null],"z":1},"count":3,"method":"m","ok":true,"uri":"x://\"y\"","version":-1}"#
         );
-        assert_eq!(serde_json::to_string(&Facts::default()).unwrap(), "{}");
+        assert_eq!(serde_json::to_string(&AuditFields::default()).unwrap(), "{}");
     }
 }

@@ -16,8 +16,8 @@ pub struct Change {
 }
 
 /// Where committed changes are announced, whichever process committed them.
-pub trait Feed: Send + Sync {
+pub trait ChangeFeed: Send + Sync {
     /// Changes of one tenant from now on, in version order: every change that commits after this call returns is
     /// delivered. A receiver that lags is told so and must look at everything it cares about again.
-    fn listen<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>>;
+    fn subscribe<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>>;
 }

@@ -30,7 +30,7 @@ macro_rules! typed_id {
             }
 
             /// An id as it came from the database.
-            pub fn stored(text: impl Into<Box<str>>) -> $name {
+            pub fn from_db(text: impl Into<Box<str>>) -> $name {
                 $name(text.into())
             }
 
@@ -56,16 +56,16 @@ pub fn is_id(text: &str) -> bool {
 
 /// Ascending ULIDs from one draw of chance: for whoever needs many at the same moment.
 #[derive(Debug)]
-pub struct Ulids(u128);
+pub struct UlidGenerator(u128);
 
-impl Ulids {
+impl UlidGenerator {
     /// ULIDs of this moment.
-    pub fn now() -> Result<Ulids> {
-        draw().map(Ulids)
+    pub fn new() -> Result<UlidGenerator> {
+        timestamp_and_random_bits().map(UlidGenerator)
     }
 
     /// The next one.
-    pub fn another(&mut self) -> String {
+    pub fn next_ulid(&mut self) -> String {
         let text = encode(self.0);
         self.0 = self.0.wrapping_add(1);
         text
@@ -78,25 +78,25 @@ impl Ulids {
 /// lies in that order.
 pub fn ulid() -> Result<String> {
     static LAST: Mutex<u128> = Mutex::new(0);
-    let drawn = draw()?;
+    let bits = timestamp_and_random_bits()?;
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    *last = drawn.max(last.wrapping_add(1));
+    *last = bits.max(last.wrapping_add(1));
     Ok(encode(*last))
 }
 
-fn draw() -> Result<u128> {
-    let mut chance = [0u8; 10];
+fn timestamp_and_random_bits() -> Result<u128> {
+    let mut random_bytes = [0u8; 10];
     SystemRandom::new()
-        .fill(&mut chance)
+        .fill(&mut random_bytes)
         .map_err(|_| Error::internal("the system has no randomness to give"))?;
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Error::internal)?.as_millis();
-    let chance = chance.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
-    Ok(now_ms << 80 | chance)
+    let random_bits = random_bytes.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+    Ok(now_ms << 80 | random_bits)
 }
 
 fn encode(bits: u128) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    let text = (0..26).rev().map(|place| ALPHABET[(bits >> (5 * place) & 31) as usize]).collect();
+    let text = (0..26).rev().map(|index| ALPHABET[(bits >> (5 * index) & 31) as usize]).collect();
     // The alphabet is ASCII.
     String::from_utf8(text).unwrap_or_default()
 }
@@ -112,18 +112,18 @@ mod tests {
     );
 
     #[test]
-    fn encodes_as_the_ulid_specification_does() {
+    fn encode_matches_ulid_specification() {
         assert_eq!(encode(0), "0".repeat(26));
         assert_eq!(encode(u128::MAX), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
         assert_eq!(encode(31), format!("{}Z", "0".repeat(25)));
     }
 
     #[test]
-    fn ids_of_one_process_rise_even_within_a_millisecond() {
-        let drawn: Vec<String> = (0..10_000).map(|_| ulid().unwrap()).collect();
-        let milliseconds: std::collections::BTreeSet<&str> = drawn.iter().map(|id| &id[..10]).collect();
+    fn ulids_increase_within_one_millisecond() {
+        let ulids: Vec<String> = (0..10_000).map(|_| ulid().unwrap()).collect();
+        let milliseconds: std::collections::BTreeSet<&str> = ulids.iter().map(|id| &id[..10]).collect();
         assert!(milliseconds.len() < 5_000, "several in a millisecond are what this is about");
-        assert!(drawn.is_sorted_by(|one, next| one < next));
+        assert!(ulids.is_sorted_by(|previous, next| previous < next));
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         assert!(first < second);
         assert_eq!(ThingId::parse(first.as_str()), Some(first.clone()));
         assert!(first.as_str().starts_with("thing_") && first.as_str().len() == 32);
-        assert_eq!(ThingId::stored(first.as_str()), first);
+        assert_eq!(ThingId::from_db(first.as_str()), first);
         assert_eq!(ThingId::parse("a/b"), None);
         assert_eq!(ThingId::parse(""), None);
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::{Basis, BoxFuture, Errand, Error, EventDraft, Result, TenantId, Version};
+use crate::{ReadSet, BoxFuture, SideEffect, Error, EventDraft, Result, TenantId, Version};
 
 /// The proof that a call was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Receipt {
 
 /// Why an event was not written.
 #[derive(Debug)]
-pub enum NotRecorded {
+pub enum AppendError {
     /// Basis number so-and-so of the list is no longer right; compute it again.
     Stale(usize),
     /// The database failed.
@@ -30,68 +30,68 @@ pub enum NotRecorded {
 }
 
 /// What an answer rests on, and what the credential of its caller does.
-pub type Bases = SmallVec<[Arc<Basis>; 2]>;
+pub type ReadSets = SmallVec<[Arc<ReadSet>; 2]>;
 
 /// An event on its way into the trail.
-pub enum Recording<'a> {
+pub enum PendingAppend<'a> {
     /// Somebody else writes it, and will tell.
-    Told(oneshot::Receiver<Result<Receipt, NotRecorded>>),
+    Queued(oneshot::Receiver<Result<Receipt, AppendError>>),
     /// There is more to be done for it.
-    Working(BoxFuture<'a, Result<Receipt, NotRecorded>>),
+    Future(BoxFuture<'a, Result<Receipt, AppendError>>),
 }
 
-impl Future for Recording<'_> {
-    type Output = Result<Receipt, NotRecorded>;
+impl Future for PendingAppend<'_> {
+    type Output = Result<Receipt, AppendError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Recording::Told(receipt) => Pin::new(receipt).poll(context).map(|told| {
-                told.unwrap_or_else(|_| Err(NotRecorded::Failed(Error::internal("an event was dropped"))))
+            PendingAppend::Queued(receiver) => Pin::new(receiver).poll(context).map(|result| {
+                result.unwrap_or_else(|_| Err(AppendError::Failed(Error::internal("an event was dropped"))))
             }),
-            Recording::Working(work) => work.as_mut().poll(context),
+            PendingAppend::Future(future) => future.as_mut().poll(context),
         }
     }
 }
 
 /// The audit trail, as the path of a read sees it.
-pub trait Journal: Send + Sync {
+pub trait AuditLog: Send + Sync {
     /// Makes one event durable, provided that every basis still holds in the same commit. A journal that may write later
     /// answers when every basis holds and the event is in its hands.
-    fn record<'a>(
+    fn append<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>>;
+        read_sets: Vec<Arc<ReadSet>>,
+    ) -> BoxFuture<'a, Result<Receipt, AppendError>>;
 
     /// The same, and runs the errand in that commit, once; if the errand fails, the event stays. A journal that keeps no data
     /// has nothing to run it on.
-    fn record_with<'a>(
+    fn append_with_side_effect<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Bases,
-        errand: Option<Errand>,
-    ) -> Recording<'a> {
-        let _ = errand;
-        Recording::Working(self.record(tenant, event, bases.into_vec()))
+        read_sets: ReadSets,
+        side_effect: Option<SideEffect>,
+    ) -> PendingAppend<'a> {
+        let _ = side_effect;
+        PendingAppend::Future(self.append(tenant, event, read_sets.into_vec()))
     }
 
     /// Has nobody change anything of the tenant's until the event of the next answer is recorded, and runs the errand in the same
     /// commit: for an answer that was overtaken. `None` where there is no holding; then the answer is recorded as any other.
-    fn hold<'a>(
+    fn lease_head<'a>(
         &'a self,
         tenant: &'a TenantId,
-        errand: Option<Errand>,
-    ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
-        let _ = (tenant, errand);
+        side_effect: Option<SideEffect>,
+    ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
+        let _ = (tenant, side_effect);
         Box::pin(std::future::ready(Ok(None)))
     }
 }
 
 /// Data that stands still for one answer, for a moment. It goes on when the event is recorded, when the hold is dropped, when whoever
 /// holds it writes something, or when the moment is over; in the last two cases the event is not recorded and the basis counts as stale.
-pub trait Hold: Send + Sync {
+pub trait HeadLease: Send + Sync {
     /// Makes the answer's event durable.
-    fn record(self: Box<Self>, event: EventDraft, bases: Bases) -> Recording<'static>;
+    fn append(self: Box<Self>, event: EventDraft, read_sets: ReadSets) -> PendingAppend<'static>;
 }

@@ -10,7 +10,7 @@ pub const COMPLETION_VALUES: usize = 100;
 /// How often a read is computed because a change touched it before its audit event was durable. The second time nobody may change
 /// anything meanwhile, unless that takes too long; what is overtaken eight times all the same is a hot spot that the caller should
 /// hear of.
-pub const READ_ATTEMPTS: usize = 8;
+pub const READ_ATTEMPTS_MAX: usize = 8;
 
 /// Bytes of sealed contents that the cache keeps. Idle memory stays under 30 MiB while a busy server holds the
 /// working set of some thousand entities.
@@ -21,10 +21,10 @@ pub const CACHE_ENTRY_BYTES: usize = CACHE_BYTES / 8;
 
 /// Addresses that are remembered as they were read; then all are forgotten. As many as a busy server has in use, in some hundred
 /// kilobytes.
-pub const ADDRESSES_REMEMBERED: usize = 1_024;
+pub const ROUTES_CACHED_MAX: usize = 1_024;
 
 /// The longest address that is remembered. What is longer carries a query that hardly anybody repeats.
-pub const ADDRESS_REMEMBERED_BYTES: usize = 256;
+pub const CACHED_URI_BYTES_MAX: usize = 256;
 
 /// The greatest age of a cache entry, whatever its tags say (the backend contract's sixty seconds).
 pub const CACHE_ENTRY_AGE_MS: i64 = 60_000;

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::{Basis, ScopeSet, Timestamp};
+use crate::{ReadSet, ScopeSet, Timestamp};
 
 /// The owner of rows. The first column of every key.
 #[derive(Clone, Debug, Eq, PartialOrd, Ord)]
@@ -87,7 +87,7 @@ pub struct Principal {
     pub scopes: ScopeSet,
     /// What the proof rests on: the registry row of a token. Checked again with every audit commit, so that a
     /// revocation holds from the next call on, in every process. `None` for the operating-system user.
-    pub proof: Option<Arc<Basis>>,
+    pub credential_read_set: Option<Arc<ReadSet>>,
     /// When the credential ends; streams end with it.
     pub expires_at: Option<Timestamp>,
 }
@@ -95,13 +95,13 @@ pub struct Principal {
 impl Principal {
     /// The program at the other end of a pipe or of an open loopback port: it acts for the operating-system user, but
     /// it is an agent, so it has every scope except a person's decisions.
-    pub fn local_agent<'a>(tenant: TenantId, every_scope: impl IntoIterator<Item = &'a str>) -> Principal {
+    pub fn local_agent<'a>(tenant: TenantId, all_scopes: impl IntoIterator<Item = &'a str>) -> Principal {
         Principal {
             tenant,
             subject: "agent_local".into(),
             kind: PrincipalKind::Agent,
-            scopes: every_scope.into_iter().filter(|scope| *scope != "payment_intent:approve").collect(),
-            proof: None,
+            scopes: all_scopes.into_iter().filter(|scope| *scope != "payment_intent:approve").collect(),
+            credential_read_set: None,
             expires_at: None,
         }
     }

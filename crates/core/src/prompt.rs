@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::Need;
-use crate::tool::Block;
+use crate::ScopeRequirement;
+use crate::tool::ContentBlock;
 
 /// A prompt as published.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Prompt {
     /// What it can be told.
     pub arguments: &'static [PromptArgument],
     /// What the caller must hold.
-    pub need: Need,
+    pub required_scope: ScopeRequirement,
 }
 
 /// One thing that a prompt can be told.
@@ -33,7 +33,7 @@ pub struct PromptArgument {
 
 impl Prompt {
     /// The entry in `prompts/list`.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let arguments: Vec<Value> = self
             .arguments
             .iter()
@@ -60,5 +60,5 @@ pub struct Message {
     /// Who says it.
     pub role: Role,
     /// What is said.
-    pub block: Block,
+    pub block: ContentBlock,
 }

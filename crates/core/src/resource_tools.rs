@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::resolver::{Resolver, View};
-use crate::scheme::{CompletionQuery, Subject};
-use crate::tool::Effect;
-use crate::{Error, EventDraft, Need, Principal, Result, Tool, ToolOutput};
+use crate::scheme::{CompletionQuery, CompletionTarget};
+use crate::tool::ToolEffect;
+use crate::{Error, EventDraft, ScopeRequirement, Principal, Result, Tool, ToolOutput};
 
 /// The three tools. They need no scope of their own: what they reach is checked like any other read.
 pub fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| Tool {
         core: true,
-        ..Tool::new(name, title, description, input_schema, Need::NOTHING, Effect::Reads)
+        ..Tool::new(name, title, description, input_schema, ScopeRequirement::NONE, ToolEffect::Reads)
     };
     vec![
         tool(
@@ -69,11 +69,11 @@ pub(crate) async fn call(
     arguments: &Map<String, Value>,
     event: EventDraft,
 ) -> Result<ToolOutput> {
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let string_argument = |key: &str| arguments.get(key).and_then(Value::as_str);
     match name {
         "resource_list" => {
-            let page = resolver.list_as(caller, view, text("cursor"), event).await?;
-            let entries: Vec<Value> = page.entries.iter().map(|entry| entry.entry()).collect();
+            let page = resolver.list_with_event(caller, view, string_argument("cursor"), event).await?;
+            let entries: Vec<Value> = page.entries.iter().map(|entry| entry.to_json()).collect();
             let mut result = json!({"resources": entries});
             if let (Some(next), Some(result)) = (page.next_cursor, result.as_object_mut()) {
                 result.insert("nextCursor".into(), next.into());
@@ -81,25 +81,25 @@ pub(crate) async fn call(
             Ok(ToolOutput::structured(result))
         }
         "resource_read" => {
-            let uri = text("uri").unwrap_or_default();
-            let reading = |asked| event.clone().input("uri", asked);
-            let answer = resolver.read_as(caller, view, uri, &reading).await?;
+            let uri = string_argument("uri").unwrap_or_default();
+            let make_event = |audit_uri| event.clone().input("uri", audit_uri);
+            let answer = resolver.read_with_event(caller, view, uri, &make_event).await?;
             let contents: Value =
-                serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
+                serde_json::from_slice(&answer.read.contents_json(uri)).map_err(Error::internal)?;
             Ok(ToolOutput::structured(json!({"contents": contents})))
         }
         "resource_complete" => {
             let empty = Map::new();
             let query = CompletionQuery {
-                subject: Subject::Template(text("template").unwrap_or_default()),
-                variable: text("variable").unwrap_or_default(),
-                prefix: text("value").unwrap_or_default(),
+                target: CompletionTarget::Template(string_argument("template").unwrap_or_default()),
+                variable: string_argument("variable").unwrap_or_default(),
+                prefix: string_argument("value").unwrap_or_default(),
                 context: arguments.get("context").and_then(Value::as_object).unwrap_or(&empty),
             };
-            let completed = resolver.complete_as(caller, view, query, event).await?;
-            let has_more = completed.total > completed.values.len();
+            let completion = resolver.complete_with_event(caller, view, query, event).await?;
+            let has_more = completion.total > completion.values.len();
             Ok(ToolOutput::structured(
-                json!({"values": completed.values, "total": completed.total, "hasMore": has_more}),
+                json!({"values": completion.values, "total": completion.total, "hasMore": has_more}),
             ))
         }
         other => Err(Error::internal(format!("{other} is not a resource tool"))),

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use crate::prompt::{Message, Prompt};
-use crate::tool::{Call, Called};
-use crate::{Address, Basis, BoxFuture, Error, Need, Principal, Reading, Result, RouteSpec, Tool};
+use crate::tool::{ToolCall, ToolResult};
+use crate::{Address, ReadSet, BoxFuture, Error, ScopeRequirement, Principal, ReadOutput, Result, RouteSpec, Tool};
 
 /// An address pattern of a scheme, and what the scheme says about it.
 #[derive(Debug)]
@@ -22,14 +22,14 @@ pub struct Route {
     /// The media type, when every match has the same.
     pub mime_type: Option<&'static str>,
     /// What a reader must hold. Known from the shape alone, before any look at the data.
-    pub need: Need,
+    pub required_scope: ScopeRequirement,
     /// Whether `resources/templates/list` shows it (a template without variables is never shown there).
     pub advertised: bool,
 }
 
 impl Route {
     /// The entry in `resources/templates/list`.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut entry = json!({
             "uriTemplate": self.spec.template.as_str(),
             "name": self.name,
@@ -45,7 +45,7 @@ impl Route {
 
 /// A resource in `resources/list`.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ResourceEntry {
     /// Its address, concrete.
     pub uri: String,
     /// Its name.
@@ -60,9 +60,9 @@ pub struct Listed {
     pub priority: Option<f64>,
 }
 
-impl Listed {
+impl ResourceEntry {
     /// The entry in `resources/list`.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut entry = Map::new();
         entry.insert("uri".into(), self.uri.as_str().into());
         entry.insert("name".into(), self.name.as_ref().into());
@@ -82,13 +82,13 @@ impl Listed {
 
 /// A part of a scheme's listing.
 #[derive(Debug)]
-pub struct Listing {
+pub struct SchemePage {
     /// In the scheme's stable order.
-    pub entries: Vec<Listed>,
+    pub entries: Vec<ResourceEntry>,
     /// Where the next part starts: a key of the scheme's own, handed back to [`Scheme::list`]. `None` at the end.
     pub next: Option<String>,
     /// What the listing rests on.
-    pub basis: Basis,
+    pub read_set: ReadSet,
 }
 
 /// Possible values of a variable.
@@ -99,14 +99,14 @@ pub struct Completion {
     /// How many there are in all.
     pub total: usize,
     /// What they rest on.
-    pub basis: Basis,
+    pub read_set: ReadSet,
 }
 
 /// A question for possible values.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletionQuery<'a> {
     /// The template (as published) or the prompt in question.
-    pub subject: Subject<'a>,
+    pub target: CompletionTarget<'a>,
     /// The variable.
     pub variable: &'a str,
     /// What has been typed so far.
@@ -117,7 +117,7 @@ pub struct CompletionQuery<'a> {
 
 /// What a completion is about.
 #[derive(Clone, Copy, Debug)]
-pub enum Subject<'a> {
+pub enum CompletionTarget<'a> {
     /// A variable of a template.
     Template(&'a str),
     /// An argument of a prompt.
@@ -126,7 +126,7 @@ pub enum Subject<'a> {
 
 /// What a refused call had asked for.
 #[derive(Clone, Copy, Debug)]
-pub enum Asked<'a> {
+pub enum RequestTarget<'a> {
     /// An address.
     Address(&'a str),
     /// A tool, by name.
@@ -148,7 +148,7 @@ pub trait Scheme: Send + Sync {
 
     /// Whether its addresses can be read and its tools called at every endpoint, also at one that shows another scheme only. It
     /// is listed and advertised where all schemes are. For what is about the others: what happened, what cites what.
-    fn is_everywhere(&self) -> bool {
+    fn is_global(&self) -> bool {
         false
     }
 
@@ -163,15 +163,15 @@ pub trait Scheme: Send + Sync {
 
     /// The authorization facts, beyond the route's need, that a reading of `address` depends on. Two callers share a
     /// cache entry only if this is equal for both.
-    fn facts(&self, caller: &Principal, address: &Address) -> String {
+    fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let _ = (caller, address);
         String::new()
     }
 
     /// A refusal as the clients of this scheme know it: with the codes and fields that its own contract documents. What the
     /// shared path has found wrong comes through here too. The kind must stay, since it decides statuses and numbers.
-    fn refused(&self, caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
-        let _ = (caller, asked);
+    fn map_error(&self, caller: &Principal, target: RequestTarget<'_>, error: Error) -> Error {
+        let _ = (caller, target);
         error
     }
 
@@ -181,18 +181,18 @@ pub trait Scheme: Send + Sync {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>>;
+    ) -> BoxFuture<'a, Result<ReadOutput>>;
 
     /// Whether `read` would answer, and what that rests on; its refusals are those of `read`. Nothing is shown. A scheme whose
     /// readings look at other addresses says here what holds without looking at them, or two that look at each other would never
     /// end.
-    fn probe<'a>(
+    fn check_readable<'a>(
         &'a self,
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Basis>> {
-        Box::pin(async move { Ok(self.read(caller, route, address).await?.basis) })
+    ) -> BoxFuture<'a, Result<ReadSet>> {
+        Box::pin(async move { Ok(self.read(caller, route, address).await?.read_set) })
     }
 
     /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
@@ -201,7 +201,7 @@ pub trait Scheme: Send + Sync {
         caller: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>>;
+    ) -> BoxFuture<'a, Result<SchemePage>>;
 
     /// Possible values of a variable.
     fn complete<'a>(
@@ -223,7 +223,7 @@ pub trait Scheme: Send + Sync {
     }
 
     /// Calls a tool.
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         let name = call.tool.name;
         Box::pin(async move { Err(Error::internal(format!("tool {name} is published but not implemented"))) })
     }
@@ -234,12 +234,12 @@ pub trait Scheme: Send + Sync {
     }
 
     /// The messages of a prompt, and what they rest on. Required arguments are present.
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         caller: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         let _ = (caller, arguments);
         Box::pin(async move {
             Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// The one scope that no wildcard covers: a person's decision about money is always granted by name.
-const NEVER_BY_WILDCARD: &str = "payment_intent:approve";
+const EXPLICIT_ONLY: &str = "payment_intent:approve";
 
 /// The scopes that a credential grants, sorted and without duplicates.
 ///
@@ -20,8 +20,8 @@ impl ScopeSet {
 
     /// Whether some grant covers `needed`.
     pub fn allows(&self, needed: &str) -> bool {
-        let is_named = self.0.binary_search_by(|grant| (**grant).cmp(needed)).is_ok();
-        is_named || self.0.iter().any(|grant| covers(grant, needed))
+        let is_exact = self.0.binary_search_by(|grant| (**grant).cmp(needed)).is_ok();
+        is_exact || self.0.iter().any(|grant| covers(grant, needed))
     }
 
     /// The grants, sorted.
@@ -66,7 +66,7 @@ fn covers(grant: &str, needed: &str) -> bool {
     if grant == needed {
         return true;
     }
-    if needed == NEVER_BY_WILDCARD {
+    if needed == EXPLICIT_ONLY {
         return false;
     }
     let (Some((grant_layer, grant_verb)), Some((layer, verb))) =
@@ -79,14 +79,14 @@ fn covers(grant: &str, needed: &str) -> bool {
 
 /// What a caller must hold: any one of these scopes. An empty list asks for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need(pub &'static [&'static str]);
+pub struct ScopeRequirement(pub &'static [&'static str]);
 
-impl Need {
+impl ScopeRequirement {
     /// Open to every caller that has proven who it is.
-    pub const NOTHING: Need = Need(&[]);
+    pub const NONE: ScopeRequirement = ScopeRequirement(&[]);
 
     /// Whether these grants are enough.
-    pub fn is_met_by(&self, scopes: &ScopeSet) -> bool {
+    pub fn is_satisfied_by(&self, scopes: &ScopeSet) -> bool {
         self.0.is_empty() || self.0.iter().any(|scope| scopes.allows(scope))
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_a_scope_looks_like() {
+    fn is_scope_accepts_only_layer_colon_verb() {
         for good in
             ["table:read", "table:data:read", "*:*", "*:read", "access-token:read", "payment_intent:approve"]
         {

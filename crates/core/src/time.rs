@@ -11,8 +11,8 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// The present.
     pub fn now() -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
     }
 
     /// This time, later by so many milliseconds.
@@ -53,13 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prints_milliseconds_and_z() {
+    fn displays_utc_with_milliseconds() {
         assert_eq!(Timestamp(1_770_854_400_000).to_string(), "2026-02-12T00:00:00.000Z");
         assert_eq!(Timestamp(1).to_string(), "1970-01-01T00:00:00.001Z");
     }
 
     #[test]
-    fn reads_instants_and_dates_and_refuses_the_rest() {
+    fn parses_only_rfc3339_and_bare_dates() {
         assert_eq!(Timestamp::parse("2026-02-12"), Some(Timestamp(1_770_854_400_000)));
         assert_eq!(Timestamp::parse("2026-02-12T01:00:00+01:00"), Some(Timestamp(1_770_854_400_000)));
         assert_eq!(Timestamp::parse("2026-02-12T01:00:00"), None);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Basis, Content, Error, EventDraft, Json, Need, Principal, Receipt, Result};
+use crate::{ReadSet, Content, Error, EventDraft, JsonText, ScopeRequirement, Principal, Receipt, Result};
 
 /// A tool as published.
 #[derive(Debug)]
@@ -20,16 +20,16 @@ pub struct Tool {
     /// The JSON Schema of `structuredContent`, where the shape is fixed.
     pub output_schema: Option<Value>,
     /// What the caller must hold.
-    pub need: Need,
+    pub required_scope: ScopeRequirement,
     /// What it does to the world.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// Whether it stands in the short list that an agent sees unless it asks for all.
     pub core: bool,
 }
 
 /// What a tool does to the world; becomes the protocol's hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum ToolEffect {
     /// Nothing.
     Reads,
     /// Adds something.
@@ -47,14 +47,14 @@ impl Tool {
         title: &'static str,
         description: &'static str,
         input_schema: Value,
-        need: Need,
-        effect: Effect,
+        required_scope: ScopeRequirement,
+        effect: ToolEffect,
     ) -> Tool {
-        Tool { name, title, description, input_schema, output_schema: None, need, effect, core: false }
+        Tool { name, title, description, input_schema, output_schema: None, required_scope, effect, core: false }
     }
 
     /// The entry in `tools/list`.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut entry = json!({
             "name": self.name,
             "title": self.title,
@@ -62,9 +62,9 @@ impl Tool {
             "inputSchema": self.input_schema,
             "annotations": {
                 "title": self.title,
-                "readOnlyHint": self.effect == Effect::Reads,
-                "destructiveHint": self.effect == Effect::Deletes,
-                "idempotentHint": matches!(self.effect, Effect::Reads | Effect::Updates),
+                "readOnlyHint": self.effect == ToolEffect::Reads,
+                "destructiveHint": self.effect == ToolEffect::Deletes,
+                "idempotentHint": matches!(self.effect, ToolEffect::Reads | ToolEffect::Updates),
                 "openWorldHint": false,
             },
         });
@@ -76,7 +76,7 @@ impl Tool {
 }
 
 /// A call of a tool, its arguments already checked against the published schema and the caller's scopes.
-pub struct Call<'a> {
+pub struct ToolCall<'a> {
     /// Who calls.
     pub caller: &'a Principal,
     /// Which tool.
@@ -105,31 +105,31 @@ impl Progress for NoProgress {
 
 /// What came of a call, and whether it has been written down already.
 #[derive(Debug)]
-pub struct Called {
+pub struct ToolResult {
     /// What the caller gets.
     pub output: ToolOutput,
     /// How the audit event stands.
-    pub audit: Audit,
+    pub audit: AuditStatus,
 }
 
 /// How a call's audit event stands when the scheme returns.
 #[derive(Debug)]
-pub enum Audit {
+pub enum AuditStatus {
     /// Written in the transaction that did the work.
-    Written(Receipt),
+    Committed(Receipt),
     /// Nothing was changed: the resolver writes the event, provided that this basis still holds.
-    Pending(Basis),
+    Pending(ReadSet),
 }
 
-impl Called {
+impl ToolResult {
     /// A call that only read.
-    pub fn read(output: ToolOutput, basis: Basis) -> Called {
-        Called { output, audit: Audit::Pending(basis) }
+    pub fn read_only(output: ToolOutput, read_set: ReadSet) -> ToolResult {
+        ToolResult { output, audit: AuditStatus::Pending(read_set) }
     }
 
     /// A call that wrote, with the receipt of its transaction.
-    pub fn wrote(output: ToolOutput, receipt: Receipt) -> Called {
-        Called { output, audit: Audit::Written(receipt) }
+    pub fn committed(output: ToolOutput, receipt: Receipt) -> ToolResult {
+        ToolResult { output, audit: AuditStatus::Committed(receipt) }
     }
 }
 
@@ -137,27 +137,27 @@ impl Called {
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutput {
     /// The result as data.
-    pub structured: Option<Json>,
+    pub structured: Option<JsonText>,
     /// The result as blocks. Where none of them is text, the structured result is also sent as one, before the others.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ContentBlock>,
     /// Set by the few tools whose failure is itself a result.
     pub is_error: bool,
 }
 
 impl ToolOutput {
     /// A result as data; the text block is made from it.
-    pub fn structured(value: impl Into<Json>) -> ToolOutput {
+    pub fn structured(value: impl Into<JsonText>) -> ToolOutput {
         ToolOutput { structured: Some(value.into()), ..ToolOutput::default() }
     }
 
     /// The result as data, for those who look into it.
-    pub fn value(&self) -> Option<Value> {
-        self.structured.as_ref().map(Json::value)
+    pub fn structured_value(&self) -> Option<Value> {
+        self.structured.as_ref().map(JsonText::parse)
     }
 
     /// Adds a link to an address that the result is about.
-    pub fn link(mut self, uri: impl Into<String>, name: impl Into<String>) -> ToolOutput {
-        self.blocks.push(Block::Link {
+    pub fn with_link(mut self, uri: impl Into<String>, name: impl Into<String>) -> ToolOutput {
+        self.blocks.push(ContentBlock::Link {
             uri: uri.into(),
             name: name.into(),
             mime_type: Some(Cow::Borrowed("application/json")),
@@ -168,7 +168,7 @@ impl ToolOutput {
 
 /// A block of a tool's result or of a prompt's message.
 #[derive(Clone, Debug)]
-pub enum Block {
+pub enum ContentBlock {
     /// Text.
     Text(String),
     /// A picture, as base64.
@@ -204,31 +204,31 @@ pub enum Block {
 }
 
 /// Checks arguments against a published schema, naming every fault by its place.
-pub fn validate(schema: &jsonschema::Validator, arguments: &Value) -> Result<()> {
-    let faults: Vec<Value> = schema
+pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> Result<()> {
+    let errors: Vec<Value> = schema
         .iter_errors(arguments)
-        .take(FAULTS_NAMED)
-        .map(|fault| {
-            let place = fault.instance_path().to_string();
-            json!({"field": place.trim_start_matches('/').replace('/', "."), "reason": shorten(&fault.to_string())})
+        .take(ERRORS_REPORTED_MAX)
+        .map(|error| {
+            let path = error.instance_path().to_string();
+            json!({"field": path.trim_start_matches('/').replace('/', "."), "reason": truncate_reason(&error.to_string())})
         })
         .collect();
-    let Some(first) = faults.first() else { return Ok(()) };
-    let place = first["field"].as_str().unwrap_or_default();
+    let Some(first) = errors.first() else { return Ok(()) };
+    let field = first["field"].as_str().unwrap_or_default();
     let reason = first["reason"].as_str().unwrap_or_default();
-    let message = if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") };
+    let message = if field.is_empty() { reason.to_owned() } else { format!("{field}: {reason}") };
     Err(Error::bad_input(message)
         .hint("The tool's inputSchema in tools/list says what it takes")
-        .fact("details", faults))
+        .with_detail("details", errors))
 }
 
 /// Faults that one refusal names; more would bury the first.
-const FAULTS_NAMED: usize = 8;
+const ERRORS_REPORTED_MAX: usize = 8;
 
 /// The validator quotes the offending value; a megabyte of it helps nobody.
-fn shorten(text: &str) -> String {
-    const LONGEST: usize = 200;
-    match text.char_indices().nth(LONGEST) {
+fn truncate_reason(text: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }

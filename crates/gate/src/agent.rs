@@ -4,7 +4,7 @@
 //! registration, and a change of it holds from the next call on, since every proof rests on its holder's tag. People are
 //! registered like programs; the scope of a person's decisions is what sets them apart.
 
-use quad_core::{Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp};
+use quad_core::{ReadSet, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp};
 use quad_store::{Row, Sql, Tx, Writer, params};
 use serde_json::{Value, json};
 
@@ -178,7 +178,7 @@ pub(crate) fn register(
     if spelt.len() > limits::GRANT_BYTES {
         return Err(Error::bad_input("So many scopes do not fit into a registration")
             .hint("Use wildcards such as table:*")
-            .fact("field", "scopes"));
+            .with_detail("field", "scopes"));
     }
     let (tenant, now) = (tx.tenant().clone(), tx.now());
     let upsert = format!(
@@ -244,7 +244,7 @@ impl Gate {
     }
 
     /// The same, and what the list rests on, for those who show it to others.
-    pub async fn agents_and_basis(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, Basis)> {
+    pub async fn agents_and_basis(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
@@ -255,7 +255,7 @@ impl Gate {
                 let rows = snapshot.query(&listing, params![tenant.as_str()])?;
                 let agents: Vec<AgentRecord> =
                     rows.iter().map(|row| AgentRecord::from_row(&tenant, row, 0)).collect::<Result<_>>()?;
-                let mut basis = Basis::at(snapshot.version());
+                let mut basis = ReadSet::at_version(snapshot.version());
                 basis.tags.extend(agents.iter().map(|agent| tag(&agent.subject)));
                 Ok((agents, basis))
             })
@@ -311,7 +311,7 @@ fn no_such_agent(subject: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{Journal as _, NotRecorded, Principal};
+    use quad_core::{AuditLog as _, AppendError, Principal};
 
     use super::*;
     use crate::gate::tests::{KNOWN, TestGate, gates, outcome, refusal};
@@ -328,11 +328,11 @@ mod tests {
 
     /// Whether the audit takes a call of that principal, in that process.
     async fn is_recorded(gate: &Gate, caller: &Principal) -> bool {
-        let proof = caller.proof.clone().unwrap();
-        match gate.store.record(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await {
+        let proof = caller.credential_read_set.clone().unwrap();
+        match gate.store.append(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await {
             Ok(_) => true,
-            Err(NotRecorded::Stale(_)) => false,
-            Err(NotRecorded::Failed(error)) => panic!("{error}"),
+            Err(AppendError::Stale(_)) => false,
+            Err(AppendError::Failed(error)) => panic!("{error}"),
         }
     }
 

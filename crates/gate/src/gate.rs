@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::{
-    Basis, EventDraft, Principal, PrincipalKind, Result, ScopeSet, TenantId, Timestamp, Version, scope,
+    ReadSet, EventDraft, Principal, PrincipalKind, Result, ScopeSet, TenantId, Timestamp, Version, scope,
 };
 use quad_store::{Sql as _, Store, Tx, Writer, params};
 
@@ -101,7 +101,7 @@ impl Gate {
         // In a box of its own: it is large, and nearly every call ends above.
         let (principal, newest) = Box::pin(self.find_out(token, now)).await?;
         mark = newest.unwrap_or(mark);
-        let ends_at = principal.proof.as_ref().and_then(|proof| proof.valid_until).unwrap_or(now);
+        let ends_at = principal.credential_read_set.as_ref().and_then(|proof| proof.valid_until).unwrap_or(now);
         self.verdicts.put(fingerprint, principal.clone(), now, ends_at, mark);
         Ok(principal)
     }
@@ -163,7 +163,7 @@ impl Gate {
         if !agent.covers(&claims.scopes) {
             return Err(Refusal::of(holder, Reason::ScopeExceeded));
         }
-        let proof = Basis::at(version).on(token::tag(&claims.id)).on(rotation::tag(kid));
+        let proof = ReadSet::at_version(version).with_tag(token::tag(&claims.id)).with_tag(rotation::tag(kid));
         Ok(principal(claims.tenant, claims.subject, claims.kind, claims.scopes, claims.expires_at, proof))
     }
 
@@ -191,7 +191,7 @@ impl Gate {
         if scopes.is_empty() {
             return Err(Refusal::of(holder, Reason::ScopeExceeded));
         }
-        Ok(principal(tenant, claims.subject, kind, scopes, claims.expires_at, Basis::at(version)))
+        Ok(principal(tenant, claims.subject, kind, scopes, claims.expires_at, ReadSet::at_version(version)))
     }
 
     /// The tenant that an external token names, by id or by name. No name looks like an id.
@@ -240,11 +240,11 @@ fn principal(
     kind: PrincipalKind,
     scopes: ScopeSet,
     expires_at: Timestamp,
-    proof: Basis,
+    proof: ReadSet,
 ) -> Principal {
-    let mut proof = proof.on(agent::tag(&subject));
+    let mut proof = proof.with_tag(agent::tag(&subject));
     proof.valid_until = Some(expires_at.plus_ms(limits::CLOCK_TOLERANCE_MS));
-    Principal { tenant, subject, kind, scopes, proof: Some(Arc::new(proof)), expires_at: Some(expires_at) }
+    Principal { tenant, subject, kind, scopes, credential_read_set: Some(Arc::new(proof)), expires_at: Some(expires_at) }
 }
 
 /// The token of a `Bearer` header. Any other way to authenticate is the same as none.
@@ -256,7 +256,7 @@ fn bearer(authorization: &str) -> Option<&str> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use quad_core::{Journal, NotRecorded};
+    use quad_core::{AuditLog, AppendError};
     use quad_store::audit::block;
     use quad_store::testing::{self, TestStore};
 
@@ -346,7 +346,7 @@ pub(crate) mod tests {
                     assert_eq!(caller.kind, PrincipalKind::Agent);
                     assert_eq!(caller.scopes, ScopeSet::parse("table:* table:data:read"));
                     assert_eq!(caller.expires_at, Some(minted.record.expires_at));
-                    assert!(caller.proof.unwrap().tags.contains(&token::tag(&minted.record.id)));
+                    assert!(caller.credential_read_set.unwrap().tags.contains(&token::tag(&minted.record.id)));
                 }
             }
         }
@@ -404,14 +404,14 @@ pub(crate) mod tests {
             let header = format!("Bearer {}", minted.token);
             let before = other.authenticate(Some(&header)).await.unwrap();
             let record = async |caller: &Principal| {
-                let proof = caller.proof.clone().unwrap();
-                other.store.record(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await
+                let proof = caller.credential_read_set.clone().unwrap();
+                other.store.append(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await
             };
             assert!(record(&before).await.is_ok());
 
             test.gate.revoke(&test.place.tenant, &minted.record.id, "operator").await.unwrap();
             let remembered = other.authenticate(Some(&header)).await.unwrap();
-            assert!(matches!(record(&remembered).await, Err(NotRecorded::Stale(0))));
+            assert!(matches!(record(&remembered).await, Err(AppendError::Stale(0))));
             other.forget(&header);
             assert!(matches!(refusal(&other, Some(&header)).await.reason, Reason::Revoked));
         }
@@ -424,9 +424,9 @@ pub(crate) mod tests {
             let caller = test.gate.authenticate(Some(&format!("Bearer {}", mine.token))).await.unwrap();
             let other = test.gate.mint(test.request("a", "project:create"), &KNOWN).await.unwrap();
             test.gate.revoke(&test.place.tenant, &other.record.id, "operator").await.unwrap();
-            let proof = caller.proof.clone().unwrap();
+            let proof = caller.credential_read_set.clone().unwrap();
             let event = EventDraft::call(&caller, "ping");
-            assert!(test.place.store.record(&caller.tenant, event, vec![proof]).await.is_ok());
+            assert!(test.place.store.append(&caller.tenant, event, vec![proof]).await.is_ok());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Pure. Every refusal names the field and says what would be right.
 
-use quad_core::{Error, PrincipalKind, Result, ScopeSet, id, nearest, scope};
+use quad_core::{Error, PrincipalKind, Result, ScopeSet, id, closest, scope};
 
 use crate::limits;
 
@@ -43,7 +43,7 @@ fn check_known(one: &str, known: &[&str]) -> Result<()> {
     let what =
         if scope::is_scope(one) { "is not a scope of this server" } else { "does not look like layer:verb" };
     let unknown = refused("scopes", format!("The scope {shown} {what}"));
-    Err(match nearest(one, known.iter().copied()) {
+    Err(match closest(one, known.iter().copied()) {
         Some(near) => unknown.hint(format!("The nearest is {near}")),
         None => unknown.hint(format!("Known are {}", known.join(", "))),
     })
@@ -107,7 +107,7 @@ pub fn ttl_ms(asked: Option<i64>) -> Result<i64> {
 }
 
 fn refused(field: &str, message: impl Into<String>) -> Error {
-    Error::bad_input(message).fact("field", field)
+    Error::bad_input(message).with_detail("field", field)
 }
 
 #[cfg(test)]
@@ -140,8 +140,8 @@ mod tests {
         let check = |text: &str, message: &str, hint: &str| {
             let error = scopes(text, PrincipalKind::User, &KNOWN).unwrap_err();
             assert_eq!(error.message(), message);
-            assert!(error.next_step().unwrap().starts_with(hint), "{:?}", error.next_step());
-            assert_eq!(error.get_fact("field").unwrap(), "scopes");
+            assert!(error.hint_text().unwrap().starts_with(hint), "{:?}", error.hint_text());
+            assert_eq!(error.detail("field").unwrap(), "scopes");
         };
         check(
             "tabel:read",

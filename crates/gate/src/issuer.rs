@@ -195,7 +195,7 @@ fn read_file(path: &Path) -> Result<KeySet> {
     file.take(limits::KEY_SET_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > limits::KEY_SET_BYTES {
         return Err(Error::new(Kind::Limit, "KEY_SET_INVALID", format!("{} is too large", path.display()))
-            .fact("limit_bytes", limits::KEY_SET_BYTES));
+            .with_detail("limit_bytes", limits::KEY_SET_BYTES));
     }
     KeySet::parse(&bytes)
 }
@@ -320,7 +320,7 @@ mod tests {
                     assert_eq!((&caller.tenant, &*caller.subject), (&test.place.tenant, "a"));
                     assert_eq!(caller.scopes.to_string(), "table:read");
                     assert_eq!(caller.kind, PrincipalKind::Agent);
-                    assert!(caller.expires_at.is_some() && caller.proof.is_some());
+                    assert!(caller.expires_at.is_some() && caller.credential_read_set.is_some());
                 }
             }
             let local = test.gate.mint(test.request("b", "table:read"), &KNOWN).await.unwrap();
@@ -509,11 +509,11 @@ mod tests {
             let before = gate.authenticate(Some(&header)).await.unwrap();
             let set = test.gate.set_agent_state(&test.place.tenant, "a", AgentState::Quarantined, "operator");
             set.await.unwrap();
-            let proof = before.proof.clone().unwrap();
+            let proof = before.credential_read_set.clone().unwrap();
             let event = quad_core::EventDraft::call(&before, "ping");
-            use quad_core::Journal as _;
-            let recorded = gate.store.record(&before.tenant, event, vec![proof]).await;
-            assert!(matches!(recorded, Err(quad_core::NotRecorded::Stale(0))));
+            use quad_core::AuditLog as _;
+            let recorded = gate.store.append(&before.tenant, event, vec![proof]).await;
+            assert!(matches!(recorded, Err(quad_core::AppendError::Stale(0))));
             gate.forget(&header);
             assert_eq!(refusal(&gate, Some(&header)).await.code(), "agent_not_registered");
             gate.settle().await;

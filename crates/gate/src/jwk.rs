@@ -129,7 +129,7 @@ impl KeySet {
         let entries = document.get("keys").and_then(Value::as_array);
         let entries = entries.ok_or_else(|| wrong("has no list of keys"))?;
         if entries.len() > limits::KEY_SET_KEYS {
-            return Err(wrong("has too many keys").fact("limit", limits::KEY_SET_KEYS));
+            return Err(wrong("has too many keys").with_detail("limit", limits::KEY_SET_KEYS));
         }
         let mut keys = HashMap::new();
         for entry in entries {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::{EventDraft, Journal as _, TenantId, Timestamp};
+use quad_core::{EventDraft, AuditLog as _, TenantId, Timestamp};
 use quad_store::Store;
 use tokio::task::JoinSet;
 
@@ -113,7 +113,7 @@ impl Refusals {
                 let tenant =
                     group.holder.as_ref().map_or_else(TenantId::system, |holder| holder.tenant.clone());
                 let event = event(&group, count);
-                if store.record(&tenant, event, Vec::new()).await.is_err() {
+                if store.append(&tenant, event, Vec::new()).await.is_err() {
                     let Count { refusals, .. } = count;
                     tracing::error!(reason = group.reason, refusals, "refusals could not be written down");
                 }

@@ -148,7 +148,7 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{EventDraft, Journal as _, Kind, NotRecorded, Principal};
+    use quad_core::{EventDraft, AuditLog as _, Kind, AppendError, Principal};
 
     use super::*;
     use crate::gate::tests::{KNOWN, TestGate, gates, outcome};
@@ -229,12 +229,12 @@ mod tests {
             let new = mint(&test, &test.gate, None).await;
             let header = format!("Bearer {old}");
             let remembered = running.authenticate(Some(&header)).await.unwrap();
-            let proof = remembered.proof.clone().unwrap();
+            let proof = remembered.credential_read_set.clone().unwrap();
 
             test.gate.drop_key(&kid, "operator").await.unwrap();
             let event = EventDraft::call(&remembered, "ping");
-            let recorded = running.store.record(&remembered.tenant, event, vec![proof]).await;
-            assert!(matches!(recorded, Err(NotRecorded::Stale(0))));
+            let recorded = running.store.append(&remembered.tenant, event, vec![proof]).await;
+            assert!(matches!(recorded, Err(AppendError::Stale(0))));
             running.forget(&header);
             for gate in [&running, &test.gate, &test.another_process().await] {
                 assert_eq!(outcome(gate, &old).await, "unknown_key");

@@ -39,7 +39,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(path, &error.to_string()).because(error)),
+        Err(error) => return Err(failed(path, &error.to_string()).with_cause(error)),
     };
     refuse_if_others_can_read(path, &file)?;
     let mut text = String::new();
@@ -61,7 +61,7 @@ pub fn vanished(path: &Path) -> Error {
 #[cfg(unix)]
 fn refuse_if_others_can_read(path: &Path, file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    let metadata = file.metadata().map_err(|error| failed(path, &error.to_string()).because(error))?;
+    let metadata = file.metadata().map_err(|error| failed(path, &error.to_string()).with_cause(error))?;
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 == 0 {
         return Ok(());
@@ -92,7 +92,7 @@ pub fn replace_text(path: &Path, text: &str) -> Result<()> {
 
 /// Writes a draft beside the file and lets `publish` give it its name.
 fn write(path: &Path, text: &str, publish: impl FnOnce(&Path, &Path) -> std::io::Result<()>) -> Result<()> {
-    let failing = |error: std::io::Error| failed(path, &error.to_string()).because(error);
+    let failing = |error: std::io::Error| failed(path, &error.to_string()).with_cause(error);
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failing)?;
     let draft = path.with_extension(format!("key.{}", id::ulid()?));
@@ -161,7 +161,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let error = read_or_create(&path).unwrap_err();
             assert_eq!(error.code(), "KEY_EXPOSED");
-            assert_eq!(error.next_step(), Some(format!("chmod 600 {}", path.display()).as_str()));
+            assert_eq!(error.hint_text(), Some(format!("chmod 600 {}", path.display()).as_str()));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         read_or_create(&path).unwrap();

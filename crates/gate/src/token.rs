@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use quad_core::{
-    Basis, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
+    ReadSet, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
 };
 use quad_store::{Row, Sql, Tx, Writer, params};
 use serde_json::{Value, json};
@@ -173,7 +173,7 @@ impl Gate {
         if token.len() > limits::TOKEN_BYTES {
             return Err(Error::bad_input("So many scopes do not fit into a token")
                 .hint("Use wildcards such as table:*")
-                .fact("field", "scopes"));
+                .with_detail("field", "scopes"));
         }
         let record = TokenRecord {
             id: claims.id,
@@ -202,7 +202,7 @@ impl Gate {
     }
 
     /// The same, and what the list rests on, for those who show it to others.
-    pub async fn tokens_and_basis(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, Basis)> {
+    pub async fn tokens_and_basis(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
@@ -213,7 +213,7 @@ impl Gate {
                 let rows = snapshot.query(&listing, params![tenant.as_str()])?;
                 let tokens: Vec<TokenRecord> =
                     rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect::<Result<_>>()?;
-                let mut basis = Basis::at(snapshot.version()).on(list_tag());
+                let mut basis = ReadSet::at_version(snapshot.version()).with_tag(list_tag());
                 // An active token becomes an expired one without anybody's doing.
                 let now = Timestamp::now();
                 basis.valid_until =
@@ -370,7 +370,7 @@ mod tests {
         for (field, request) in refused {
             let error = test.gate.mint(request, &KNOWN).await.unwrap_err();
             assert_eq!(error.kind(), Kind::BadInput);
-            assert_eq!(error.get_fact("field").unwrap(), field);
+            assert_eq!(error.detail("field").unwrap(), field);
         }
         let letters =
             || "abcdefghij".chars().flat_map(|a| "abcdefghij".chars().map(move |b| format!("{a}{b}")));
@@ -395,7 +395,7 @@ mod tests {
             for nothing in ["tok_none", "", "a/b"] {
                 let error = test.gate.revoke(tenant, nothing, "operator").await.unwrap_err();
                 assert_eq!(error.kind(), Kind::NotFound, "{nothing}");
-                assert!(error.next_step().unwrap().contains("quad token list"));
+                assert!(error.hint_text().unwrap().contains("quad token list"));
             }
             let elsewhere = test.gate.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
             assert_eq!(elsewhere.kind(), Kind::NotFound);

@@ -22,8 +22,8 @@ pub use token::token;
 pub use uri::uri;
 
 /// A decoder under test.
-pub type Probe = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Every probe, by the name of its corpus.
-pub const PROBES: [(&str, Probe); 5] =
+pub const FUZZ_TARGETS: [(&str, FuzzTarget); 5] =
     [("token", token), ("uri", uri), ("template", template), ("jsonrpc", jsonrpc), ("markdoc", markdoc)];

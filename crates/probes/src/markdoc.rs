@@ -5,16 +5,16 @@
 use quad_markdoc::{Node, Options, Span, limits, parse_with};
 
 /// Most steps of the parser for a byte: several times what the costliest known text takes.
-const STEPS_A_BYTE: u64 = 2_000;
+const STEPS_PER_BYTE: u64 = 2_000;
 
 /// What even an empty text may take.
-const STEPS_ALWAYS: u64 = 50_000;
+const STEPS_BASE: u64 = 50_000;
 
 /// Any bytes as a document.
 pub fn markdoc(data: &[u8]) {
-    let (choice, text) = data.split_first().unwrap_or((&0, &[]));
+    let (flags, text) = data.split_first().unwrap_or((&0, &[]));
     let source = String::from_utf8_lossy(text);
-    let options = Options { slots: choice & 1 == 1, comments: choice & 2 == 2 };
+    let options = Options { slots: flags & 1 == 1, comments: flags & 2 == 2 };
     let document = match parse_with(&source, &options) {
         Ok(document) => document,
         Err(error) => {
@@ -22,26 +22,26 @@ pub fn markdoc(data: &[u8]) {
             return;
         }
     };
-    let most = STEPS_ALWAYS + STEPS_A_BYTE * source.len() as u64;
-    assert!(document.steps() <= most, "{} steps for {} bytes", document.steps(), source.len());
+    let step_limit = STEPS_BASE + STEPS_PER_BYTE * source.len() as u64;
+    assert!(document.steps() <= step_limit, "{} steps for {} bytes", document.steps(), source.len());
     for node in std::iter::once(&document.root).chain(document.root.descendants()) {
-        check(&source, node);
+        check_spans(&source, node);
     }
     for (_, error) in document.errors() {
         assert!(!error.to_string().is_empty());
     }
-    let again = parse_with(&source, &options).expect("a text that was read is refused");
-    let print = |node: &Node| serde_json::to_string(node).expect("a tree is JSON");
-    assert_eq!(print(&document.root), print(&again.root), "the same text became two trees");
+    let reparsed = parse_with(&source, &options).expect("a text that was read is refused");
+    let to_json = |node: &Node| serde_json::to_string(node).expect("a tree is JSON");
+    assert_eq!(to_json(&document.root), to_json(&reparsed.root), "the same text became two trees");
 }
 
-fn check(source: &str, node: &Node) {
-    let is_place = |span: Span| span.start <= span.end && source.get(span.range()).is_some();
-    assert!(is_place(node.span), "{:?} of {} is no place", node.span, node.kind.as_str());
+fn check_spans(source: &str, node: &Node) {
+    let is_valid_span = |span: Span| span.start <= span.end && source.get(span.range()).is_some();
+    assert!(is_valid_span(node.span), "{:?} of {} is no place", node.span, node.kind.as_str());
     for child in &node.children {
         assert!(node.span.contains(child.span), "{} lies outside of its parent", child.kind.as_str());
     }
     for error in &node.errors {
-        assert!(is_place(error.span), "an error is at no place");
+        assert!(is_valid_span(error.span), "an error is at no place");
     }
 }

@@ -47,33 +47,33 @@ impl Mutator {
     }
 
     /// Changes `input` in one to four places; `others` may lend it pieces.
-    pub fn change(&mut self, input: &mut Vec<u8>, others: &[Vec<u8>]) {
-        for _ in 0..=self.below(4) {
-            let at = self.below(input.len() + 1);
-            let end = (at + self.below(9)).min(input.len());
-            match self.below(7) {
-                0 if at < input.len() => input[at] ^= 1 << self.below(8),
-                1 => drop(input.drain(at..end)),
-                2 => input.insert(at, self.below(256) as u8),
-                3 => insert(input, at, WORDS[self.below(WORDS.len())]),
+    pub fn mutate(&mut self, input: &mut Vec<u8>, others: &[Vec<u8>]) {
+        for _ in 0..=self.random_below(4) {
+            let start = self.random_below(input.len() + 1);
+            let end = (start + self.random_below(9)).min(input.len());
+            match self.random_below(7) {
+                0 if start < input.len() => input[start] ^= 1 << self.random_below(8),
+                1 => drop(input.drain(start..end)),
+                2 => input.insert(start, self.random_below(256) as u8),
+                3 => insert(input, start, WORDS[self.random_below(WORDS.len())]),
                 4 => {
-                    let piece = input[at..end].repeat(1 + self.below(40));
-                    insert(input, at, &piece);
+                    let piece = input[start..end].repeat(1 + self.random_below(40));
+                    insert(input, start, &piece);
                 }
                 5 if !others.is_empty() => {
-                    let other = &others[self.below(others.len())];
-                    let from = self.below(other.len() + 1);
-                    let to = (from + self.below(64)).min(other.len());
-                    insert(input, at, &other[from..to]);
+                    let other = &others[self.random_below(others.len())];
+                    let from = self.random_below(other.len() + 1);
+                    let to = (from + self.random_below(64)).min(other.len());
+                    insert(input, start, &other[from..to]);
                 }
-                _ => input.truncate(at),
+                _ => input.truncate(start),
             }
         }
         input.truncate(BYTES_MAX);
     }
 
     /// A number from 0 to `end`, without it; 0 if there is none. Xorshift: no secret depends on it.
-    fn below(&mut self, end: usize) -> usize {
+    fn random_below(&mut self, end: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
@@ -81,6 +81,6 @@ impl Mutator {
     }
 }
 
-fn insert(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
-    input.splice(at..at, piece.iter().copied());
+fn insert(input: &mut Vec<u8>, position: usize, piece: &[u8]) {
+    input.splice(position..position, piece.iter().copied());
 }

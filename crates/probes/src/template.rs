@@ -47,7 +47,7 @@ pub fn template(data: &[u8]) {
 fn router(template: Template, names: &[String]) -> Option<Router<()>> {
     let mut spec = RouteSpec::new(template);
     for name in names {
-        spec = spec.with(kept(name)?, Grammar::Text);
+        spec = spec.with_grammar(intern(name)?, Grammar::Text);
     }
     let mut router = Router::new();
     router.add(spec, ()).expect("a template alone was refused");
@@ -55,18 +55,18 @@ fn router(template: Template, names: &[String]) -> Option<Router<()>> {
 }
 
 /// The same name, for ever.
-fn kept(name: &str) -> Option<&'static str> {
-    const NAMES: usize = 50_000;
-    const LONGEST: usize = 64;
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut all = KEPT.lock().ok()?;
-    if let Some(known) = all.get(name) {
-        return Some(known);
+fn intern(name: &str) -> Option<&'static str> {
+    const NAMES_MAX: usize = 50_000;
+    const NAME_BYTES_MAX: usize = 64;
+    static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut interned = INTERNED.lock().ok()?;
+    if let Some(existing) = interned.get(name) {
+        return Some(existing);
     }
-    if all.len() >= NAMES || name.len() > LONGEST {
+    if interned.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX {
         return None;
     }
     let new: &'static str = Box::leak(name.into());
-    all.insert(new);
+    interned.insert(new);
     Some(new)
 }

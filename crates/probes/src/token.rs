@@ -29,16 +29,16 @@ fn keys() -> &'static Probe {
 /// Any bytes as a credential.
 pub fn token(data: &[u8]) {
     match data.split_first() {
-        Some((b'S', rest)) => signed(rest),
-        Some((b'J', rest)) => document(rest),
-        Some((b'E', rest)) => sealed(rest),
-        Some((b'T', rest)) => text(rest),
-        _ => text(data),
+        Some((b'S', rest)) => check_signed_token(rest),
+        Some((b'J', rest)) => check_strict_json(rest),
+        Some((b'E', rest)) => check_opaque(rest),
+        Some((b'T', rest)) => check_token(rest),
+        _ => check_token(data),
     }
 }
 
 /// No token is accepted that our keys have not signed, in exactly this spelling.
-fn text(data: &[u8]) {
+fn check_token(data: &[u8]) {
     let Ok(token) = std::str::from_utf8(data) else { return };
     if keys().verify(token, NOW).is_ok() {
         assert!(keys().has_signed(token), "a forged token was accepted: {token}");
@@ -46,11 +46,11 @@ fn text(data: &[u8]) {
 }
 
 /// What was signed is accepted only if it is for us, from us and of now; and then it says what any reader sees in it.
-fn signed(data: &[u8]) {
+fn check_signed_token(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (header, claims) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let token = keys().sign(header, claims);
-    let Ok(accepted) = keys().verify(&token, NOW) else { return };
+    let Ok(verified) = keys().verify(&token, NOW) else { return };
     if data.windows(RESERVED.len()).any(|window| window == RESERVED) {
         return;
     }
@@ -59,23 +59,23 @@ fn signed(data: &[u8]) {
     assert_eq!(header["kid"], keys().kid());
     assert!(header.get("crit").is_none());
     assert_eq!(claims["iss"], "quad");
-    let is_us = |audience: &Value| audience == "quad";
-    assert!(is_us(&claims["aud"]) || claims["aud"].as_array().is_some_and(|all| all.iter().any(is_us)));
-    assert_eq!(claims["sub"], &*accepted.subject);
-    assert_eq!(claims["tenant_id"], accepted.tenant.as_str());
-    assert_eq!(claims["principal_type"], accepted.kind.as_str());
-    assert_eq!(claims["jti"], accepted.id.as_str());
-    assert!(accepted.expires_at.0.saturating_add(TOLERANCE_MS) > NOW.0, "it has ended");
-    assert!(accepted.issued_at.0 <= NOW.0 + TOLERANCE_MS, "it has not begun");
+    let is_our_audience = |audience: &Value| audience == "quad";
+    assert!(is_our_audience(&claims["aud"]) || claims["aud"].as_array().is_some_and(|audiences| audiences.iter().any(is_our_audience)));
+    assert_eq!(claims["sub"], &*verified.subject);
+    assert_eq!(claims["tenant_id"], verified.tenant.as_str());
+    assert_eq!(claims["principal_type"], verified.kind.as_str());
+    assert_eq!(claims["jti"], verified.id.as_str());
+    assert!(verified.expires_at.0.saturating_add(TOLERANCE_MS) > NOW.0, "it has ended");
+    assert!(verified.issued_at.0 <= NOW.0 + TOLERANCE_MS, "it has not begun");
     // The same words under any other signature are nothing.
-    let other = keys().sign(b"{}", b"{}");
+    let other_token = keys().sign(b"{}", b"{}");
     let (signed, _) = token.rsplit_once('.').unwrap();
-    let (_, signature) = other.rsplit_once('.').unwrap();
+    let (_, signature) = other_token.rsplit_once('.').unwrap();
     assert_eq!(keys().verify(&format!("{signed}.{signature}"), NOW), Err("bad_signature"));
 }
 
 /// The strict reader reads what the library reads, but for names that stand twice.
-fn document(data: &[u8]) {
+fn check_strict_json(data: &[u8]) {
     if data.windows(RESERVED.len()).any(|window| window == RESERVED) {
         return;
     }
@@ -90,14 +90,14 @@ fn document(data: &[u8]) {
 }
 
 /// A sealed string opens only as it was sealed; and what is sealed opens.
-fn sealed(data: &[u8]) {
+fn check_opaque(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Some(payload) = keys().unseal(PURPOSE, text)
     {
         assert_eq!(keys().seal(PURPOSE, &payload), text, "a sealed string has two spellings");
         assert_eq!(keys().unseal("cursor", text), None);
     }
-    let sealed = keys().seal(PURPOSE, data);
-    assert_eq!(keys().unseal(PURPOSE, &sealed).as_deref(), Some(data));
-    assert_eq!(keys().unseal(PURPOSE, &format!("{sealed}A")), None);
+    let opaque = keys().seal(PURPOSE, data);
+    assert_eq!(keys().unseal(PURPOSE, &opaque).as_deref(), Some(data));
+    assert_eq!(keys().unseal(PURPOSE, &format!("{opaque}A")), None);
 }

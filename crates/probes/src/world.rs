@@ -5,84 +5,84 @@ use std::sync::{Arc, OnceLock};
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::resolver::View;
-use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing};
-use quad_core::tool::{Block, Call, Called, Effect};
+use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage};
+use quad_core::tool::{ContentBlock, ToolCall, ToolResult, ToolEffect};
 use quad_core::{
-    Address, Basis, BoxFuture, Change, Content, Error, EventDraft, Feed, Journal, Need, NotRecorded,
-    Principal, Reading, Receipt, Resolver, Result, Route, RouteSpec, Scheme, TenantId, Tool, ToolOutput,
+    Address, ReadSet, BoxFuture, Change, Content, Error, EventDraft, ChangeFeed, AuditLog, ScopeRequirement, AppendError,
+    Principal, ReadOutput, Receipt, Resolver, Result, Route, RouteSpec, Scheme, TenantId, Tool, ToolOutput,
     Version,
 };
-use quad_wire::{Endpoint, Hub, HubOptions};
+use quad_wire::{Endpoint, ServerState, ServerOptions};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
 /// An endpoint, who calls it, and what was written down.
-pub struct World {
+pub struct FuzzServer {
     pub endpoint: Endpoint,
     pub caller: Principal,
-    journal: Arc<Counting>,
+    audit_log: Arc<CountingAuditLog>,
 }
 
-impl World {
-    pub fn get() -> &'static World {
-        static WORLD: OnceLock<World> = OnceLock::new();
-        WORLD.get_or_init(|| {
-            let journal =
-                Arc::new(Counting { events: AtomicU64::new(0), changes: broadcast::Sender::new(1) });
-            let resolver = Resolver::new(vec![Arc::new(Toy)], journal.clone(), journal.clone()).unwrap();
+impl FuzzServer {
+    pub fn get() -> &'static FuzzServer {
+        static SERVER: OnceLock<FuzzServer> = OnceLock::new();
+        SERVER.get_or_init(|| {
+            let audit_log =
+                Arc::new(CountingAuditLog { events: AtomicU64::new(0), changes: broadcast::Sender::new(1) });
+            let resolver = Resolver::new(vec![Arc::new(ToyScheme)], audit_log.clone(), audit_log.clone()).unwrap();
             let resolver = Arc::new(resolver);
-            let hub = Hub::new(HubOptions { resolver, sessions: None, name: "probe", version: "0" });
-            World {
-                endpoint: Endpoint::new(hub, View::All, true),
+            let server = ServerState::new(ServerOptions { resolver, sessions: None, name: "probe", version: "0" });
+            FuzzServer {
+                endpoint: Endpoint::new(server, View::All, true),
                 caller: Principal::local_agent(TenantId::new("t"), ["toy:read"]),
-                journal,
+                audit_log,
             }
         })
     }
 
     /// How many events were written so far.
     pub fn events(&self) -> u64 {
-        self.journal.events.load(Ordering::Relaxed)
+        self.audit_log.events.load(Ordering::Relaxed)
     }
 }
 
-struct Counting {
+struct CountingAuditLog {
     events: AtomicU64,
     changes: broadcast::Sender<Arc<Change>>,
 }
 
-impl Journal for Counting {
-    fn record<'a>(
+impl AuditLog for CountingAuditLog {
+    fn append<'a>(
         &'a self,
         _: &'a TenantId,
         _: EventDraft,
-        _: Vec<Arc<Basis>>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        _: Vec<Arc<ReadSet>>,
+    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
         self.events.fetch_add(1, Ordering::Relaxed);
         // Always the same, so that the same request has the same reply.
         Box::pin(async { Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }) })
     }
 }
 
-impl Feed for Counting {
-    fn listen<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+impl ChangeFeed for CountingAuditLog {
+    fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async { Ok(self.changes.subscribe()) })
     }
 }
 
-struct Toy;
+struct ToyScheme;
 
-const READ: Need = Need(&["toy:read"]);
+const READ_SCOPE: ScopeRequirement = ScopeRequirement(&["toy:read"]);
 
 static PROMPTS: [Prompt; 1] = [Prompt {
     name: "greet",
     title: "Greet",
     description: "Greets somebody",
     arguments: &[PromptArgument { name: "who", description: "Whom", required: true }],
-    need: READ,
+    required_scope: READ_SCOPE,
 }];
 
-impl Scheme for Toy {
+impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
     }
@@ -102,7 +102,7 @@ impl Scheme for Toy {
             title: "Item",
             description: "An item",
             mime_type: None,
-            need: READ,
+            required_scope: READ_SCOPE,
             advertised: true,
         }]
     }
@@ -112,19 +112,19 @@ impl Scheme for Toy {
         _: &'a Principal,
         _: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             match address.variable("id") {
                 Some(id) if id.len() < 8 => {
-                    Ok(Reading::new(Content::text("text/plain", format!("item {id}")), Basis::default()))
+                    Ok(ReadOutput::new(Content::text("text/plain", format!("item {id}")), ReadSet::default()))
                 }
                 _ => Err(Error::not_found(address.requested())),
             }
         })
     }
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
-        let entry = Listed {
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+        let entry = ResourceEntry {
             uri: "toy://items/1".into(),
             name: "one".into(),
             title: None,
@@ -132,7 +132,7 @@ impl Scheme for Toy {
             mime_type: "text/plain".into(),
             priority: None,
         };
-        Box::pin(async { Ok(Listing { entries: vec![entry], next: None, basis: Basis::default() }) })
+        Box::pin(async { Ok(SchemePage { entries: vec![entry], next: None, read_set: ReadSet::default() }) })
     }
 
     fn complete<'a>(
@@ -141,33 +141,33 @@ impl Scheme for Toy {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         let values = vec![format!("{}1", query.prefix)];
-        Box::pin(async { Ok(Completion { total: values.len(), values, basis: Basis::default() }) })
+        Box::pin(async { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
     }
 
     fn tools(&self) -> Vec<Tool> {
         let schema =
             json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-        vec![Tool::new("echo", "Echo", "Says it again", schema, READ, Effect::Reads)]
+        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         let output = ToolOutput::structured(Value::Object(call.arguments));
-        Box::pin(async { Ok(Called::read(output, Basis::default())) })
+        Box::pin(async { Ok(ToolResult::read_only(output, ReadSet::default())) })
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         _: &'a Principal,
         _: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         let text = format!("Greet {}", arguments["who"].as_str().unwrap_or_default());
         Box::pin(async {
-            Ok((vec![Message { role: Role::User, block: Block::Text(text) }], Basis::default()))
+            Ok((vec![Message { role: Role::User, block: ContentBlock::Text(text) }], ReadSet::default()))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use quad_probes::mutate::Mutator;
-use quad_probes::{PROBES, Probe};
+use quad_probes::{FUZZ_TARGETS, FuzzTarget};
 
 /// Changed inputs that each probe is given: a few seconds for the slowest.
 const ROUNDS: usize = 20_000;
@@ -21,32 +21,32 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-fn try_one(name: &str, probe: Probe, input: &[u8]) {
-    if catch_unwind(|| probe(input)).is_err() {
+fn run_target(name: &str, target: FuzzTarget, input: &[u8]) {
+    if catch_unwind(|| target(input)).is_err() {
         panic!("{name} does not hold for {:?}", String::from_utf8_lossy(input));
     }
 }
 
 #[test]
-fn every_corpus_holds() {
-    for (name, probe) in PROBES {
+fn all_corpus_inputs_pass() {
+    for (name, target) in FUZZ_TARGETS {
         let corpus = corpus(name);
         assert!(corpus.len() >= 12, "the corpus of {name} has {} files only", corpus.len());
         for input in &corpus {
-            try_one(name, probe, input);
+            run_target(name, target, input);
         }
     }
 }
 
 #[test]
-fn small_changes_of_every_corpus_hold() {
-    for (name, probe) in PROBES {
+fn mutated_corpus_inputs_pass() {
+    for (name, target) in FUZZ_TARGETS {
         let corpus = corpus(name);
         let mut mutator = Mutator::new(SEED);
         for round in 0..ROUNDS {
             let mut input = corpus[round % corpus.len()].clone();
-            mutator.change(&mut input, &corpus);
-            try_one(name, probe, &input);
+            mutator.mutate(&mut input, &corpus);
+            run_target(name, target, &input);
         }
     }
 }

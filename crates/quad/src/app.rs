@@ -6,7 +6,7 @@ use quad_amem::Amem;
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
-use quad_core::{Basis, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
+use quad_core::{ReadSet, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_gate::{Gate, KeyHome};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
@@ -73,12 +73,12 @@ impl App {
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
     pub fn local_agent(&self) -> Principal {
-        Principal::local_agent(self.tenant.id.clone(), self.resolver.every_scope())
+        Principal::local_agent(self.tenant.id.clone(), self.resolver.all_scopes())
     }
 
     /// The view of one scheme, or of all.
     pub fn view(&self, only: Option<&str>) -> Result<View> {
-        only.map_or(Ok(View::All), |scheme| self.resolver.view_of(scheme))
+        only.map_or(Ok(View::All), |scheme| self.resolver.view_for_scheme(scheme))
     }
 }
 
@@ -120,7 +120,7 @@ impl Signer for Seal {
 struct Tokens(Gate);
 
 impl TokenDirectory for Tokens {
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, Basis)>> {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
         Box::pin(async move {
             let (tokens, basis) = self.0.tokens_and_basis(tenant).await?;
             Ok((tokens.iter().map(summary).collect(), basis))
@@ -132,7 +132,7 @@ impl TokenDirectory for Tokens {
 pub struct Agents(pub Gate);
 
 impl AgentDirectory for Agents {
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, Basis)>> {
+    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
         Box::pin(async move {
             let (agents, basis) = self.0.agents_and_basis(tenant).await?;
             let summary = |agent: &quad_gate::AgentRecord| AgentSummary {
@@ -189,7 +189,7 @@ fn make_data_dir(config: &Config) -> Result<()> {
 async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
     let tenants = tenant::list(store).await?;
     let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
-    let near = quad_core::nearest(name, names).map_or_else(
+    let near = quad_core::closest(name, names).map_or_else(
         || "`quad tenant list` shows the tenants, `quad tenant add` makes one".to_owned(),
         |near| format!("The nearest is {near}; `quad tenant add {name}` makes this one"),
     );

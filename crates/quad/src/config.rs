@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use quad_core::{Error, Kind, Result, nearest};
+use quad_core::{Error, Kind, Result, closest};
 use quad_gate::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
 use quad_store::{AuditMode, Location};
 
@@ -276,7 +276,7 @@ fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
         if VARIABLES.contains(&name.as_str()) {
             continue;
         }
-        if let Some(near) = nearest(&name, VARIABLES.iter().copied()) {
+        if let Some(near) = closest(&name, VARIABLES.iter().copied()) {
             return Err(
                 Error::bad_input(format!("{name} is not a setting")).hint(format!("The nearest is {near}"))
             );
@@ -301,7 +301,7 @@ fn read_file(named: Option<&Path>) -> Result<toml::Table> {
     let source = std::fs::read_to_string(&file)
         .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))?;
     parse(&source).map_err(|error| {
-        let hint = error.next_step().map(str::to_owned);
+        let hint = error.hint_text().map(str::to_owned);
         let located =
             Error::new(error.kind(), "CONFIG_INVALID", format!("{}: {}", file.display(), error.message()));
         match hint {
@@ -321,7 +321,7 @@ fn parse(source: &str) -> Result<toml::Table> {
 /// Refuses a key that is not one of these. `within` names the table, if it is not the whole file.
 fn check_keys(table: &toml::Table, within: &str, keys: &[&str]) -> Result<()> {
     let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let hint = match nearest(key, keys.iter().copied()) {
+    let hint = match closest(key, keys.iter().copied()) {
         Some(near) => format!("The nearest is {near}"),
         None => format!("The keys are {}", keys.join(", ")),
     };
@@ -374,15 +374,15 @@ mod tests {
     fn an_unknown_key_names_the_nearest() {
         let error = parse("datadir = \"x\"").unwrap_err();
         assert_eq!(error.message(), "datadir is not a setting");
-        assert_eq!(error.next_step(), Some("The nearest is data_dir"));
-        assert!(parse("frobnicate = 1").unwrap_err().next_step().unwrap().starts_with("The keys are"));
+        assert_eq!(error.hint_text(), Some("The nearest is data_dir"));
+        assert!(parse("frobnicate = 1").unwrap_err().hint_text().unwrap().starts_with("The keys are"));
         assert!(parse("data_dir = ").unwrap_err().message().contains("line 1"));
     }
 
     #[test]
     fn a_misspelt_variable_is_named_and_a_foreign_one_ignored() {
         let check = |name: &str| check_variables([name.to_owned()].into_iter());
-        assert_eq!(check("QUAD_DATADIR").unwrap_err().next_step(), Some("The nearest is QUAD_DATA_DIR"));
+        assert_eq!(check("QUAD_DATADIR").unwrap_err().hint_text(), Some("The nearest is QUAD_DATA_DIR"));
         assert!(check("QUAD_DATA_DIR").is_ok());
         assert!(check("QUAD_SOMETHING_ELSE_ENTIRELY").is_ok());
         assert!(check("QUAD_TEST_POSTGRES_URL").is_ok());

@@ -35,7 +35,7 @@ pub async fn ensure(app: &App) -> Result<Option<String>> {
         ttl_ms: None,
         actor: "quad serve".to_owned(),
     };
-    let minted = app.gate.mint(request, &app.resolver.every_scope()).await?;
+    let minted = app.gate.mint(request, &app.resolver.all_scopes()).await?;
     keep(&file, &minted.token)?;
     Ok(Some(minted.token))
 }

@@ -39,11 +39,11 @@ pub fn exit(outcome: Result<()>, json: bool) -> ExitCode {
         for line in details(&error) {
             let _ = writeln!(stderr, "  {line}");
         }
-        if let Some(hint) = error.next_step() {
+        if let Some(hint) = error.hint_text() {
             let _ = writeln!(stderr, "hint: {hint}");
         }
     }
-    let causes = error.causes();
+    let causes = error.cause_chain();
     // On the command line the person at the terminal is the operator: the cause is theirs to see.
     if error.kind() == Kind::Internal && !causes.is_empty() {
         let _ = writeln!(stderr, "cause: {causes}");
@@ -53,7 +53,7 @@ pub fn exit(outcome: Result<()>, json: bool) -> ExitCode {
 
 /// The single faults of a refused argument, one a line.
 fn details(error: &Error) -> Vec<String> {
-    let Some(Value::Array(details)) = error.get_fact("details") else { return Vec::new() };
+    let Some(Value::Array(details)) = error.detail("details") else { return Vec::new() };
     let describe = |fault: &Value| {
         let field = fault["field"].as_str().unwrap_or_default();
         let reason = fault["reason"].as_str().unwrap_or_default();

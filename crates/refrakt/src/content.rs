@@ -1,7 +1,7 @@
 //! What is wrong with a text that uses runes: broken tags, runes and attributes that there are not, values outside their vocabulary.
 //! Each finding has its line and column. Nothing is rendered and nothing is read but the text.
 
-use quad_address::nearest;
+use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
@@ -148,7 +148,7 @@ impl PageLinter<'_> {
     fn report_unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
         let own = self.catalogue.own_attributes(rune);
         let universal = self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
-        let near = nearest(&annotation.name, own.keys().copied().chain(universal));
+        let near = closest(&annotation.name, own.keys().copied().chain(universal));
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
             (None, true) => format!("{} has no attributes of its own", rune.name),
@@ -187,7 +187,7 @@ impl PageLinter<'_> {
         }
         let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
         if !attribute.matches.iter().any(|allowed| allowed == text) {
-            let near = nearest(text, attribute.matches.iter().map(String::as_str));
+            let near = closest(text, attribute.matches.iter().map(String::as_str));
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
             let message = format!("{text:?} is no value of {name} of {}", rune.name);
             self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);

@@ -19,7 +19,7 @@ use hyper::body::Incoming;
 use quad_core::resolver::View;
 use quad_core::{BoxFuture, Resolver, Result};
 use quad_gate::{RateLimit, Rates};
-use quad_wire::{Endpoint, Hub, HubOptions, Sessions};
+use quad_wire::{Endpoint, ServerState, ServerOptions, SessionStore};
 use tokio::net::TcpListener;
 
 use crate::clock;
@@ -43,7 +43,7 @@ pub struct HttpOptions {
     /// Who may come in.
     pub door: Door,
     /// Who keeps legacy sessions; without, legacy clients cannot subscribe.
-    pub sessions: Option<Arc<dyn Sessions>>,
+    pub sessions: Option<Arc<dyn SessionStore>>,
     /// Names that this server answers to beside the loopback names and the bound address: `name`, `name:port`, `*`.
     pub allowed_hosts: Vec<String>,
     /// How the outside reaches us, such as `https://quad.example.com`; without, as each request does.
@@ -66,7 +66,7 @@ pub struct HttpOptions {
 
 /// What every request of the door can reach.
 pub(crate) struct Server {
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) hub: Arc<ServerState>,
     /// Every scheme, with the tools that are listed unless somebody asks for others.
     pub(crate) endpoint: Endpoint,
     pub(crate) door: Door,
@@ -87,7 +87,7 @@ pub(crate) struct Server {
 /// Serves until `shutdown` is done; then streams end with their closing message and running requests may finish.
 pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Send) -> std::io::Result<()> {
     let bound = options.listener.local_addr()?;
-    let hub = Hub::new(HubOptions {
+    let hub = ServerState::new(ServerOptions {
         resolver: options.resolver,
         sessions: options.sessions,
         name: options.name,
@@ -95,7 +95,7 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
     });
     let process = quad_core::id::ulid().map_err(std::io::Error::other)?;
     let first_scopes: Vec<&str> =
-        hub.resolver().every_scope().into_iter().filter(|scope| scope.ends_with(":read")).collect();
+        hub.resolver().all_scopes().into_iter().filter(|scope| scope.ends_with(":read")).collect();
     let server = Arc::new(Server {
         door: options.door,
         metrics: Metrics::default(),
@@ -221,7 +221,7 @@ async fn check_and_answer<F: Future<Output = Response>>(
 /// The number and the size of the headers.
 fn check_head(request: &Request<Incoming>) -> Result<(), Box<Response>> {
     let refuse = |code: &'static str, message: &str, limit: usize| {
-        let error = quad_core::Error::new(quad_core::Kind::Limit, code, message).fact("limit", limit);
+        let error = quad_core::Error::new(quad_core::Kind::Limit, code, message).with_detail("limit", limit);
         Err(Box::new(problem::refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
     };
     let headers = request.headers();
@@ -280,6 +280,6 @@ fn turn_away(server: &Server, stranger: Stranger) -> Response {
 
 /// The view of one scheme, or the reply that there is none.
 pub(crate) fn view_of(server: &Server, scheme: &str) -> Result<View, Box<Response>> {
-    let found = server.hub.resolver().view_of(scheme);
+    let found = server.hub.resolver().view_for_scheme(scheme);
     found.map_err(|error| Box::new(problem::refusal(StatusCode::NOT_FOUND, &error)))
 }

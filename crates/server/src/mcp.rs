@@ -16,10 +16,10 @@ use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use quad_core::resolver::View;
 use quad_core::{Error, EventDraft, Kind, Principal};
-use quad_wire::envelope::UNREAD;
+use quad_wire::envelope::UNPARSED_METHOD;
 use quad_wire::limits::BODY_BYTES;
 use quad_wire::post::{self, Outcome, PostBody, PostReply};
-use quad_wire::{Endpoint, Fault, session_stream};
+use quad_wire::{Endpoint, RpcError, session_stream};
 
 use crate::acquaintance::Acquaintance;
 use crate::door::Denial;
@@ -83,7 +83,7 @@ async fn answer<B: Sent>(
         &other
     };
     let (parts, body) = request.into_parts();
-    let has_sessions = session_stream::are_served(endpoint, &parts.headers);
+    let has_sessions = session_stream::sessions_supported(endpoint, &parts.headers);
     match parts.method {
         Method::POST => answer_post(server, acquaintance, endpoint, &parts, body, started).await,
         Method::GET if has_sessions => Box::pin(open_stream(server, endpoint, &parts.headers)).await,
@@ -118,17 +118,17 @@ async fn answer_post<B: Sent>(
     let body = match read_body(server, headers, body, started).await {
         Ok(body) => body,
         Err((status, error)) => {
-            return Box::pin(refuse_caller(server, headers, &caller, UNREAD, status, error)).await;
+            return Box::pin(refuse_caller(server, headers, &caller, UNPARSED_METHOD, status, error)).await;
         }
     };
-    let mut reply = post::answer(endpoint, &caller, headers, &body).await;
-    if matches!(reply.body, PostBody::Reauthenticate) {
+    let mut reply = post::handle(endpoint, &caller, headers, &body).await;
+    if matches!(reply.body, PostBody::CredentialChanged) {
         acquaintance.part();
         caller = match Box::pin(authenticate_again(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        reply = Box::pin(post::answer(endpoint, &caller, headers, &body)).await;
+        reply = Box::pin(post::handle(endpoint, &caller, headers, &body)).await;
     }
     server.metrics.answered(reply.method, reply.outcome, started.elapsed());
     respond(server, headers, reply)
@@ -148,7 +148,7 @@ fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
             response
         }
         PostBody::Stream(messages) => sse::response(messages),
-        PostBody::Reauthenticate => unauthorized(server, headers, true, &no_longer_valid()),
+        PostBody::CredentialChanged => unauthorized(server, headers, true, &no_longer_valid()),
     };
     if let Some(session) = reply.session {
         problem::set(&mut response, SESSION_ID, &session);
@@ -163,7 +163,7 @@ async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
         Err(response) => return *response,
     };
     let mut opened = session_stream::open(endpoint, &caller, headers).await;
-    if opened.as_ref().is_err_and(Fault::asks_for_credential) {
+    if opened.as_ref().is_err_and(RpcError::needs_reauth) {
         caller = match authenticate_again(server, headers).await {
             Ok(caller) => caller,
             Err(response) => return *response,
@@ -183,7 +183,7 @@ async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
         Err(response) => return *response,
     };
     let mut ended = session_stream::end(endpoint, &caller, headers).await;
-    if ended.as_ref().is_err_and(Fault::asks_for_credential) {
+    if ended.as_ref().is_err_and(RpcError::needs_reauth) {
         caller = match authenticate_again(server, headers).await {
             Ok(caller) => caller,
             Err(response) => return *response,
@@ -196,12 +196,12 @@ async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
     }
 }
 
-fn refuse(fault: &Fault) -> Response {
+fn refuse(fault: &RpcError) -> Response {
     // Where no message was sent there is no reply to carry the error, so the status must.
     let status =
         if fault.status == 200 { problem::status_of(fault.error.kind()).as_u16() } else { fault.status };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    problem::json(status, fault.message(None))
+    problem::json(status, fault.to_json(None))
 }
 
 fn empty(status: StatusCode) -> Response {
@@ -236,9 +236,9 @@ pub(crate) async fn admit(
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let error = Error::new(Kind::Limit, RATE_LIMITED, "This tenant sends more requests than it may")
         .hint("Wait for the seconds that Retry-After says")
-        .fact("per_second", rates.limit().per_second)
-        .fact("burst", rates.limit().burst)
-        .fact("retry_after_seconds", seconds);
+        .with_detail("per_second", rates.limit().per_second)
+        .with_detail("burst", rates.limit().burst)
+        .with_detail("retry_after_seconds", seconds);
     let mut response = problem::refusal(StatusCode::TOO_MANY_REQUESTS, &error);
     problem::set(&mut response, RETRY_AFTER, &seconds.to_string());
     Err(Box::new(response))
@@ -278,7 +278,7 @@ pub(crate) async fn authenticate(
             unauthorized(server, headers, true, &refused_credential(code, reason, message))
         }
         Denial::Failed(error) => {
-            tracing::error!(code = error.code(), cause = error.causes(), "a credential could not be checked");
+            tracing::error!(code = error.code(), cause = error.cause_chain(), "a credential could not be checked");
             problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error)
         }
     };
@@ -295,7 +295,7 @@ async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Arc<
 fn refused_credential(code: &'static str, reason: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Credential, code, message)
         .hint("Send Authorization: Bearer with a token of this server; `quad token mint` makes one")
-        .fact("reason", reason)
+        .with_detail("reason", reason)
 }
 
 /// A credential that changed again and again while its call was being answered.
@@ -336,7 +336,7 @@ pub(crate) async fn refuse_caller(
     status: StatusCode,
     error: Error,
 ) -> Response {
-    let error = server.hub.resolver().refuse(caller, EventDraft::call(caller, method), error).await;
+    let error = server.hub.resolver().record_refusal(caller, EventDraft::call(caller, method), error).await;
     if error.is_recorded() {
         problem::refusal(status, &error)
     } else if error.kind() == Kind::Credential {
@@ -367,7 +367,7 @@ async fn read_body<B: Sent>(
     }
     let too_large = || {
         let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
-        (StatusCode::PAYLOAD_TOO_LARGE, error.fact("limit_bytes", BODY_BYTES))
+        (StatusCode::PAYLOAD_TOO_LARGE, error.with_detail("limit_bytes", BODY_BYTES))
     };
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let is_too_large = announced.is_some_and(|length| length > BODY_BYTES);

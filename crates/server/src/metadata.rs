@@ -47,7 +47,7 @@ pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, header
     let body = json!({
         "resource": format!("{base}/mcp"),
         "authorization_servers": servers,
-        "scopes_supported": server.hub.resolver().every_scope(),
+        "scopes_supported": server.hub.resolver().all_scopes(),
         "bearer_methods_supported": ["header"],
         "resource_name": "Quadrivium",
     });
@@ -61,7 +61,7 @@ pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
     let keys = match server.door.key_set().await {
         Ok(keys) => keys,
         Err(error) => {
-            tracing::error!(code = error.code(), cause = error.causes(), "the keys could not be read");
+            tracing::error!(code = error.code(), cause = error.cause_chain(), "the keys could not be read");
             return problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error);
         }
     };

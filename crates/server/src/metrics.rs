@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use quad_wire::post::Outcome;
-use quad_wire::{Hub, Method};
+use quad_wire::{ServerState, Method};
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Ok, Outcome::Refused, Outcome::Failed];
 
@@ -49,7 +49,7 @@ impl Metrics {
     }
 
     /// The text.
-    pub(crate) fn render(&self, hub: &Hub) -> String {
+    pub(crate) fn render(&self, hub: &ServerState) -> String {
         let mut text = String::from("# TYPE quad_requests_total counter\n");
         let mut all = 0;
         for (row, counters) in self.requests.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Metrics {
             }
         }
         let seconds = self.microseconds.load(Relaxed) as f64 / 1e6;
-        let cache = hub.resolver().cache_figures();
+        let cache = hub.resolver().cache_stats();
         let _ = write!(
             text,
             "# TYPE quad_request_duration_seconds summary\n\

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::{Principal, Resolver};
 use quad_wire::limits::{LINE_BYTES, PIPE_MESSAGES};
-use quad_wire::pipe::Pipe;
-use quad_wire::{Endpoint, Hub, HubOptions};
+use quad_wire::pipe::StdioSession;
+use quad_wire::{Endpoint, ServerState, ServerOptions};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::sync::mpsc;
 
@@ -35,15 +35,15 @@ pub async fn serve(
     writer: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
     let StdioOptions { resolver, principal, view, all_tools, name, version } = options;
-    let hub = Hub::new(HubOptions { resolver, sessions: None, name, version });
+    let hub = ServerState::new(ServerOptions { resolver, sessions: None, name, version });
     let (sender, messages) = mpsc::channel(PIPE_MESSAGES);
-    let mut pipe = Pipe::new(Endpoint::new(hub, view, all_tools), principal, sender);
+    let mut pipe = StdioSession::new(Endpoint::new(hub, view, all_tools), principal, sender);
     let read = async move {
         let mut lines = Lines::new(reader, LINE_BYTES);
         let ended = loop {
             match lines.next().await {
-                Ok(Some(Line::Text(line))) => pipe.line(line).await,
-                Ok(Some(Line::TooLong)) => pipe.line_too_long().await,
+                Ok(Some(Line::Text(line))) => pipe.handle_line(line).await,
+                Ok(Some(Line::TooLong)) => pipe.reject_long_line().await,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }

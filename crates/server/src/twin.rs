@@ -12,7 +12,7 @@ use http::header::{
     HeaderValue, IF_NONE_MATCH, IF_RANGE, RANGE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, StatusCode};
-use quad_core::resolver::{Answer, View};
+use quad_core::resolver::{ReadAnswer, View};
 use quad_core::{Body as ContentBody, Error, Kind, canonical};
 use quad_wire::Method;
 use quad_wire::post::Outcome;
@@ -71,7 +71,7 @@ fn refused(server: &Server, headers: &HeaderMap, error: &Error) -> Response {
     }
     let mut response = problem::refusal(problem::status_of(error.kind()), error);
     if let (Kind::Scope, Some(scope)) =
-        (error.kind(), error.get_fact("scope").and_then(|scope| scope.as_str()))
+        (error.kind(), error.detail("scope").and_then(|scope| scope.as_str()))
     {
         let challenge = metadata::scope_challenge(server, headers, scope, error.message());
         problem::set(&mut response, WWW_AUTHENTICATE, &challenge);
@@ -80,8 +80,8 @@ fn refused(server: &Server, headers: &HeaderMap, error: &Error) -> Response {
 }
 
 /// The contents: one as its own bytes, several as the JSON that a protocol read would give.
-fn served(answer: &Answer, uri: &str, headers: &HeaderMap) -> Response {
-    let sealed = &answer.sealed;
+fn served(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response {
+    let sealed = &answer.read;
     let (bytes, media_type, hash) = match &sealed.contents[..] {
         [content] => {
             let bytes = match &content.body {
@@ -153,7 +153,7 @@ fn served(answer: &Answer, uri: &str, headers: &HeaderMap) -> Response {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     problem::set(&mut response, EVENT, &answer.receipt.event_id);
-    problem::set(&mut response, VERSION, &sealed.basis.version.unwrap_or(answer.receipt.version).to_string());
+    problem::set(&mut response, VERSION, &sealed.read_set.version.unwrap_or(answer.receipt.version).to_string());
     response
 }
 

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use quad_core::{EventDraft, Journal as _};
+use quad_core::{EventDraft, AuditLog as _};
 use quad_store::{AuditMode, testing};
 
 const EVENTS: usize = 200_000;
@@ -40,7 +40,7 @@ async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
                         .input("method", "resources/read")
                         .input("uri", "bkend://orgs")
                         .succeeded();
-                    store.record(&tenant, event, vec![]).await.unwrap();
+                    store.append(&tenant, event, vec![]).await.unwrap();
                 }
             })
         })

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-use quad_core::facts::{Fact, Facts};
+use quad_core::facts::{AuditValue, AuditFields};
 use quad_core::{Error, EventDraft, Receipt, Result, TenantId, Timestamp, canonical};
 use serde::Serialize;
 
@@ -191,7 +191,7 @@ impl Pen {
         }
     }
 
-    fn facts(&mut self, facts: &Facts) -> Result<()> {
+    fn facts(&mut self, facts: &AuditFields) -> Result<()> {
         let mut before = b'{';
         for (name, fact) in facts.iter() {
             self.0.push(before);
@@ -199,8 +199,8 @@ impl Pen {
             self.text(name)?;
             self.0.push(b':');
             match fact {
-                Fact::Word(word) => self.text(word)?,
-                Fact::Text(text) => self.text(text)?,
+                AuditValue::Static(word) => self.text(word)?,
+                AuditValue::Str(text) => self.text(text)?,
                 other => self.value(other)?,
             }
         }

@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quad_core::facts::Facts;
-use quad_core::id::Ulids;
+use quad_core::facts::AuditFields;
+use quad_core::id::UlidGenerator;
 use quad_core::{
-    Bases, Basis, Change, Errand, Error, EventDraft, Kind, NotRecorded, Receipt, Result, Tag, TenantId,
+    ReadSets, ReadSet, Change, SideEffect, Error, EventDraft, Kind, AppendError, Receipt, Result, Tag, TenantId,
     Timestamp, Version,
 };
 use tokio::sync::oneshot;
@@ -42,7 +42,7 @@ pub(crate) enum Telling {
 pub(crate) trait Work: Send {
     fn tenant(&self) -> &TenantId;
     /// What the caller's credential rests on.
-    fn proof(&self) -> Option<&Basis>;
+    fn proof(&self) -> Option<&ReadSet>;
     fn telling(&self) -> &Telling;
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
     fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>);
@@ -52,20 +52,20 @@ pub(crate) trait Work: Send {
 pub(crate) struct Record {
     pub(crate) tenant: TenantId,
     pub(crate) event: EventDraft,
-    pub(crate) errand: Option<Errand>,
+    pub(crate) errand: Option<SideEffect>,
     pub(crate) answer: Answer,
 }
 
 /// How far the answer is that an event is about.
 pub(crate) enum Answer {
     /// It waits for the event, and for the word that what it rests on still holds.
-    Waits { bases: Bases, reply: oneshot::Sender<Result<Receipt, NotRecorded>> },
+    Waits { bases: ReadSets, reply: oneshot::Sender<Result<Receipt, AppendError>> },
     /// It was given at that time, with this id for its event: nothing can make it stale any more.
     Given { ulid: String, at: Timestamp },
 }
 
 impl Answer {
-    fn bases(&self) -> &[Arc<Basis>] {
+    fn bases(&self) -> &[Arc<ReadSet>] {
         match self {
             Answer::Waits { bases, .. } => bases,
             Answer::Given { .. } => &[],
@@ -105,17 +105,17 @@ impl Job {
                 let outcome = match verdict {
                     Verdict::Done(Some(receipt)) => Ok(receipt),
                     Verdict::Done(None) => {
-                        Err(NotRecorded::Failed(Error::internal("a record without a receipt")))
+                        Err(AppendError::Failed(Error::internal("a record without a receipt")))
                     }
-                    Verdict::Refused(error) => Err(NotRecorded::Failed(error)),
-                    Verdict::Stale(index) => Err(NotRecorded::Stale(index)),
+                    Verdict::Refused(error) => Err(AppendError::Failed(error)),
+                    Verdict::Stale(index) => Err(AppendError::Stale(index)),
                 };
                 match (record.answer, outcome) {
                     // A caller that has gone away has no use for its receipt; the event stays.
                     (Answer::Waits { reply, .. }, outcome) => drop(reply.send(outcome)),
-                    (Answer::Given { .. }, Ok(_) | Err(NotRecorded::Stale(_))) => {}
-                    (Answer::Given { .. }, Err(NotRecorded::Failed(error))) => {
-                        tracing::error!(cause = error.causes(), "an event of an answered call was refused");
+                    (Answer::Given { .. }, Ok(_) | Err(AppendError::Stale(_))) => {}
+                    (Answer::Given { .. }, Err(AppendError::Failed(error))) => {
+                        tracing::error!(cause = error.cause_chain(), "an event of an answered call was refused");
                     }
                 }
             }
@@ -141,7 +141,7 @@ enum Ran {
 /// What work has done.
 struct Done {
     tags: Vec<Tag>,
-    outputs: Facts,
+    outputs: AuditFields,
     told: Vec<EventDraft>,
 }
 
@@ -192,7 +192,7 @@ fn fail(jobs: Vec<Job>, error: Error) -> VecDeque<Box<Record>> {
         }
     }
     if let (Some(error), false) = (error, unwritten.is_empty()) {
-        tracing::error!(cause = error.causes(), "events of answered calls could not be written yet");
+        tracing::error!(cause = error.cause_chain(), "events of answered calls could not be written yet");
     }
     unwritten
 }
@@ -299,7 +299,7 @@ fn work(
             version,
             now,
             tags: Vec::new(),
-            outputs: Facts::default(),
+            outputs: AuditFields::default(),
             told: Vec::new(),
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)))
@@ -359,7 +359,7 @@ fn errands_in_order(
         if let Job::Record(record) = job
             && let Some(errand) = &record.errand
         {
-            errands.push((&record.tenant, errand.order, index, record));
+            errands.push((&record.tenant, errand.lock_order, index, record));
         }
     }
     errands.sort_unstable_by_key(|(tenant, order, index, _)| (*tenant, *order, *index));
@@ -426,7 +426,7 @@ fn settle(
         }
     }
     let mut announced = Vec::new();
-    let mut ids = Ulids::now()?;
+    let mut ids = UlidGenerator::new()?;
     let tenants: BTreeSet<&TenantId> = jobs.iter().filter(|job| has_event(job)).map(Job::tenant).collect();
     for tenant in tenants {
         let Some(locked) = head::lock(connection, tenant)? else {
@@ -461,7 +461,7 @@ fn settle(
                         None => {
                             let receipt = match &record.answer {
                                 Answer::Waits { .. } => {
-                                    links.add(&mut head, &ids.another(), tenant, &record.event, now)?
+                                    links.add(&mut head, &ids.next_ulid(), tenant, &record.event, now)?
                                 }
                                 Answer::Given { ulid, at } => {
                                     links.add(&mut head, ulid, tenant, &record.event, *at)?
@@ -500,7 +500,7 @@ fn settle(
                     let mut last = None;
                     for event in told {
                         let event = event.succeeded().output("version", head.version.0);
-                        last = Some(links.add(&mut head, &ids.another(), tenant, &event, now)?);
+                        last = Some(links.add(&mut head, &ids.next_ulid(), tenant, &event, now)?);
                     }
                     Verdict::Done(last)
                 }
@@ -534,7 +534,7 @@ pub(crate) fn check(
     connection: &mut Connection,
     mirror: &Mirror,
     tenant: &TenantId,
-    bases: &[Arc<Basis>],
+    bases: &[Arc<ReadSet>],
     now: Timestamp,
 ) -> Result<Result<Version, usize>> {
     let version = head::version(connection, tenant)?.ok_or_else(head::unknown_tenant)?;
@@ -551,7 +551,7 @@ fn still_holds(
     connection: &mut Connection,
     mirror: &Mirror,
     tenant: &TenantId,
-    basis: &Basis,
+    basis: &ReadSet,
     version: Version,
     pending: &[Arc<Change>],
     now: Timestamp,
@@ -598,7 +598,7 @@ mod tests {
         fn tenant(&self) -> &TenantId {
             &self.0
         }
-        fn proof(&self) -> Option<&Basis> {
+        fn proof(&self) -> Option<&ReadSet> {
             None
         }
         fn telling(&self) -> &Telling {
@@ -645,7 +645,7 @@ mod tests {
                 ] {
                     let (reply, recorded) = oneshot::channel();
                     let (done, written) = oneshot::channel();
-                    let answer = Answer::Waits { bases: Bases::new(), reply };
+                    let answer = Answer::Waits { bases: ReadSets::new(), reply };
                     let record = Record { tenant: tenant.clone(), event: event(), errand: None, answer };
                     let mut jobs = vec![Job::Record(Box::new(record))];
                     if writes {

@@ -44,11 +44,11 @@ impl From<DbError> for quad_core::Error {
             DbError::Unstorable(_) => {
                 quad_core::Error::bad_input("The text holds a character that cannot be stored")
                     .hint("Remove NUL characters (\\u0000)")
-                    .because(error)
+                    .with_cause(error)
             }
             DbError::Busy(_) => quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
                 .hint("Try again in a moment")
-                .because(error),
+                .with_cause(error),
             _ => quad_core::Error::internal(error),
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::{Basis, Change, TenantId, Timestamp, Version};
+use quad_core::{ReadSet, Change, TenantId, Timestamp, Version};
 use tokio::sync::broadcast;
 
 use crate::limits;
@@ -73,7 +73,7 @@ impl Mirror {
     pub(crate) fn holds(
         &self,
         tenant: &TenantId,
-        basis: &Basis,
+        basis: &ReadSet,
         head: Version,
         pending: &[Arc<Change>],
         now: Timestamp,
@@ -81,7 +81,7 @@ impl Mirror {
         if basis.valid_until.is_some_and(|until| until <= now) {
             return false;
         }
-        if pending.iter().any(|change| basis.is_touched_by(&change.tags)) {
+        if pending.iter().any(|change| basis.is_invalidated_by(&change.tags)) {
             return false;
         }
         let Some(version) = basis.version else { return true };
@@ -99,7 +99,7 @@ impl Mirror {
             .iter()
             .rev()
             .take_while(|change| change.version > version)
-            .any(|change| basis.is_touched_by(&change.tags))
+            .any(|change| basis.is_invalidated_by(&change.tags))
     }
 
     /// Changes of one tenant after `head`, which the caller has just read.
@@ -147,8 +147,8 @@ mod tests {
         Arc::new(Change { version: Version(version), tags: vec![Tag::new(tag)] })
     }
 
-    fn basis(version: i64, tag: &str) -> Basis {
-        Basis::at(Version(version)).on(Tag::new(tag))
+    fn basis(version: i64, tag: &str) -> ReadSet {
+        ReadSet::at_version(Version(version)).with_tag(Tag::new(tag))
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         let now = Timestamp(0);
         mirror.extend(&tenant, Version(5), Version(7), &[change(6, "a"), change(7, "b")]);
         let holds =
-            |basis: &Basis, pending: &[Arc<Change>]| mirror.holds(&tenant, basis, Version(7), pending, now);
+            |basis: &ReadSet, pending: &[Arc<Change>]| mirror.holds(&tenant, basis, Version(7), pending, now);
         assert!(holds(&basis(7, "b"), &[]));
         assert!(!holds(&basis(6, "b"), &[]));
         assert!(holds(&basis(6, "a"), &[]));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use quad_core::{
-    Bases, Errand, EventDraft, Hold, NotRecorded, Recording, Result, TenantId, Timestamp, Version,
+    ReadSets, SideEffect, EventDraft, HeadLease, AppendError, PendingAppend, Result, TenantId, Timestamp, Version,
 };
 use tokio::sync::oneshot;
 use tokio::task;
@@ -23,7 +23,7 @@ use crate::{errand, head, limits};
 pub(crate) struct Wanted {
     pub(crate) tenant: TenantId,
     /// What is to be done for the answer. It comes before the head is locked, as every errand.
-    pub(crate) errand: Option<Errand>,
+    pub(crate) errand: Option<SideEffect>,
     pub(crate) holder: Holder,
     pub(crate) granted: oneshot::Sender<Held>,
 }
@@ -72,16 +72,16 @@ impl Held {
     }
 }
 
-impl Hold for Held {
-    fn record(self: Box<Self>, event: EventDraft, bases: Bases) -> Recording<'static> {
+impl HeadLease for Held {
+    fn append(self: Box<Self>, event: EventDraft, bases: ReadSets) -> PendingAppend<'static> {
         let (reply, receipt) = oneshot::channel();
         let answer = Answer::Waits { bases, reply };
         let record = Record { tenant: self.tenant.clone(), event, errand: None, answer };
         if self.slot.put(Box::new(record)) {
-            return Recording::Told(receipt);
+            return PendingAppend::Queued(receipt);
         }
         // It was over before the answer was there: somebody may have changed anything since.
-        Recording::Working(Box::pin(std::future::ready(Err(NotRecorded::Stale(0)))))
+        PendingAppend::Future(Box::pin(std::future::ready(Err(AppendError::Stale(0)))))
     }
 }
 
@@ -154,7 +154,7 @@ impl Slot {
 pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, wanted: Vec<Wanted>) {
     let now = Timestamp::now();
     if let Err(error) = begin(connection, &wanted, now) {
-        tracing::debug!(cause = error.causes(), "the head could not be held");
+        tracing::debug!(cause = error.cause_chain(), "the head could not be held");
         connection.rollback();
         return;
     }
@@ -167,9 +167,9 @@ pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, wanted: Vec<Want
 fn begin(connection: &mut Connection, wanted: &[Wanted], now: Timestamp) -> Result<()> {
     connection.wait_for_disk(true)?;
     connection.begin_write()?;
-    let mut errands: Vec<(&TenantId, &Errand)> =
+    let mut errands: Vec<(&TenantId, &SideEffect)> =
         wanted.iter().filter_map(|wanted| Some((&wanted.tenant, wanted.errand.as_ref()?))).collect();
-    errands.sort_by_key(|(tenant, errand)| (*tenant, errand.order));
+    errands.sort_by_key(|(tenant, errand)| (*tenant, errand.lock_order));
     for (tenant, errand) in errands {
         let version = head::version(connection, tenant)?.unwrap_or(Version(0));
         errand::run(connection, tenant, version, now, errand)?;

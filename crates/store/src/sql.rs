@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use quad_core::facts::{Fact, Facts};
+use quad_core::facts::{AuditValue, AuditFields};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
@@ -96,7 +96,7 @@ pub struct Tx<'c> {
     pub(crate) version: Version,
     pub(crate) now: Timestamp,
     pub(crate) tags: Vec<Tag>,
-    pub(crate) outputs: Facts,
+    pub(crate) outputs: AuditFields,
     pub(crate) told: Vec<EventDraft>,
 }
 
@@ -166,7 +166,7 @@ impl Tx<'_> {
     }
 
     /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
-    pub fn output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Fact>) {
+    pub fn output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
         self.outputs.set(name, value);
     }
 

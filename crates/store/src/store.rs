@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    Bases, Basis, BoxFuture, Change, Errand, Error, EventDraft, Feed, Hold, Journal, NotRecorded, Principal,
-    Receipt, Recording, Result, TenantId, Timestamp, Version, id,
+    ReadSets, ReadSet, BoxFuture, Change, SideEffect, Error, EventDraft, ChangeFeed, HeadLease, AuditLog, AppendError, Principal,
+    Receipt, PendingAppend, Result, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
@@ -56,12 +56,12 @@ pub struct Writer {
     /// Whose rows.
     pub tenant: TenantId,
     /// What the caller's credential rests on; the commit checks it.
-    pub proof: Option<Arc<Basis>>,
+    pub proof: Option<Arc<ReadSet>>,
 }
 
 impl From<&Principal> for Writer {
     fn from(caller: &Principal) -> Writer {
-        Writer { tenant: caller.tenant.clone(), proof: caller.proof.clone() }
+        Writer { tenant: caller.tenant.clone(), proof: caller.credential_read_set.clone() }
     }
 }
 
@@ -211,7 +211,7 @@ impl Store {
     }
 
     /// Whether all of `bases` holds now, and at which version.
-    async fn check(&self, tenant: &TenantId, bases: &[Arc<Basis>]) -> Result<Result<Version, usize>> {
+    async fn check(&self, tenant: &TenantId, bases: &[Arc<ReadSet>]) -> Result<Result<Version, usize>> {
         let mirror = &self.inner.mirror;
         let check =
             |connection: &mut Connection| commit::check(connection, mirror, tenant, bases, Timestamp::now());
@@ -244,34 +244,34 @@ impl Store {
     }
 }
 
-impl Journal for Store {
-    fn record<'a>(
+impl AuditLog for Store {
+    fn append<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
-        Box::pin(self.record_with(tenant, event, bases.into(), None))
+        bases: Vec<Arc<ReadSet>>,
+    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
+        Box::pin(self.append_with_side_effect(tenant, event, bases.into(), None))
     }
 
-    fn record_with<'a>(
+    fn append_with_side_effect<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Bases,
-        errand: Option<Errand>,
-    ) -> Recording<'a> {
+        bases: ReadSets,
+        errand: Option<SideEffect>,
+    ) -> PendingAppend<'a> {
         match self.inner.audit.get() {
             AuditMode::Durable => self.record_first(tenant.clone(), event, bases, errand),
-            AuditMode::Async => Recording::Working(Box::pin(self.record_later(tenant, event, bases, errand))),
+            AuditMode::Async => PendingAppend::Future(Box::pin(self.record_later(tenant, event, bases, errand))),
         }
     }
 
-    fn hold<'a>(
+    fn lease_head<'a>(
         &'a self,
         tenant: &'a TenantId,
-        errand: Option<Errand>,
-    ) -> BoxFuture<'a, Result<Option<Box<dyn Hold>>>> {
+        errand: Option<SideEffect>,
+    ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
         Box::pin(async move {
             // An answer that need not wait for its event is computed anew sooner than anybody can be held.
             let waits = self.inner.audit.get() == AuditMode::Durable;
@@ -279,7 +279,7 @@ impl Journal for Store {
             let (granted, held) = oneshot::channel();
             let wanted = Wanted { tenant: tenant.clone(), errand, holder, granted };
             self.inner.queue.push_hold(wanted).await?;
-            Ok(held.await.ok().map(|held| Box::new(held) as Box<dyn Hold>))
+            Ok(held.await.ok().map(|held| Box::new(held) as Box<dyn HeadLease>))
         })
     }
 }
@@ -290,17 +290,17 @@ impl Store {
         &self,
         tenant: TenantId,
         event: EventDraft,
-        bases: Bases,
-        errand: Option<Errand>,
-    ) -> Recording<'_> {
+        bases: ReadSets,
+        errand: Option<SideEffect>,
+    ) -> PendingAppend<'_> {
         let (reply, receipt) = oneshot::channel();
         let record = Box::new(Record { tenant, event, errand, answer: Answer::Waits { bases, reply } });
         let queue = &self.inner.queue;
         match queue.try_push(Job::Record(record)) {
-            Ok(()) => Recording::Told(receipt),
-            Err(job) => Recording::Working(Box::pin(async move {
-                queue.push(job).await.map_err(NotRecorded::Failed)?;
-                Recording::Told(receipt).await
+            Ok(()) => PendingAppend::Queued(receipt),
+            Err(job) => PendingAppend::Future(Box::pin(async move {
+                queue.push(job).await.map_err(AppendError::Failed)?;
+                PendingAppend::Queued(receipt).await
             })),
         }
     }
@@ -310,14 +310,14 @@ impl Store {
         &self,
         tenant: &TenantId,
         event: EventDraft,
-        bases: Bases,
-        errand: Option<Errand>,
-    ) -> Result<Receipt, NotRecorded> {
-        let version = match self.check(tenant, &bases).await.map_err(NotRecorded::Failed)? {
+        bases: ReadSets,
+        errand: Option<SideEffect>,
+    ) -> Result<Receipt, AppendError> {
+        let version = match self.check(tenant, &bases).await.map_err(AppendError::Failed)? {
             Ok(version) => version,
-            Err(number) => return Err(NotRecorded::Stale(number)),
+            Err(number) => return Err(AppendError::Stale(number)),
         };
-        let ulid = id::ulid().map_err(NotRecorded::Failed)?;
+        let ulid = id::ulid().map_err(AppendError::Failed)?;
         let event_id = chain::event_id(&ulid).into();
         let answer = Answer::Given { ulid, at: Timestamp::now() };
         let record = Record { tenant: tenant.clone(), event, errand, answer };
@@ -331,8 +331,8 @@ impl Store {
     }
 }
 
-impl Feed for Store {
-    fn listen<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+impl ChangeFeed for Store {
+    fn subscribe<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async move {
             let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
             Ok(self.inner.mirror.listen(tenant, head))
@@ -354,7 +354,7 @@ impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> 
         &self.writer.tenant
     }
 
-    fn proof(&self) -> Option<&Basis> {
+    fn proof(&self) -> Option<&ReadSet> {
         self.writer.proof.as_deref()
     }
 
@@ -412,7 +412,7 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
                         "Check that {} is a quad database and that you may write to it",
                         file.display()
                     ))
-                    .because(error)
+                    .with_cause(error)
                 })?),
                 Location::Postgres(url) => {
                     Connection::Postgres(postgres::Conn::open(url, &runtime).map_err(|error| {
@@ -422,7 +422,7 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
                             format!("PostgreSQL: {error}"),
                         )
                         .hint("Check --database-url and that the server runs; it needs version 15 or newer")
-                        .because(error)
+                        .with_cause(error)
                     })?)
                 }
             })
@@ -486,7 +486,7 @@ async fn poll(store: Weak<Inner>) {
         });
         match outcome.await {
             Ok(seen) => last_seen = seen,
-            Err(error) => tracing::debug!(cause = error.causes(), "looking for changes failed"),
+            Err(error) => tracing::debug!(cause = error.cause_chain(), "looking for changes failed"),
         }
     }
 }

@@ -197,7 +197,7 @@ pub(crate) fn start(
             if !connection.is_alive() {
                 match connect() {
                     Ok(fresh) => connection = fresh,
-                    Err(error) => tracing::error!(cause = error.causes(), "the database cannot be reached"),
+                    Err(error) => tracing::error!(cause = error.cause_chain(), "the database cannot be reached"),
                 }
             }
             if !taken.holds.is_empty() {

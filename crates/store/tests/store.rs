@@ -15,7 +15,7 @@ mod numbered;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quad_core::{Bases, Basis, EventDraft, Feed, Journal, Kind, NotRecorded, Tag, TenantId, Version};
+use quad_core::{ReadSets, ReadSet, EventDraft, ChangeFeed, AuditLog, Kind, AppendError, Tag, TenantId, Version};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Component, Sql, Store, Value, Writer, hash_of, limits, params};
@@ -94,7 +94,7 @@ async fn the_events_of_a_crowd_are_stored_packed_and_come_back_whole() {
         let before = checked_chain(store, tenant).await.len();
         let recording = (0..300).map(|_| {
             let (store, tenant) = (store.clone(), tenant.clone());
-            tokio::spawn(async move { store.record(&tenant, event("note.read"), vec![]).await.unwrap() })
+            tokio::spawn(async move { store.append(&tenant, event("note.read"), vec![]).await.unwrap() })
         });
         for recorded in recording.collect::<Vec<_>>() {
             recorded.await.unwrap();
@@ -182,7 +182,7 @@ async fn concurrent_writes_and_records_make_one_chain() {
                 if id % 2 == 0 {
                     add_note(&store, &tenant, id, "note").await.unwrap();
                 } else {
-                    store.record(&tenant, event("note.read"), Vec::new()).await.unwrap();
+                    store.append(&tenant, event("note.read"), Vec::new()).await.unwrap();
                 }
             });
         }
@@ -198,14 +198,14 @@ async fn concurrent_writes_and_records_make_one_chain() {
 async fn a_record_is_refused_once_its_basis_is_touched() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let basis = |tag: &str| Arc::new(Basis::at(version).on(Tag::new(tag)));
-        let record = |bases| store.record(tenant, event("note.read"), bases);
+        let basis = |tag: &str| Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)));
+        let record = |bases| store.append(tenant, event("note.read"), bases);
         record(vec![basis("note:1"), basis("note:2")]).await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         record(vec![basis("note:1")]).await.unwrap();
         let events = checked_chain(store, tenant).await.len();
         match record(vec![basis("note:1"), basis("note:2")]).await {
-            Err(NotRecorded::Stale(1)) => {}
+            Err(AppendError::Stale(1)) => {}
             other => panic!("expected the second basis to be stale, got {other:?}"),
         }
         assert_eq!(checked_chain(store, tenant).await.len(), events, "a stale read leaves no event");
@@ -213,7 +213,7 @@ async fn a_record_is_refused_once_its_basis_is_touched() {
 }
 
 /// An errand that counts in a note: its text is a number.
-fn counting(id: i64) -> quad_core::Errand {
+fn counting(id: i64) -> quad_core::SideEffect {
     quad_store::errand(id, move |tx| {
         let tenant = tx.tenant().as_str().to_owned();
         // In one statement: two processes may count at the same moment.
@@ -233,15 +233,15 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "0").await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| Bases::from_iter([Arc::new(Basis::at(version).on(Tag::new(tag)))]);
-        let record = |errand, bases| store.record_with(tenant, event("note.read"), bases, Some(errand));
+        let basis = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        let record = |errand, bases| store.append_with_side_effect(tenant, event("note.read"), bases, Some(errand));
         let before = checked_chain(store, tenant).await.len();
         // Two processes, many at once: each counts exactly once.
         let at_once = (0..20).map(|number| {
             let (store, tenant) =
                 (if number % 2 == 0 { store.clone() } else { other.clone() }, tenant.clone());
             tokio::spawn(async move {
-                store.record_with(&tenant, event("note.read"), Bases::new(), Some(counting(1))).await.unwrap()
+                store.append_with_side_effect(&tenant, event("note.read"), ReadSets::new(), Some(counting(1))).await.unwrap()
             })
         });
         for counted in at_once.collect::<Vec<_>>() {
@@ -249,13 +249,13 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
         }
         assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
         // One that fails or panics leaves nothing behind but its event.
-        record(counting(9), Bases::new()).await.unwrap();
-        record(quad_store::errand(0, |_| panic!("on purpose")), Bases::new()).await.unwrap();
+        record(counting(9), ReadSets::new()).await.unwrap();
+        record(quad_store::errand(0, |_| panic!("on purpose")), ReadSets::new()).await.unwrap();
         assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
         // An answer that is stale is computed again, and its errand is not run for it.
         add_note(&other, tenant, 2, "0").await.unwrap();
         let stale = record(counting(1), basis("note:2")).await;
-        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+        assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
         record(counting(1), basis("note:1")).await.unwrap();
         assert_eq!(notes(store, tenant).await[0].1, "21");
     }
@@ -267,10 +267,10 @@ async fn a_new_process_vouches_for_what_it_did_not_see() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| Bases::from_iter([Arc::new(Basis::at(version).on(Tag::new(tag)))]);
-        other.record(tenant, event("note.read"), basis("note:1").into_vec()).await.unwrap();
-        let stale = other.record(tenant, event("note.read"), basis("note:2").into_vec()).await;
-        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+        let basis = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        other.append(tenant, event("note.read"), basis("note:1").into_vec()).await.unwrap();
+        let stale = other.append(tenant, event("note.read"), basis("note:2").into_vec()).await;
+        assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
 
@@ -280,7 +280,7 @@ async fn a_withdrawn_credential_cannot_write() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         let writer = Writer {
             tenant: tenant.clone(),
-            proof: Some(Arc::new(Basis::at(version).on(Tag::new("note:2")))),
+            proof: Some(Arc::new(ReadSet::at_version(version).with_tag(Tag::new("note:2")))),
         };
         store.write(&writer, event("allowed"), |_| Ok(())).await.unwrap();
         add_note(store, tenant, 2, "this touches the proof").await.unwrap();
@@ -294,16 +294,16 @@ async fn another_process_hears_of_a_change_and_refuses_what_it_touched() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let mut feed = other.listen(tenant).await.unwrap();
+        let mut feed = other.subscribe(tenant).await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         let heard = tokio::time::timeout(Duration::from_secs(20), feed.recv()).await.unwrap().unwrap();
         assert_eq!(heard.tags, [Tag::new("note:2")]);
         assert_eq!(heard.version.0, version.0 + 1);
         add_note(store, tenant, 3, "three").await.unwrap();
         // No waiting here: the audit commit itself finds the newer change.
-        let basis = Arc::new(Basis::at(heard.version).on(Tag::new("note:3")));
-        let stale = other.record(tenant, event("note.read"), vec![basis]).await;
-        assert!(matches!(stale, Err(NotRecorded::Stale(0))), "{stale:?}");
+        let basis = Arc::new(ReadSet::at_version(heard.version).with_tag(Tag::new("note:3")));
+        let stale = other.append(tenant, event("note.read"), vec![basis]).await;
+        assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
 
@@ -313,11 +313,11 @@ async fn an_unknown_tenant_fails_alone() {
         let nobody = TenantId::new("tnt_nobody");
         let (theirs, read, ours) = tokio::join!(
             add_note(store, &nobody, 1, "theirs"),
-            store.record(&nobody, event("note.read"), Vec::new()),
+            store.append(&nobody, event("note.read"), Vec::new()),
             add_note(store, tenant, 1, "ours"),
         );
         assert_eq!(theirs.unwrap_err().code(), "UNKNOWN_TENANT");
-        assert!(matches!(read, Err(NotRecorded::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
+        assert!(matches!(read, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
         ours.unwrap();
         assert!(notes(store, &nobody).await.is_empty());
     }

@@ -268,7 +268,7 @@ mod tests {
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             world.tamper_event(9, "resources/read", "resources/list").await;
             let error = archive_old(&world, "broken").await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&9.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&9.into()), "{error}");
             assert!(world.record(9).await.is_some(), "nothing left the database");
         }
     }

@@ -1,6 +1,6 @@
 //! `audit://events`: what happened, newest first, in pages of bounded work; and one event with its proof.
 
-use quad_core::{Address, Basis, Content, Error, Reading, Result, TenantId, Timestamp, cursor};
+use quad_core::{Address, ReadSet, Content, Error, ReadOutput, Result, TenantId, Timestamp, cursor};
 use quad_store::audit::{Filter, find, walk};
 use quad_store::{AuditEvent, Sql};
 use serde_json::{Map, Value};
@@ -53,7 +53,7 @@ fn parse_time(name: &str, value: &str) -> Result<Timestamp> {
 }
 
 /// A page of events.
-pub(crate) fn page(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
+pub(crate) fn page(sql: &mut dyn Sql, question: &Question) -> Result<ReadOutput> {
     let page = walk::page(sql, &question.filter, question.below, limits::PAGE_EVENTS)?;
     let mut document = Map::new();
     let events = page.events.iter().map(entry).collect::<Result<Vec<_>>>()?;
@@ -65,7 +65,7 @@ pub(crate) fn page(sql: &mut dyn Sql, question: &Question) -> Result<Reading> {
 }
 
 /// One event with its proof.
-pub(crate) fn one(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<Reading> {
+pub(crate) fn one(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
     let event = find::event(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
     let document = proof::document(sql, &event)?;
     reading(sql, &document)
@@ -88,7 +88,7 @@ pub fn entry(event: &AuditEvent) -> Result<Value> {
 }
 
 /// It rests on no tag: it changes with every call, its own reading included, and nobody is told.
-fn reading(sql: &mut dyn Sql, document: &Value) -> Result<Reading> {
-    let basis = Basis::at(sql.version());
-    Ok(Reading { cacheable: false, ..Reading::new(Content::json(document)?, basis) })
+fn reading(sql: &mut dyn Sql, document: &Value) -> Result<ReadOutput> {
+    let basis = ReadSet::at_version(sql.version());
+    Ok(ReadOutput { cacheable: false, ..ReadOutput::new(Content::json(document)?, basis) })
 }

@@ -216,11 +216,11 @@ mod tests {
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             world.tamper_event(33, "resources/read", "resources/list").await;
             let error = verify_in_place(&world, None).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&33.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&33.into()), "{error}");
             let record: serde_json::Value = serde_json::from_str(&world.record(33).await.unwrap()).unwrap();
-            assert_eq!(error.get_fact("event"), Some(&record["id"]));
+            assert_eq!(error.detail("event"), Some(&record["id"]));
             let error = verify(&exported(&world).await, None).unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&33.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&33.into()), "{error}");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
                 "UPDATE audit_block SET body = '', packed = $3 WHERE tenant_id = $1 AND first_sequence = $2";
             world.tamper(damage, vec![first.into(), vec![9_u8, 0, 0, 0, 7, 7].into()]).await;
             let error = verify_in_place(&world, None).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&first.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&first.into()), "{error}");
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
             let hash = quad_store::hash_of(&world.record(20).await.unwrap());
             world.tamper_event(21, &hash, &Hash::of(b"other").to_string()).await;
             let error = verify_in_place(&world, None).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&21.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&21.into()), "{error}");
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
             let delete = "DELETE FROM audit_block WHERE tenant_id = $1 AND first_sequence = $2";
             world.tamper(delete, vec![last.into()]).await;
             let error = verify_in_place(&world, None).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&last.into()), "the head knows better: {error}");
+            assert_eq!(error.detail("sequence"), Some(&last.into()), "the head knows better: {error}");
             let cut_head = "UPDATE head SET sequence = $2, hash = $3 WHERE tenant_id = $1";
             world.tamper(cut_head, vec![(last - 1).into(), hash.into()]).await;
             world
@@ -272,12 +272,12 @@ mod tests {
                 .await;
             assert!(verify_in_place(&world, None).await.is_ok());
             let error = verify_in_place(&world, Some(world.pins())).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&last.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&last.into()), "{error}");
             // A middle.
             world.write(1).await;
             world.tamper(delete, vec![before.into()]).await;
             let error = verify_in_place(&world, None).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&before.into()), "{error}");
+            assert_eq!(error.detail("sequence"), Some(&before.into()), "{error}");
         }
     }
 

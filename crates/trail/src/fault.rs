@@ -8,9 +8,9 @@ pub const BROKEN: &str = "AUDIT_BROKEN";
 /// An event is changed, missing or out of place.
 pub(crate) fn event(sequence: u64, id: Option<&str>, reason: &str) -> Error {
     let name = id.map_or_else(|| format!("Event {sequence}"), |id| format!("Event {sequence} ({id})"));
-    let error = Error::new(Kind::Conflict, BROKEN, format!("{name} {reason}")).fact("sequence", sequence);
+    let error = Error::new(Kind::Conflict, BROKEN, format!("{name} {reason}")).with_detail("sequence", sequence);
     match id {
-        Some(id) => error.fact("event", id),
+        Some(id) => error.with_detail("event", id),
         None => error,
     }
 }
@@ -18,12 +18,12 @@ pub(crate) fn event(sequence: u64, id: Option<&str>, reason: &str) -> Error {
 /// A checkpoint does not fit.
 pub(crate) fn checkpoint(size: u64, reason: &str) -> Error {
     Error::new(Kind::Conflict, BROKEN, format!("The checkpoint over {size} events {reason}"))
-        .fact("checkpoint", size)
+        .with_detail("checkpoint", size)
 }
 
 /// A file is damaged outside its events.
 pub(crate) fn file(line: u64, reason: &str) -> Error {
-    Error::new(Kind::Conflict, BROKEN, format!("Line {line} {reason}")).fact("line", line)
+    Error::new(Kind::Conflict, BROKEN, format!("Line {line} {reason}")).with_detail("line", line)
 }
 
 /// A document that holds together no more.
@@ -35,5 +35,5 @@ pub(crate) fn document(reason: &str) -> Error {
 pub(crate) fn stored(reason: &str) -> Error {
     Error::new(Kind::Internal, BROKEN, "The stored audit chain is damaged")
         .hint("`quad audit verify` names the first broken event")
-        .because(reason.to_owned())
+        .with_cause(reason.to_owned())
 }

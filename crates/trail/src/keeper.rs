@@ -79,7 +79,7 @@ impl Keeper {
                 Ok(false) => {}
                 // Once a tenant: a broken chain stays broken, and the log should still be readable.
                 Err(error) if complained.insert(tenant.clone()) => {
-                    let (tenant, cause) = (tenant.as_str(), error.causes());
+                    let (tenant, cause) = (tenant.as_str(), error.cause_chain());
                     tracing::error!(tenant, cause, "no checkpoint: {}", error.message());
                 }
                 Err(_) => {}
@@ -93,7 +93,7 @@ impl Keeper {
         let mut complained = HashSet::new();
         loop {
             if let Err(error) = self.look(&mut complained).await {
-                tracing::debug!(cause = error.causes(), "looking for due checkpoints failed");
+                tracing::debug!(cause = error.cause_chain(), "looking for due checkpoints failed");
             }
             tokio::time::sleep(limits::CHECKPOINT_LOOK).await;
         }
@@ -264,7 +264,7 @@ mod tests {
             world.write(30).await;
             world.tamper_event(17, "resources/read", "resources/list").await;
             let error = world.keeper.checkpoint(world.tenant()).await.unwrap_err();
-            assert_eq!(error.get_fact("sequence"), Some(&18.into()), "its successor no longer follows");
+            assert_eq!(error.detail("sequence"), Some(&18.into()), "its successor no longer follows");
             assert!(sizes(&world).await.is_empty());
             let mut complained = HashSet::new();
             assert_eq!(world.keeper.look(&mut complained).await.unwrap(), 0);

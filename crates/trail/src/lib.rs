@@ -31,9 +31,9 @@ mod testing;
 mod tree;
 mod verify;
 
-use quad_core::scheme::{Completion, CompletionQuery, Listing};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, Basis, BoxFuture, Error, Grammar, Need, Principal, Reading, Result, Route, RouteSpec, Scheme,
+    Address, ReadSet, BoxFuture, Error, Grammar, ScopeRequirement, Principal, ReadOutput, Result, Route, RouteSpec, Scheme,
     Template,
 };
 use quad_store::Store;
@@ -52,7 +52,7 @@ pub use verify::{Report, Verifier, Wanted};
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["audit:read"];
 
-const READ: Need = Need(SCOPES);
+const READ: ScopeRequirement = ScopeRequirement(SCOPES);
 
 const EVENTS: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
 
@@ -86,7 +86,7 @@ impl Scheme for Audit {
         SCOPES
     }
 
-    fn is_everywhere(&self) -> bool {
+    fn is_global(&self) -> bool {
         true
     }
 
@@ -97,13 +97,13 @@ impl Scheme for Audit {
             title,
             description,
             mime_type: Some("application/json"),
-            need: READ,
+            required_scope: READ,
             advertised: true,
         };
         let events = spec(EVENTS).map(|spec| {
             let free = ["agent", "uri", "since", "until", "cursor"];
-            let spec = free.into_iter().fold(spec, |spec, name| spec.with(name, Grammar::Text));
-            let spec = spec.with("outcome", Grammar::OneOf(events::OUTCOMES));
+            let spec = free.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
+            let spec = spec.with_grammar("outcome", Grammar::OneOf(events::OUTCOMES));
             route(
                 spec,
                 "Audit events",
@@ -127,7 +127,7 @@ impl Scheme for Audit {
         caller: &'a Principal,
         _: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             // What this process has answered is there, whether it was written before or is only about to be.
             self.store.settle().await?;
@@ -145,8 +145,8 @@ impl Scheme for Audit {
     }
 
     /// Nothing: events are found by their template, and a list of them would grow with every look at it.
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
-        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
     }
 
     fn complete<'a>(
@@ -160,7 +160,7 @@ impl Scheme for Audit {
             .filter(|word| word.starts_with(query.prefix))
             .map(|word| (*word).to_owned())
             .collect();
-        Box::pin(async move { Ok(Completion { total: values.len(), values, basis: Basis::default() }) })
+        Box::pin(async move { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
     use std::sync::Arc;
 
     use quad_core::resolver::View;
-    use quad_core::scheme::Subject;
+    use quad_core::scheme::CompletionTarget;
     use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
     use quad_store::audit::block;
     use serde_json::{Map, Value};
@@ -194,16 +194,16 @@ mod tests {
             subject: "auditor".into(),
             kind: PrincipalKind::User,
             scopes: ScopeSet::parse(scopes),
-            proof: None,
+            credential_read_set: None,
             expires_at: None,
         }
     }
 
     async fn read(resolver: &Resolver, caller: &Principal, uri: &str) -> Result<Value> {
         let answer = resolver.read(caller, View::All, uri).await?;
-        assert!(!answer.sealed.cacheable);
-        assert!(answer.sealed.basis.tags.is_empty(), "nobody is told");
-        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+        assert!(!answer.read.cacheable);
+        assert!(answer.read.read_set.tags.is_empty(), "nobody is told");
+        Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
     /// All events of a filter, page by page.
@@ -267,7 +267,7 @@ mod tests {
             let blind = caller(world.tenant(), "table:read");
             let refused = read(&resolver, &blind, "audit://events").await.unwrap_err();
             assert_eq!(
-                (refused.kind(), refused.get_fact("scope")),
+                (refused.kind(), refused.detail("scope")),
                 (Kind::Scope, Some(&"audit:read".into()))
             );
             let refusals = walk(&resolver, &auditor, "outcome=refused").await;
@@ -279,7 +279,7 @@ mod tests {
                 format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
             assert_eq!(read(&resolver, &auditor, &stolen).await.unwrap_err().code(), "INVALID_CURSOR");
             let no_time = read(&resolver, &auditor, "audit://events?since=yesterday").await.unwrap_err();
-            assert!(no_time.next_step().unwrap().contains("2026-02-12"));
+            assert!(no_time.hint_text().unwrap().contains("2026-02-12"));
             assert!(read(&resolver, &auditor, "audit://events?outcome=maybe").await.is_err());
             assert!(read(&resolver, &auditor, "audit://events?action=x").await.is_err());
         }
@@ -342,7 +342,7 @@ mod tests {
             let id = block::id(&world.record(2).await.unwrap()).unwrap();
             let mut decoy = reading("agent_1", "x");
             decoy.inputs.set("id", id.as_str());
-            quad_core::Journal::record(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();
+            quad_core::AuditLog::append(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();
             let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
             let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
             assert_eq!(found["sequence"], 2);
@@ -371,7 +371,7 @@ mod tests {
                     _: &'a Principal,
                     _: usize,
                     address: &'a Address,
-                ) -> BoxFuture<'a, Result<Reading>> {
+                ) -> BoxFuture<'a, Result<ReadOutput>> {
                     Box::pin(async { Err(Error::not_found(address.requested())) })
                 }
                 fn list<'a>(
@@ -379,9 +379,9 @@ mod tests {
                     _: &'a Principal,
                     _: Option<&'a str>,
                     _: usize,
-                ) -> BoxFuture<'a, Result<Listing>> {
+                ) -> BoxFuture<'a, Result<SchemePage>> {
                     Box::pin(async {
-                        Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() })
+                        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
                     })
                 }
                 fn complete<'a>(
@@ -397,14 +397,14 @@ mod tests {
                 vec![Arc::new(Other), Arc::new(Audit::new(world.store().clone()))];
             let resolver = Resolver::new(schemes, store.clone(), store).unwrap();
             let auditor = caller(world.tenant(), "audit:read");
-            let (other, audit) = (resolver.view_of("other").unwrap(), resolver.view_of("audit").unwrap());
+            let (other, audit) = (resolver.view_for_scheme("other").unwrap(), resolver.view_for_scheme("audit").unwrap());
             resolver.read(&auditor, other, "audit://events").await.unwrap();
             assert_eq!(resolver.templates(other).count(), 0, "advertised where all schemes are");
             assert_eq!(resolver.templates(View::All).count(), 2);
             assert!(resolver.list(&auditor, audit, None).await.unwrap().entries.is_empty());
             let known = Map::new();
             let query = CompletionQuery {
-                subject: Subject::Template(EVENTS),
+                target: CompletionTarget::Template(EVENTS),
                 variable: "outcome",
                 prefix: "f",
                 context: &known,

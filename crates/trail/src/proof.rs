@@ -151,7 +151,7 @@ mod tests {
             let early = document_at(&world, 5).await;
             assert!(early["inclusion_proof"].is_null() && early["checkpoint"].is_null());
             assert!(early["reason"].as_str().unwrap().contains("No checkpoint covers this event yet"));
-            assert!(verify(&early, None).unwrap_err().next_step().unwrap().contains("yet"));
+            assert!(verify(&early, None).unwrap_err().hint_text().unwrap().contains("yet"));
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             let covered = world.end().await;
             world.write(3).await;

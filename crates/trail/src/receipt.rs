@@ -141,7 +141,7 @@ mod tests {
         let parsed = Receipt::parse(&without_place).unwrap();
         assert_eq!(parsed.event(), Wanted::Id("evt_1".into()));
         parsed.check(9, &record(|_| {})).unwrap();
-        assert!(Receipt::parse(&json!({"contentHash": "x"})).unwrap_err().next_step().is_some());
+        assert!(Receipt::parse(&json!({"contentHash": "x"})).unwrap_err().hint_text().is_some());
         assert!(Receipt::parse(&json!([])).is_err());
         let misplaced = json!({"contentHash": hash(), "version": 4, "sequence": "9", "event": "evt_1"});
         assert!(Receipt::parse(&misplaced).is_err());

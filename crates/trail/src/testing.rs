@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quad_core::{EventDraft, Journal as _, TenantId, Timestamp, canonical};
+use quad_core::{EventDraft, AuditLog as _, TenantId, Timestamp, canonical};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Store, Tx, Value};
@@ -135,7 +135,7 @@ pub(crate) async fn write_events(store: &Store, tenant: &TenantId, count: usize)
             let (store, tenant) = (store.clone(), tenant.clone());
             tasks.spawn(async move {
                 let event = reading(&format!("agent_{}", number % 3), &format!("bkend://orgs/org_{number}"));
-                store.record(&tenant, event, Vec::new()).await.unwrap();
+                store.append(&tenant, event, Vec::new()).await.unwrap();
             });
         }
         left -= group.min(left);

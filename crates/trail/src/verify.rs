@@ -467,7 +467,7 @@ mod tests {
     fn broken_event(bytes: &[u8]) -> Option<u64> {
         let error = verify(bytes, None).unwrap_err();
         assert_eq!(error.code(), fault::BROKEN, "{error}");
-        error.get_fact("sequence").and_then(serde_json::Value::as_u64)
+        error.detail("sequence").and_then(serde_json::Value::as_u64)
     }
 
     fn pins(export: &Export) -> Pins {
@@ -612,13 +612,13 @@ mod tests {
         assert!(verify(text.as_bytes(), None).is_ok(), "nothing in the file itself is wrong");
         let error = verify(text.as_bytes(), Some(pins(&ours))).unwrap_err();
         assert!(error.message().contains("key that the checkpoints do not know"), "{error}");
-        assert!(error.next_step().is_some());
+        assert!(error.hint_text().is_some());
         // With our key but another past: only what was written down elsewhere tells.
         let mut rewritten = Export::rewritten(12, 4, &Key::new(1), 6);
         rewritten.sign_end(&Key::new(1));
         assert!(verify(rewritten.text().as_bytes(), None).is_ok());
         let error = verify(rewritten.text().as_bytes(), Some(pins(&ours))).unwrap_err();
-        assert_eq!(error.get_fact("sequence"), Some(&8.into()), "{error}");
+        assert_eq!(error.detail("sequence"), Some(&8.into()), "{error}");
         assert!(error.message().contains("rewritten"), "{error}");
     }
 
@@ -628,7 +628,7 @@ mod tests {
         let (whole, shorter) = (Export::new(12, 4, &key), Export::new(9, 4, &key));
         assert!(verify(shorter.text().as_bytes(), None).is_ok());
         let error = verify(shorter.text().as_bytes(), Some(pins(&whole))).unwrap_err();
-        assert_eq!(error.get_fact("sequence"), Some(&10.into()));
+        assert_eq!(error.detail("sequence"), Some(&10.into()));
     }
 
     #[test]

@@ -3,24 +3,24 @@
 use quad_core::Result;
 use serde_json::{Value, json};
 
-use crate::dispatch::Exchange;
-use crate::reply::{CacheHint, Reply};
+use crate::dispatch::RequestContext;
+use crate::reply::{CacheHint, ResponseWriter};
 use crate::{Endpoint, Revision, limits};
 
 /// Answers `server/discover`. The same for every caller: it describes the endpoint.
-pub(crate) fn answer(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
+pub(crate) fn handle(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let versions: Vec<&str> = Revision::ALL.into_iter().map(Revision::as_str).collect();
-    let endpoint = exchange.endpoint;
-    let reply = Reply::to(exchange.id, 1_024)
+    let endpoint = context.endpoint;
+    let reply = ResponseWriter::new(context.id, 1_024)
         .field("supportedVersions", &versions)?
         .field("capabilities", &capabilities(true))?
         .field("instructions", &instructions(endpoint))?;
-    Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::DISCOVERY)))
+    Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::DISCOVERY)))
 }
 
 /// What a client may count on. Lists of tools and prompts never change while the server runs.
-pub(crate) fn capabilities(pushes: bool) -> Value {
-    let resources = if pushes { json!({"subscribe": true, "listChanged": true}) } else { json!({}) };
+pub(crate) fn capabilities(has_notifications: bool) -> Value {
+    let resources = if has_notifications { json!({"subscribe": true, "listChanged": true}) } else { json!({}) };
     json!({"resources": resources, "tools": {}, "prompts": {}, "completions": {}})
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The numbers are decided here and nowhere else.
 
-use quad_core::{Error, Kind, nearest};
+use quad_core::{Error, Kind, closest};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -29,7 +29,7 @@ pub const LEGACY_NOT_FOUND: i32 = -32002;
 
 /// A refusal of one request.
 #[derive(Debug)]
-pub struct Fault {
+pub struct RpcError {
     /// The JSON-RPC number.
     pub code: i32,
     /// The HTTP status, where there is HTTP.
@@ -38,47 +38,47 @@ pub struct Fault {
     pub error: Error,
 }
 
-impl Fault {
+impl RpcError {
     /// The protocol's numbers for an error of the shared path.
-    pub fn of(error: Error, era: Era) -> Fault {
+    pub fn from_error(error: Error, era: Era) -> RpcError {
         let code = match error.kind() {
             Kind::NotFound if era == Era::Legacy => LEGACY_NOT_FOUND,
             Kind::Internal | Kind::Credential => INTERNAL_ERROR,
             _ => INVALID_PARAMS,
         };
         let status = if error.kind() == Kind::Scope { 403 } else { 200 };
-        Fault { code, status, error }
+        RpcError { code, status, error }
     }
 
     /// The text is not JSON.
-    pub fn not_json() -> Fault {
+    pub fn not_json() -> RpcError {
         let error = Error::new(Kind::BadInput, "PARSE_ERROR", "The message is not valid JSON")
             .hint("Send one JSON-RPC 2.0 message in UTF-8");
-        Fault { code: PARSE_ERROR, status: 400, error }
+        RpcError { code: PARSE_ERROR, status: 400, error }
     }
 
     /// It is JSON, but no message.
-    pub fn invalid_request(message: impl Into<String>) -> Fault {
+    pub fn invalid_request(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "INVALID_REQUEST", message);
-        Fault { code: INVALID_REQUEST, status: 400, error }
+        RpcError { code: INVALID_REQUEST, status: 400, error }
     }
 
     /// The request lacks what every modern request carries.
-    pub(crate) fn incomplete_meta(message: impl Into<String>) -> Fault {
+    pub(crate) fn incomplete_meta(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "INVALID_META", message)
             .hint("params._meta must hold io.modelcontextprotocol/protocolVersion and …/clientCapabilities");
-        Fault { code: INVALID_PARAMS, status: 400, error }
+        RpcError { code: INVALID_PARAMS, status: 400, error }
     }
 
     /// A header is missing, doubled, unreadable or differs from the body.
-    pub(crate) fn header_mismatch(message: impl Into<String>) -> Fault {
+    pub(crate) fn header_mismatch(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "HEADER_MISMATCH", message)
             .hint("The headers must repeat what the body says, each once");
-        Fault { code: HEADER_MISMATCH, status: 400, error }
+        RpcError { code: HEADER_MISMATCH, status: 400, error }
     }
 
     /// A revision that is not served here.
-    pub(crate) fn unsupported_version(requested: &str) -> Fault {
+    pub(crate) fn unsupported_version(requested: &str) -> RpcError {
         // A legacy revision is served after `initialize`; inside `_meta` only the modern ones mean anything.
         let modern_only = Revision::parse(requested).is_some();
         let supported: Vec<Value> = Revision::ALL
@@ -90,28 +90,28 @@ impl Fault {
         let error =
             Error::new(Kind::BadInput, "UNSUPPORTED_PROTOCOL_VERSION", "Unsupported protocol version")
                 .hint("Use one of data.supported")
-                .fact("supported", supported)
-                .fact("requested", requested);
-        Fault { code: UNSUPPORTED_VERSION, status: 400, error }
+                .with_detail("supported", supported)
+                .with_detail("requested", requested);
+        RpcError { code: UNSUPPORTED_VERSION, status: 400, error }
     }
 
     /// The call needs something of its client that the client has not declared.
-    pub(crate) fn missing_capability(missing: &[&str]) -> Fault {
+    pub(crate) fn missing_capability(missing: &[&str]) -> RpcError {
         let required: serde_json::Map<String, Value> =
             missing.iter().map(|capability| ((*capability).to_owned(), serde_json::json!({}))).collect();
         let message = format!("This needs a client that can do: {}", missing.join(", "));
         let error = Error::new(Kind::BadInput, "MISSING_CLIENT_CAPABILITY", message)
             .hint("Declare it in params._meta, io.modelcontextprotocol/clientCapabilities")
-            .fact("requiredCapabilities", required);
-        Fault { code: MISSING_CAPABILITY, status: 400, error }
+            .with_detail("requiredCapabilities", required);
+        RpcError { code: MISSING_CAPABILITY, status: 400, error }
     }
 
     /// The era has no such method.
-    pub(crate) fn unknown_method(method: &str, era: Era) -> Fault {
-        let shown: String = method.chars().take(limits::METHOD_CHARS_SHOWN).collect();
+    pub(crate) fn unknown_method(method: &str, era: Era) -> RpcError {
+        let method_text: String = method.chars().take(limits::METHOD_CHARS_MAX).collect();
         let mut error =
-            Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found").fact("method", shown);
-        let known = Method::ALL.into_iter().filter(|method| method.is_in(era)).map(Method::as_str);
+            Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found").with_detail("method", method_text);
+        let methods = Method::ALL.into_iter().filter(|method| method.is_supported_in(era)).map(Method::as_str);
         if Method::ALL.into_iter().any(|other| other.as_str() == method) {
             error = error.hint(match era {
                 Era::Modern => {
@@ -119,30 +119,30 @@ impl Fault {
                 }
                 Era::Legacy => "The method belongs to 2026-07-28; name that version in params._meta",
             });
-        } else if let Some(near) = nearest(method, known) {
-            error = error.hint(format!("The nearest is {near}"));
+        } else if let Some(suggestion) = closest(method, methods) {
+            error = error.hint(format!("The nearest is {suggestion}"));
         }
         let status = if era == Era::Modern { 404 } else { 200 };
-        Fault { code: METHOD_NOT_FOUND, status, error }
+        RpcError { code: METHOD_NOT_FOUND, status, error }
     }
 
     /// The request needs a session and names none.
-    pub fn session_missing() -> Fault {
+    pub fn session_missing() -> RpcError {
         let error =
             Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
                 .hint("Send initialize first, then its Mcp-Session-Id with every request");
-        Fault { code: INVALID_REQUEST, status: 400, error }
+        RpcError { code: INVALID_REQUEST, status: 400, error }
     }
 
     /// The named session is none of the caller's, or has ended.
-    pub fn session_unknown() -> Fault {
+    pub fn session_unknown() -> RpcError {
         let error = Error::new(Kind::NotFound, "SESSION_NOT_FOUND", "The session is unknown or has ended")
             .hint("Send initialize again");
-        Fault { code: INVALID_REQUEST, status: 404, error }
+        RpcError { code: INVALID_REQUEST, status: 404, error }
     }
 
     /// Whether the caller must be authenticated anew before this can be answered.
-    pub fn asks_for_credential(&self) -> bool {
+    pub fn needs_reauth(&self) -> bool {
         self.error.kind() == Kind::Credential
     }
 
@@ -151,11 +151,11 @@ impl Fault {
         if self.error.kind() != Kind::Scope {
             return None;
         }
-        self.error.get_fact("scope").and_then(Value::as_str)
+        self.error.detail("scope").and_then(Value::as_str)
     }
 
     /// The response. Without an id when none could be read.
-    pub fn message(&self, id: Option<&RawValue>) -> Vec<u8> {
+    pub fn to_json(&self, id: Option<&RawValue>) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
         if let Some(id) = id {
@@ -164,13 +164,13 @@ impl Fault {
             out.push(b',');
         }
         // Where nobody can authenticate anew for the caller, it learns only that it must try again.
-        let again = self.asks_for_credential().then(|| {
+        let retry_error = self.needs_reauth().then(|| {
             Error::new(Kind::Conflict, "CREDENTIAL_CHANGED", "The credential changed during the call")
                 .hint("Send the request again")
         });
-        let shown = again.as_ref().unwrap_or(&self.error);
+        let sent_error = retry_error.as_ref().unwrap_or(&self.error);
         let error =
-            serde_json::json!({"code": self.code, "message": shown.message(), "data": shown.envelope()});
+            serde_json::json!({"code": self.code, "message": sent_error.message(), "data": sent_error.envelope()});
         out.extend_from_slice(br#""error":"#);
         out.extend_from_slice(error.to_string().as_bytes());
         out.push(b'}');
@@ -181,39 +181,39 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quad_core::Need;
+    use quad_core::ScopeRequirement;
 
     #[test]
-    fn a_missing_thing_has_the_number_of_the_era() {
+    fn not_found_code_depends_on_era() {
         let check = |error: Error, era: Era, code: i32, status: u16| {
-            let fault = Fault::of(error, era);
-            assert_eq!((fault.code, fault.status), (code, status));
+            let rpc_error = RpcError::from_error(error, era);
+            assert_eq!((rpc_error.code, rpc_error.status), (code, status));
         };
         check(Error::not_found("x://y"), Era::Modern, -32602, 200);
         check(Error::not_found("x://y"), Era::Legacy, -32002, 200);
         check(Error::bad_input("no"), Era::Legacy, -32602, 200);
-        check(Error::scope_missing(Need(&["a:read"])), Era::Modern, -32602, 403);
+        check(Error::scope_missing(ScopeRequirement(&["a:read"])), Era::Modern, -32602, 403);
         check(Error::internal("fire"), Era::Modern, -32603, 200);
     }
 
     #[test]
-    fn the_response_repeats_the_id_as_it_was_written() {
+    fn response_repeats_id_verbatim() {
         let id = RawValue::from_string("\"\\u0041\"".to_owned()).unwrap();
         let text =
-            String::from_utf8(Fault::of(Error::not_found("x://y"), Era::Modern).message(Some(&id))).unwrap();
+            String::from_utf8(RpcError::from_error(Error::not_found("x://y"), Era::Modern).to_json(Some(&id))).unwrap();
         assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"#), "{text}");
         let parsed: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(parsed["error"]["data"]["uri"], "x://y");
-        let withdrawn = Fault::of(Error::new(Kind::Credential, "X", "x"), Era::Modern).message(None);
-        assert!(String::from_utf8(withdrawn).unwrap().contains(r#""kind":"conflict""#));
-        let without: Value = serde_json::from_slice(&Fault::not_json().message(None)).unwrap();
-        assert!(without.get("id").is_none());
+        let credential_changed = RpcError::from_error(Error::new(Kind::Credential, "X", "x"), Era::Modern).to_json(None);
+        assert!(String::from_utf8(credential_changed).unwrap().contains(r#""kind":"conflict""#));
+        let without_id: Value = serde_json::from_slice(&RpcError::not_json().to_json(None)).unwrap();
+        assert!(without_id.get("id").is_none());
     }
 
     #[test]
-    fn a_legacy_revision_inside_meta_is_told_to_use_the_modern_one() {
+    fn legacy_version_in_meta_lists_only_modern_ones() {
         let supported =
-            |requested| Fault::unsupported_version(requested).error.get_fact("supported").cloned();
+            |requested| RpcError::unsupported_version(requested).error.detail("supported").cloned();
         assert_eq!(supported("2025-11-25"), Some(serde_json::json!(["2026-07-28"])));
         assert_eq!(supported("1900-01-01").unwrap().as_array().unwrap().len(), 5);
     }

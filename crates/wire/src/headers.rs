@@ -10,9 +10,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::envelope::text_of;
+use crate::envelope::raw_str;
 use crate::params::Params;
-use crate::{Fault, Method, revision};
+use crate::{RpcError, Method, revision};
 
 /// The revision that a request speaks.
 pub(crate) static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -22,52 +22,52 @@ static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Whether a version header names the modern form.
-pub(crate) fn names_modern(header: &HeaderValue) -> bool {
-    header.to_str().is_ok_and(revision::names_modern)
+pub(crate) fn is_modern_version(header: &HeaderValue) -> bool {
+    header.to_str().is_ok_and(revision::is_modern_version)
 }
 
 /// The decoded value of a header that must stand at most once.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, Fault> {
+pub(crate) fn single_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(Fault::header_mismatch(format!("The header {name} stands more than once")));
+        return Err(RpcError::header_mismatch(format!("The header {name} stands more than once")));
     }
     let text = first.to_str().ok().and_then(decode);
-    text.map(Some).ok_or_else(|| Fault::header_mismatch(format!("The header {name} cannot be read")))
+    text.map(Some).ok_or_else(|| RpcError::header_mismatch(format!("The header {name} cannot be read")))
 }
 
 /// Checks the version header against the version in `_meta`.
-pub(crate) fn agree_on_version(headers: &HeaderMap, version: &str) -> Result<(), Fault> {
-    agree(headers, &PROTOCOL_VERSION, version, format_args!("the protocol version in params._meta"))
+pub(crate) fn check_version_header(headers: &HeaderMap, version: &str) -> Result<(), RpcError> {
+    check_header(headers, &PROTOCOL_VERSION, version, format_args!("the protocol version in params._meta"))
 }
 
 /// Checks the method's header, and the name's where the method has one.
-pub(crate) fn agree_on_method(headers: &HeaderMap, method: &str) -> Result<(), Fault> {
-    agree(headers, &METHOD, method, format_args!("method"))
+pub(crate) fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), RpcError> {
+    check_header(headers, &METHOD, method, format_args!("method"))
 }
 
 /// Checks the name's header, where the method has a name. A body without one is refused later, for that reason.
-pub(crate) fn agree_on_name(headers: &HeaderMap, method: Method, params: &Params<'_>) -> Result<(), Fault> {
-    let Some(parameter) = method.named_parameter() else { return Ok(()) };
-    match params.named(parameter).and_then(text_of) {
-        Some(value) => agree(headers, &NAME, &value, format_args!("params.{parameter}")),
+pub(crate) fn check_name_header(headers: &HeaderMap, method: Method, params: &Params<'_>) -> Result<(), RpcError> {
+    let Some(parameter) = method.header_param_name() else { return Ok(()) };
+    match params.header_param(parameter).and_then(raw_str) {
+        Some(value) => check_header(headers, &NAME, &value, format_args!("params.{parameter}")),
         None => Ok(()),
     }
 }
 
-fn agree(
+fn check_header(
     headers: &HeaderMap,
     header: &HeaderName,
     value: &str,
-    place: fmt::Arguments<'_>,
-) -> Result<(), Fault> {
-    match single(headers, header)? {
+    source: fmt::Arguments<'_>,
+) -> Result<(), RpcError> {
+    match single_value(headers, header)? {
         None => {
-            Err(Fault::header_mismatch(format!("The header {header} is missing; it must repeat {place}")))
+            Err(RpcError::header_mismatch(format!("The header {header} is missing; it must repeat {source}")))
         }
-        Some(sent) if sent == value => Ok(()),
-        Some(_) => Err(Fault::header_mismatch(format!("The header {header} differs from {place}"))),
+        Some(header_value) if header_value == value => Ok(()),
+        Some(_) => Err(RpcError::header_mismatch(format!("The header {header} differs from {source}"))),
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_the_sentinel_and_nothing_else() {
+    fn decodes_only_the_base64_sentinel() {
         let check = |text: &str, expect: Option<&str>| assert_eq!(decode(text).as_deref(), expect, "{text}");
         check("plain", Some("plain"));
         check("=?base64?eDovL8Op?=", Some("x://é"));
@@ -105,11 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn a_header_must_stand_once_and_agree() {
-        let check = |pairs: &[(&'static str, &str)], method: &str, agrees: bool| {
-            let verdict =
-                agree_on_method(&headers(pairs), method).map_err(|fault| (fault.code, fault.status));
-            assert_eq!(verdict, if agrees { Ok(()) } else { Err((-32020, 400)) }, "{pairs:?}");
+    fn method_header_must_occur_once_and_match() {
+        let check = |pairs: &[(&'static str, &str)], method: &str, matches: bool| {
+            let result =
+                check_method_header(&headers(pairs), method).map_err(|rpc_error| (rpc_error.code, rpc_error.status));
+            assert_eq!(result, if matches { Ok(()) } else { Err((-32020, 400)) }, "{pairs:?}");
         };
         check(&[("mcp-method", "ping")], "ping", true);
         check(&[("mcp-method", "=?base64?cGluZw==?=")], "ping", true);
@@ -120,17 +120,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_compared_with_the_string_in_the_body() {
+    fn name_header_is_compared_with_decoded_body_value() {
         let body =
             serde_json::value::RawValue::from_string(r#"{"uri":"x:\/\/a","name":"b"}"#.to_owned()).unwrap();
         let params = Params::read(Some(&body)).unwrap();
-        let verdict =
-            |name: &str, method| agree_on_name(&headers(&[("mcp-name", name)]), method, &params).is_ok();
-        assert!(verdict("x://a", Method::ResourcesRead));
-        assert!(!verdict("x://A", Method::ResourcesRead));
-        assert!(verdict("b", Method::ToolsCall));
-        assert!(verdict("anything", Method::ResourcesList));
-        assert!(agree_on_name(&headers(&[]), Method::ResourcesRead, &params).is_err());
-        assert!(agree_on_name(&headers(&[]), Method::ResourcesRead, &Params::default()).is_ok());
+        let is_accepted =
+            |name: &str, method| check_name_header(&headers(&[("mcp-name", name)]), method, &params).is_ok();
+        assert!(is_accepted("x://a", Method::ResourcesRead));
+        assert!(!is_accepted("x://A", Method::ResourcesRead));
+        assert!(is_accepted("b", Method::ToolsCall));
+        assert!(is_accepted("anything", Method::ResourcesList));
+        assert!(check_name_header(&headers(&[]), Method::ResourcesRead, &params).is_err());
+        assert!(check_name_header(&headers(&[]), Method::ResourcesRead, &Params::default()).is_ok());
     }
 }

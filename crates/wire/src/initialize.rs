@@ -3,32 +3,32 @@
 use quad_core::Result;
 use serde_json::json;
 
-use crate::dispatch::Exchange;
-use crate::envelope::text_of;
+use crate::dispatch::RequestContext;
+use crate::envelope::raw_str;
 use crate::params::Params;
-use crate::reply::Reply;
+use crate::reply::ResponseWriter;
 use crate::{Revision, discover};
 
 /// The revision that the connection will speak: the proposed one if it is a legacy one of ours, else our newest.
 pub(crate) fn negotiate(params: &Params<'_>) -> Revision {
     params
         .protocol_version
-        .and_then(text_of)
+        .and_then(raw_str)
         .and_then(|proposed| Revision::parse(&proposed))
         .filter(|revision| !revision.is_modern())
         .unwrap_or(Revision::NEWEST_LEGACY)
 }
 
 /// Answers `initialize`. `pushes` says whether this connection can carry notifications.
-pub(crate) fn answer(exchange: &Exchange<'_>, pushes: bool) -> Result<Vec<u8>> {
-    let hub = &exchange.endpoint.hub;
-    let info = json!({"name": hub.name, "title": "Quadrivium", "version": hub.version});
-    let reply = Reply::to(exchange.id, 1_024)
-        .field("protocolVersion", &exchange.revision.as_str())?
-        .field("capabilities", &discover::capabilities(pushes))?
+pub(crate) fn handle(context: &RequestContext<'_>, has_notifications: bool) -> Result<Vec<u8>> {
+    let server = &context.endpoint.server;
+    let info = json!({"name": server.name, "title": "Quadrivium", "version": server.version});
+    let reply = ResponseWriter::new(context.id, 1_024)
+        .field("protocolVersion", &context.revision.as_str())?
+        .field("capabilities", &discover::capabilities(has_notifications))?
         .field("serverInfo", &info)?
-        .field("instructions", &discover::instructions(exchange.endpoint))?;
-    Ok(reply.end(hub, exchange.revision, None))
+        .field("instructions", &discover::instructions(context.endpoint))?;
+    Ok(reply.finish(server, context.revision, None))
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn echoes_what_we_speak_and_offers_the_newest_legacy_otherwise() {
+    fn negotiate_falls_back_to_newest_legacy() {
         let check = |proposed: &str, expect: &str| {
             let raw =
                 serde_json::value::RawValue::from_string(format!(r#"{{"protocolVersion":{proposed}}}"#))

@@ -42,11 +42,11 @@ mod streams;
 mod tools;
 mod watcher;
 
-pub use endpoint::{Endpoint, Hub, HubOptions};
-pub use fault::Fault;
+pub use endpoint::{Endpoint, ServerState, ServerOptions};
+pub use fault::RpcError;
 pub use method::Method;
 pub use revision::{Era, Revision};
-pub use sessions::{SessionFault, Sessions};
+pub use sessions::{SessionStoreError, SessionStore};
 
 /// Messages of a reply that is a stream, in order. The stream's end is the reply's end.
 pub type MessageStream = std::pin::Pin<Box<dyn futures_util::Stream<Item = Vec<u8>> + Send>>;

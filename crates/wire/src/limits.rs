@@ -13,7 +13,7 @@ pub const BATCH_MESSAGES: usize = 100;
 pub const ID_DIGITS: usize = 64;
 
 /// Characters of an unknown method that a refusal and its audit event repeat: longer than any that exists.
-pub const METHOD_CHARS_SHOWN: usize = 64;
+pub const METHOD_CHARS_MAX: usize = 64;
 
 /// Open streams (`subscriptions/listen`, legacy session streams) in the whole process; each holds a connection.
 pub const STREAMS: usize = 1_024;
@@ -34,11 +34,11 @@ pub const PIPE_DRAIN_MS: u64 = 5_000;
 pub const PROGRESS_QUEUED: usize = 64;
 
 /// Commands that wait for a session's stream. What does not fit is found by the next look at the session.
-pub const WATCH_COMMANDS: usize = 1_024;
+pub const SUBSCRIPTION_COMMANDS_MAX: usize = 1_024;
 
 /// How often a session's stream looks at what the session subscribes to, in milliseconds: another node may have
 /// answered the `resources/subscribe`.
-pub const SESSION_LOOK_MS: u64 = 1_000;
+pub const SESSION_POLL_MS: u64 = 1_000;
 
 /// Bytes of `instructions`: they stand in the context of every agent that connects.
 pub const INSTRUCTIONS_BYTES: usize = 2_048;

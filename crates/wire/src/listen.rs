@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::dispatch::Exchange;
-use crate::endpoint::Hub;
-use crate::reply::Reply;
-use crate::streams::Ticket;
-use crate::watcher::{Notice, Watcher};
-use crate::{Fault, MessageStream, Revision};
+use crate::dispatch::RequestContext;
+use crate::endpoint::ServerState;
+use crate::reply::ResponseWriter;
+use crate::streams::StreamPermit;
+use crate::watcher::{ChangeNotification, SubscriptionStream};
+use crate::{RpcError, MessageStream, Revision};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -26,99 +26,99 @@ struct Filter {
 }
 
 /// Opens the stream: the acknowledgement, then notifications, at the end the result.
-pub(crate) async fn open(exchange: &Exchange<'_>) -> Result<MessageStream, Fault> {
-    match accept(exchange).await {
+pub(crate) async fn open(context: &RequestContext<'_>) -> Result<MessageStream, RpcError> {
+    match subscribe_all(context).await {
         Ok(stream) => Ok(stream),
-        Err(error) => Err(exchange.fault(error)),
+        Err(error) => Err(context.rpc_error(error)),
     }
 }
 
-async fn accept(exchange: &Exchange<'_>) -> Result<MessageStream> {
-    let filter = read(exchange.params.notifications)?;
-    let endpoint = exchange.endpoint;
-    let ticket = endpoint.hub.streams.open(exchange.caller)?;
-    let mut watcher = Watcher::open(endpoint, exchange.caller).await?;
+async fn subscribe_all(context: &RequestContext<'_>) -> Result<MessageStream> {
+    let filter = parse_filter(context.params.notifications)?;
+    let endpoint = context.endpoint;
+    let permit = endpoint.server.streams.acquire(context.caller)?;
+    let mut subscriptions = SubscriptionStream::open(endpoint, context.caller).await?;
     let mut accepted = Map::new();
     if filter.resources_list_changed {
-        watcher.watch_list();
+        subscriptions.subscribe_list();
         accepted.insert("resourcesListChanged".into(), true.into());
     }
-    let mut left_out = 0_usize;
-    if let Some(wanted) = filter.resource_subscriptions {
-        for uri in &wanted {
-            match endpoint.resolver().basis_of(exchange.caller, endpoint.view, uri).await {
-                Ok(basis) => watcher.watch(uri.clone(), basis),
+    let mut rejected = 0_usize;
+    if let Some(requested_uris) = filter.resource_subscriptions {
+        for uri in &requested_uris {
+            match endpoint.resolver().read_set_of(context.caller, endpoint.view, uri).await {
+                Ok(read_set) => subscriptions.subscribe(uri.clone(), read_set),
                 Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
                 // What the caller cannot read now is left out of the acknowledgement, whatever the reason.
-                Err(_) => left_out += 1,
+                Err(_) => rejected += 1,
             }
         }
-        let uris: Vec<Value> = watcher.addresses().map(Value::from).collect();
+        let uris: Vec<Value> = subscriptions.uris().map(Value::from).collect();
         accepted.insert("resourceSubscriptions".into(), uris.into());
     }
-    let event = EventDraft::call(exchange.caller, "subscriptions/listen")
-        .input("uris", watcher.addresses().count())
-        .input("left_out", left_out);
-    let receipt = endpoint.resolver().note(exchange.caller, event).await?;
-    watcher.vouch(receipt.version);
-    let listener = Listener {
-        hub: endpoint.hub.clone(),
-        id: exchange.id.to_owned(),
-        revision: exchange.revision,
-        watcher,
-        stage: Stage::Opening(accepted),
-        _ticket: ticket,
+    let event = EventDraft::call(context.caller, "subscriptions/listen")
+        .input("uris", subscriptions.uris().count())
+        .input("left_out", rejected);
+    let receipt = endpoint.resolver().record_success(context.caller, event).await?;
+    subscriptions.mark_verified_at(receipt.version);
+    let listen_stream = ListenStream {
+        hub: endpoint.server.clone(),
+        id: context.id.to_owned(),
+        revision: context.revision,
+        subscriptions,
+        state: ListenState::Opening(accepted),
+        _permit: permit,
     };
-    Ok(Box::pin(stream::unfold(listener, Listener::next)))
+    Ok(Box::pin(stream::unfold(listen_stream, ListenStream::next)))
 }
 
-fn read(raw: Option<&RawValue>) -> Result<Filter> {
+fn parse_filter(raw: Option<&RawValue>) -> Result<Filter> {
     let Some(raw) = raw else {
-        return Err(Error::bad_input("params.notifications is missing").fact("field", "notifications"));
+        return Err(Error::bad_input("params.notifications is missing").with_detail("field", "notifications"));
     };
     let filter: Filter = serde_json::from_str(raw.get()).map_err(|error| {
-        Error::bad_input(format!("params.notifications: {error}")).fact("field", "notifications")
+        Error::bad_input(format!("params.notifications: {error}")).with_detail("field", "notifications")
     })?;
     if filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.len() > SUBSCRIPTION_URIS) {
         return Err(Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The filter names too many addresses")
             .hint("Split them over several subscriptions")
-            .fact("limit", SUBSCRIPTION_URIS));
+            .with_detail("limit", SUBSCRIPTION_URIS));
     }
     Ok(filter)
 }
 
-struct Listener {
-    hub: std::sync::Arc<Hub>,
+struct ListenStream {
+    hub: std::sync::Arc<ServerState>,
     id: Box<RawValue>,
     revision: Revision,
-    watcher: Watcher,
-    stage: Stage,
-    _ticket: Ticket,
+    subscriptions: SubscriptionStream,
+    state: ListenState,
+    _permit: StreamPermit,
 }
 
-enum Stage {
+enum ListenState {
     Opening(Map<String, Value>),
     Open,
     Closed,
 }
 
-impl Listener {
-    async fn next(mut self) -> Option<(Vec<u8>, Listener)> {
-        let message = match std::mem::replace(&mut self.stage, Stage::Open) {
-            Stage::Closed => return None,
-            Stage::Opening(accepted) => {
+impl ListenStream {
+    async fn next(mut self) -> Option<(Vec<u8>, ListenStream)> {
+        let message = match std::mem::replace(&mut self.state, ListenState::Open) {
+            ListenState::Closed => return None,
+            ListenState::Opening(accepted) => {
                 let rest = format!(r#","notifications":{}"#, Value::Object(accepted));
                 self.notification("subscriptions/acknowledged", &rest)
             }
-            Stage::Open => match self.watcher.next().await {
-                Some(Notice::Updated(uri)) => {
+            ListenState::Open => match self.subscriptions.next().await {
+                Some(ChangeNotification::Updated(uri)) => {
                     self.notification("resources/updated", &format!(r#","uri":{}"#, Value::from(uri)))
                 }
-                Some(Notice::ListChanged) => self.notification("resources/list_changed", ""),
+                Some(ChangeNotification::ListChanged) => self.notification("resources/list_changed", ""),
                 None => {
-                    self.stage = Stage::Closed;
+                    self.state = ListenState::Closed;
                     let entries = [(SUBSCRIPTION_ID, self.id.get())];
-                    Reply::to(&self.id, 0).end_with(&self.hub, self.revision, None, &entries)
+                    ResponseWriter::new(&self.id, 0).finish_with_meta(&self.hub, self.revision, None, &entries)
                 }
             },
         };
@@ -139,11 +139,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_required_typed_and_bounded() {
+    fn filter_is_required_typed_and_bounded() {
         let check = |json: Option<&str>, expect: Option<&str>| {
             let raw = json.map(|json| RawValue::from_string(json.to_owned()).unwrap());
-            let verdict = read(raw.as_deref());
-            assert_eq!(verdict.err().map(|error| error.code().to_owned()).as_deref(), expect, "{json:?}");
+            let result = parse_filter(raw.as_deref());
+            assert_eq!(result.err().map(|error| error.code().to_owned()).as_deref(), expect, "{json:?}");
         };
         check(None, Some("VALIDATION_ERROR"));
         check(Some("[]"), Some("VALIDATION_ERROR"));

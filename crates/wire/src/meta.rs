@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::envelope::{is_id, text_of};
-use crate::{Fault, Revision};
+use crate::envelope::{is_id, raw_str};
+use crate::{RpcError, Revision};
 
 /// The keys of `_meta` that mean something to us. The client's name and version are unverified, so nothing reads them.
 #[derive(Debug, Default, Deserialize)]
@@ -21,27 +21,27 @@ pub(crate) struct Meta<'a> {
 
 impl<'a> Meta<'a> {
     /// The version that a complete modern `_meta` names, as written.
-    pub(crate) fn version(&self) -> Result<std::borrow::Cow<'a, str>, Fault> {
+    pub(crate) fn required_version(&self) -> Result<std::borrow::Cow<'a, str>, RpcError> {
         let Some(version) = self.protocol_version else {
-            return Err(Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion is missing"));
+            return Err(RpcError::incomplete_meta("io.modelcontextprotocol/protocolVersion is missing"));
         };
-        let version = text_of(version).ok_or_else(|| {
-            Fault::incomplete_meta("io.modelcontextprotocol/protocolVersion must be a string")
+        let version = raw_str(version).ok_or_else(|| {
+            RpcError::incomplete_meta("io.modelcontextprotocol/protocolVersion must be a string")
         })?;
         match self.client_capabilities {
-            None => Err(Fault::incomplete_meta("io.modelcontextprotocol/clientCapabilities is missing")),
+            None => Err(RpcError::incomplete_meta("io.modelcontextprotocol/clientCapabilities is missing")),
             Some(raw) if !raw.get().starts_with('{') => {
-                Err(Fault::incomplete_meta("io.modelcontextprotocol/clientCapabilities must be an object"))
+                Err(RpcError::incomplete_meta("io.modelcontextprotocol/clientCapabilities must be an object"))
             }
             Some(_) => Ok(version),
         }
     }
 
     /// The modern revision behind a version.
-    pub(crate) fn revision(version: &str) -> Result<Revision, Fault> {
+    pub(crate) fn parse_modern_revision(version: &str) -> Result<Revision, RpcError> {
         Revision::parse(version)
             .filter(|revision| revision.is_modern())
-            .ok_or_else(|| Fault::unsupported_version(version))
+            .ok_or_else(|| RpcError::unsupported_version(version))
     }
 
     /// Whether the client says that it can do this.
@@ -53,7 +53,7 @@ impl<'a> Meta<'a> {
     /// The content hash, in quotes or without, of what the caller has already: it wants the contents only if they differ.
     pub(crate) fn if_none_match(&self) -> quad_core::Result<Option<String>> {
         let Some(raw) = self.if_none_match else { return Ok(None) };
-        let text = text_of(raw).ok_or_else(|| {
+        let text = raw_str(raw).ok_or_else(|| {
             quad_core::Error::bad_input("dev.quadrivium/ifNoneMatch in params._meta must be a string")
                 .hint("Send the contentHash of an earlier receipt")
         })?;
@@ -71,17 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_keys_are_required_and_typed() {
+    fn version_requires_both_typed_keys() {
         let check = |json: &str, expect: Result<&str, i32>| {
             let meta: Meta<'_> = serde_json::from_str(json).unwrap();
-            let found = meta.version().map_err(|fault| fault.code);
-            assert_eq!(found.as_deref().map_err(|code| *code), expect, "{json}");
+            let result = meta.required_version().map_err(|rpc_error| rpc_error.code);
+            assert_eq!(result.as_deref().map_err(|code| *code), expect, "{json}");
         };
         let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
-        let able = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
-        check(&format!("{{{version},{able}}}"), Ok("2026-07-28"));
+        let capabilities = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
+        check(&format!("{{{version},{capabilities}}}"), Ok("2026-07-28"));
         check(&format!("{{{version}}}"), Err(-32602));
-        check(&format!("{{{able}}}"), Err(-32602));
+        check(&format!("{{{capabilities}}}"), Err(-32602));
         check(
             r#"{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}"#,
             Err(-32602),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn only_strings_and_integers_are_progress_tokens() {
+    fn progress_token_must_be_string_or_integer() {
         let token = |json: &str| {
             let meta: Meta<'_> = serde_json::from_str(json).unwrap();
             meta.progress_token().map(|raw| raw.get().to_owned())

@@ -80,11 +80,11 @@ impl Method {
 
     /// Reads a method that the era has.
     pub fn parse(text: &str, era: Era) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.as_str() == text && method.is_in(era))
+        Method::ALL.into_iter().find(|method| method.as_str() == text && method.is_supported_in(era))
     }
 
     /// Whether the era has it.
-    pub fn is_in(self, era: Era) -> bool {
+    pub fn is_supported_in(self, era: Era) -> bool {
         match self {
             Method::Initialize
             | Method::Initialized
@@ -97,7 +97,7 @@ impl Method {
     }
 
     /// The parameter that the `Mcp-Name` header repeats, if the method has one.
-    pub(crate) fn named_parameter(self) -> Option<&'static str> {
+    pub(crate) fn header_param_name(self) -> Option<&'static str> {
         match self {
             Method::ToolsCall | Method::PromptsGet => Some("name"),
             Method::ResourcesRead => Some("uri"),
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_era_has_its_own_methods() {
+    fn parse_accepts_only_methods_of_the_era() {
         assert_eq!(Method::parse("ping", Era::Legacy), Some(Method::Ping));
         assert_eq!(Method::parse("ping", Era::Modern), None);
         assert_eq!(Method::parse("initialize", Era::Modern), None);

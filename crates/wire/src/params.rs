@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::envelope::text_of;
+use crate::envelope::raw_str;
 use crate::meta::Meta;
 
 /// What any method may be given. Unknown keys are ignored, as the protocol asks; a doubled one is refused.
@@ -48,7 +48,7 @@ impl<'a> Params<'a> {
     }
 
     /// Whether the request names a revision in `_meta`, which makes it a modern one.
-    pub(crate) fn names_revision(&self) -> bool {
+    pub(crate) fn has_protocol_version(&self) -> bool {
         self.meta.as_ref().is_some_and(|meta| meta.protocol_version.is_some())
     }
 
@@ -58,42 +58,42 @@ impl<'a> Params<'a> {
     }
 
     /// The parameter of that name, of the two that headers repeat.
-    pub(crate) fn named(&self, parameter: &str) -> Option<&'a RawValue> {
+    pub(crate) fn header_param(&self, parameter: &str) -> Option<&'a RawValue> {
         if parameter == "uri" { self.uri } else { self.name }
     }
 }
 
 /// A string that must be there.
-pub(crate) fn text<'a>(slot: Option<&'a RawValue>, name: &str) -> Result<Cow<'a, str>> {
-    optional_text(slot, name)?
-        .ok_or_else(|| Error::bad_input(format!("params.{name} is missing")).fact("field", name))
+pub(crate) fn required_str<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<Cow<'a, str>> {
+    optional_str(raw, name)?
+        .ok_or_else(|| Error::bad_input(format!("params.{name} is missing")).with_detail("field", name))
 }
 
 /// A string that may be there.
-pub(crate) fn optional_text<'a>(slot: Option<&'a RawValue>, name: &str) -> Result<Option<Cow<'a, str>>> {
-    let Some(raw) = slot else { return Ok(None) };
-    match text_of(raw) {
+pub(crate) fn optional_str<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<Option<Cow<'a, str>>> {
+    let Some(raw) = raw else { return Ok(None) };
+    match raw_str(raw) {
         Some(text) => Ok(Some(text)),
-        None => Err(Error::bad_input(format!("params.{name} must be a string")).fact("field", name)),
+        None => Err(Error::bad_input(format!("params.{name} must be a string")).with_detail("field", name)),
     }
 }
 
 /// An object that may be there; absent is empty.
-pub(crate) fn object(slot: Option<&RawValue>, name: &str) -> Result<Map<String, Value>> {
-    let Some(raw) = slot else { return Ok(Map::new()) };
+pub(crate) fn object(raw: Option<&RawValue>, name: &str) -> Result<Map<String, Value>> {
+    let Some(raw) = raw else { return Ok(Map::new()) };
     serde_json::from_str(raw.get()).map_err(|error| {
         let message = if raw.get().starts_with('{') {
             format!("params.{name}: {error}")
         } else {
             format!("params.{name} must be an object")
         };
-        Error::bad_input(message).fact("field", name)
+        Error::bad_input(message).with_detail("field", name)
     })
 }
 
 /// Refuses a cursor: for lists that always fit one page and therefore never gave one out.
-pub(crate) fn no_cursor(slot: Option<&RawValue>) -> Result<()> {
-    match optional_text(slot, "cursor")? {
+pub(crate) fn reject_cursor(raw: Option<&RawValue>) -> Result<()> {
+    match optional_str(raw, "cursor")? {
         None => Ok(()),
         Some(_) => Err(Error::bad_input("The cursor is not one that this list gave out")
             .hint("Start again without a cursor")
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_parameters_are_empty_and_arrays_are_refused() {
+    fn read_accepts_absent_params_and_rejects_arrays() {
         assert!(Params::read(None).unwrap().uri.is_none());
         assert!(Params::read(Some(&raw("[1]"))).is_err());
         assert!(Params::read(Some(&raw(r#"{"uri":"a","uri":"b"}"#))).is_err());
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_says_what_is_wrong_with_it() {
+    fn param_errors_name_the_parameter() {
         let check = |json: &str, expect: &str| {
             let json = raw(json);
             let params = Params::read(Some(&json)).unwrap();
-            assert_eq!(text(params.uri, "uri").unwrap_err().message(), expect);
+            assert_eq!(required_str(params.uri, "uri").unwrap_err().message(), expect);
         };
         check("{}", "params.uri is missing");
         check(r#"{"uri":null}"#, "params.uri is missing");
@@ -132,6 +132,6 @@ mod tests {
             object(Some(&raw("[]")), "arguments").unwrap_err().message(),
             "params.arguments must be an object"
         );
-        assert_eq!(no_cursor(Some(&raw("\"x\""))).unwrap_err().code(), "INVALID_CURSOR");
+        assert_eq!(reject_cursor(Some(&raw("\"x\""))).unwrap_err().code(), "INVALID_CURSOR");
     }
 }

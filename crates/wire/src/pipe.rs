@@ -16,27 +16,27 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::dispatch::Exchange;
-use crate::envelope::{self, Incoming, Message, UNREAD, text_of};
+use crate::dispatch::RequestContext;
+use crate::envelope::{self, Incoming, Message, UNPARSED_METHOD, raw_str};
 use crate::meta::Meta;
 use crate::params::{self, Params};
 use crate::progress::ProgressMessages;
-use crate::watcher::{Command, Watcher};
+use crate::watcher::{SubscriptionCommand, SubscriptionStream};
 use crate::{
-    Endpoint, Era, Fault, Method, Revision, Transport, initialize, limits, listen, post, session_stream,
+    Endpoint, Era, RpcError, Method, Revision, Transport, initialize, limits, listen, post, session_stream,
 };
 
 /// One pipe and its state.
-pub struct Pipe {
-    shared: Arc<Shared>,
-    slots: Arc<Semaphore>,
+pub struct StdioSession {
+    state: Arc<SessionState>,
+    request_permits: Arc<Semaphore>,
     requests: JoinSet<()>,
     streams: JoinSet<()>,
     /// What `initialize` agreed on.
     revision: Option<Revision>,
 }
 
-struct Shared {
+struct SessionState {
     endpoint: Endpoint,
     caller: Principal,
     out: mpsc::Sender<Vec<u8>>,
@@ -48,11 +48,11 @@ struct Shared {
 #[derive(Default)]
 struct Subscriptions {
     uris: HashSet<String>,
-    commands: Option<mpsc::Sender<Command>>,
+    commands: Option<mpsc::Sender<SubscriptionCommand>>,
 }
 
 /// A request that owns its parts, so that it can run beside others.
-struct Job {
+struct OwnedRequest {
     id: Box<RawValue>,
     method: String,
     params: Option<Box<RawValue>>,
@@ -60,20 +60,20 @@ struct Job {
 }
 
 /// A message of a batch that was refused before it could become a job.
-struct Refused {
+struct RejectedMessage {
     id: Option<Box<RawValue>>,
     method: String,
-    fault: Fault,
+    rpc_error: RpcError,
 }
 
-impl Pipe {
+impl StdioSession {
     /// A pipe of `caller`, whose answers go to `out`.
-    pub fn new(endpoint: Endpoint, caller: Principal, out: mpsc::Sender<Vec<u8>>) -> Pipe {
-        let shared =
-            Shared { endpoint, caller, out, in_flight: Mutex::default(), subscriptions: Mutex::default() };
-        Pipe {
-            shared: Arc::new(shared),
-            slots: Arc::new(Semaphore::new(limits::PIPE_REQUESTS)),
+    pub fn new(endpoint: Endpoint, caller: Principal, out: mpsc::Sender<Vec<u8>>) -> StdioSession {
+        let state =
+            SessionState { endpoint, caller, out, in_flight: Mutex::default(), subscriptions: Mutex::default() };
+        StdioSession {
+            state: Arc::new(state),
+            request_permits: Arc::new(Semaphore::new(limits::PIPE_REQUESTS)),
             requests: JoinSet::new(),
             streams: JoinSet::new(),
             revision: None,
@@ -81,27 +81,27 @@ impl Pipe {
     }
 
     /// Takes one line. Returns when the line has been understood, not when it has been answered.
-    pub async fn line(&mut self, line: &[u8]) {
+    pub async fn handle_line(&mut self, line: &[u8]) {
         while self.requests.try_join_next().is_some() {}
         while self.streams.try_join_next().is_some() {}
-        match envelope::read(line) {
-            Err(unreadable) => self.shared.refuse(UNREAD, unreadable.id.as_deref(), unreadable.fault).await,
-            Ok(Incoming::Batch(messages)) => self.batch(&messages).await,
-            Ok(Incoming::One(message)) => self.message(message).await,
+        match envelope::parse_incoming(line) {
+            Err(invalid) => self.state.reject(UNPARSED_METHOD, invalid.id.as_deref(), invalid.rpc_error).await,
+            Ok(Incoming::Batch(messages)) => self.handle_batch(&messages).await,
+            Ok(Incoming::One(message)) => self.handle_message(message).await,
         }
     }
 
     /// Answers a line that was too long to be taken.
-    pub async fn line_too_long(&mut self) {
-        let fault = Fault::invalid_request(format!("A line may hold at most {} bytes", limits::LINE_BYTES));
-        self.shared.refuse(UNREAD, None, fault).await;
+    pub async fn reject_long_line(&mut self) {
+        let rpc_error = RpcError::invalid_request(format!("A line may hold at most {} bytes", limits::LINE_BYTES));
+        self.state.reject(UNPARSED_METHOD, None, rpc_error).await;
     }
 
     /// The other side has closed: lets running requests finish and ends the streams.
     pub async fn finish(mut self) {
         self.streams.abort_all();
-        let drained = async { while self.requests.join_next().await.is_some() {} };
-        if tokio::time::timeout(Duration::from_millis(limits::PIPE_DRAIN_MS), drained).await.is_err() {
+        let drain = async { while self.requests.join_next().await.is_some() {} };
+        if tokio::time::timeout(Duration::from_millis(limits::PIPE_DRAIN_MS), drain).await.is_err() {
             tracing::warn!("requests were still running when their pipe closed");
             self.requests.abort_all();
         }
@@ -110,73 +110,73 @@ impl Pipe {
         self.streams.shutdown().await;
     }
 
-    async fn message(&mut self, message: Message<'_>) {
+    async fn handle_message(&mut self, message: Message<'_>) {
         match message {
             Message::Response => {}
-            Message::Notification { method, params } => self.notification(&method, params),
+            Message::Notification { method, params } => self.handle_notification(&method, params),
             Message::Request { id, method, params } => {
-                if method == Method::Initialize.as_str() && !names_revision(params) {
-                    return self.initialize(id, params).await;
+                if method == Method::Initialize.as_str() && !has_protocol_version(params) {
+                    return self.handle_initialize(id, params).await;
                 }
-                let job = Job {
+                let request = OwnedRequest {
                     id: id.to_owned(),
                     method: method.into_owned(),
                     params: params.map(ToOwned::to_owned),
-                    revision: self.revision.unwrap_or(Revision::UNSTATED),
+                    revision: self.revision.unwrap_or(Revision::DEFAULT_LEGACY),
                 };
-                self.start(job).await;
+                self.spawn_request(request).await;
             }
         }
     }
 
-    fn notification(&mut self, method: &str, params: Option<&RawValue>) {
+    fn handle_notification(&mut self, method: &str, params: Option<&RawValue>) {
         if method != "notifications/cancelled" {
             return;
         }
         let Ok(params) = Params::read(params) else { return };
-        if let Some(flight) = params.request_id.and_then(|id| self.shared.in_flight().remove(&key(id))) {
-            flight.abort();
+        if let Some(handle) = params.request_id.and_then(|id| self.state.lock_in_flight().remove(&id_to_key(id))) {
+            handle.abort();
         }
     }
 
-    async fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
-        let shared = self.shared.clone();
-        let answered = Params::read(params).and_then(|params| {
+    async fn handle_initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
+        let state = self.state.clone();
+        let result = Params::read(params).and_then(|params| {
             let revision = initialize::negotiate(&params);
-            let reply = initialize::answer(&shared.exchange(revision, id, &params), true)?;
+            let reply = initialize::handle(&state.request_context(revision, id, &params), true)?;
             self.revision = Some(revision);
             Ok(reply)
         });
-        match answered {
+        match result {
             Ok(reply) => {
-                shared.send(reply).await;
-                if let Err(error) = self.hear(Some(Command::WatchList)).await {
-                    tracing::error!(cause = error.causes(), "a pipe cannot hear of changes");
+                state.send(reply).await;
+                if let Err(error) = self.ensure_subscription_task(Some(SubscriptionCommand::AddList)).await {
+                    tracing::error!(cause = error.cause_chain(), "a pipe cannot hear of changes");
                 }
             }
             Err(error) => {
-                let fault = Fault::of(error, Era::Legacy);
-                shared.refuse(Method::Initialize.as_str(), Some(id), fault).await;
+                let rpc_error = RpcError::from_error(error, Era::Legacy);
+                state.reject(Method::Initialize.as_str(), Some(id), rpc_error).await;
             }
         }
     }
 
     /// Starts the task that carries legacy notifications, if it does not run yet, and gives it a command.
-    async fn hear(&mut self, command: Option<Command>) -> quad_core::Result<()> {
-        let known = self.shared.subscriptions().commands.clone();
-        let commands = match known {
+    async fn ensure_subscription_task(&mut self, command: Option<SubscriptionCommand>) -> quad_core::Result<()> {
+        let existing = self.state.lock_subscriptions().commands.clone();
+        let commands = match existing {
             Some(commands) => commands,
             None => {
-                let (sender, receiver) = mpsc::channel(limits::WATCH_COMMANDS);
-                let mut watcher = Watcher::open(&self.shared.endpoint, &self.shared.caller).await?;
-                watcher.obey(receiver);
-                let shared = self.shared.clone();
+                let (sender, receiver) = mpsc::channel(limits::SUBSCRIPTION_COMMANDS_MAX);
+                let mut subscriptions = SubscriptionStream::open(&self.state.endpoint, &self.state.caller).await?;
+                subscriptions.set_commands(receiver);
+                let state = self.state.clone();
                 self.streams.spawn(async move {
-                    while let Some(notice) = watcher.next().await {
-                        shared.send(session_stream::notification(&notice)).await;
+                    while let Some(notification) = subscriptions.next().await {
+                        state.send(session_stream::notification_json(&notification)).await;
                     }
                 });
-                self.shared.subscriptions().commands = Some(sender.clone());
+                self.state.lock_subscriptions().commands = Some(sender.clone());
                 sender
             }
         };
@@ -188,151 +188,151 @@ impl Pipe {
     }
 
     /// Runs a request beside the others.
-    async fn start(&mut self, job: Job) {
-        let key = key(&job.id);
-        if self.shared.in_flight().contains_key(&key) {
-            let fault = Fault::invalid_request("A request with this id is still running");
-            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
+    async fn spawn_request(&mut self, request: OwnedRequest) {
+        let id_key = id_to_key(&request.id);
+        if self.state.lock_in_flight().contains_key(&id_key) {
+            let rpc_error = RpcError::invalid_request("A request with this id is still running");
+            return self.state.send(self.state.error_reply_for(&request, rpc_error).await).await;
         }
-        if job.method == Method::Subscribe.as_str()
-            && let Err(error) = self.hear(None).await
+        if request.method == Method::Subscribe.as_str()
+            && let Err(error) = self.ensure_subscription_task(None).await
         {
-            let fault = Fault::of(error, Era::Legacy);
-            return self.shared.send(self.shared.refusal_of(&job, fault).await).await;
+            let rpc_error = RpcError::from_error(error, Era::Legacy);
+            return self.state.send(self.state.error_reply_for(&request, rpc_error).await).await;
         }
         // A stream stays open as long as its client likes; it is counted elsewhere.
-        let is_stream = job.method == Method::Listen.as_str();
-        let slot = if is_stream { None } else { self.slots.clone().acquire_owned().await.ok() };
-        let shared = self.shared.clone();
+        let is_stream = request.method == Method::Listen.as_str();
+        let permit = if is_stream { None } else { self.request_permits.clone().acquire_owned().await.ok() };
+        let state = self.state.clone();
         let tasks = if is_stream { &mut self.streams } else { &mut self.requests };
-        let owned_key = key.clone();
+        let owned_key = id_key.clone();
         // Held while the task starts, so that the task cannot leave the table before it has entered it.
-        let mut in_flight = self.shared.in_flight();
+        let mut in_flight = self.state.lock_in_flight();
         let handle = tasks.spawn(async move {
-            let _slot = slot;
-            let reply = match AssertUnwindSafe(shared.run(&job)).catch_unwind().await {
+            let _permit = permit;
+            let reply = match AssertUnwindSafe(state.respond(&request)).catch_unwind().await {
                 Ok(reply) => reply,
                 Err(_) => {
-                    Fault::of(Error::internal("a request panicked"), Era::Legacy).message(Some(&job.id))
+                    RpcError::from_error(Error::internal("a request panicked"), Era::Legacy).to_json(Some(&request.id))
                 }
             };
             // Gone from the table means cancelled: then nothing is answered.
-            let still_wanted = shared.in_flight().remove(&owned_key).is_some();
-            if still_wanted {
-                shared.send(reply).await;
+            let is_current = state.lock_in_flight().remove(&owned_key).is_some();
+            if is_current {
+                state.send(reply).await;
             }
         });
-        in_flight.insert(key, handle);
+        in_flight.insert(id_key, handle);
     }
 
-    async fn batch(&mut self, messages: &[&RawValue]) {
-        let revision = self.revision.unwrap_or(Revision::UNSTATED);
+    async fn handle_batch(&mut self, messages: &[&RawValue]) {
+        let revision = self.revision.unwrap_or(Revision::DEFAULT_LEGACY);
         if !revision.has_batches() {
-            return self.shared.refuse(UNREAD, None, post::no_batches()).await;
+            return self.state.reject(UNPARSED_METHOD, None, post::batches_unsupported()).await;
         }
-        let mut jobs: Vec<Result<Job, Refused>> = Vec::new();
+        let mut requests: Vec<Result<OwnedRequest, RejectedMessage>> = Vec::new();
         for raw in messages {
-            match envelope::read_one(raw.get()) {
-                Err(envelope::Unreadable { fault, id }) => {
-                    jobs.push(Err(Refused { id, method: UNREAD.to_owned(), fault }));
+            match envelope::parse_message(raw.get()) {
+                Err(envelope::InvalidMessage { rpc_error, id }) => {
+                    requests.push(Err(RejectedMessage { id, method: UNPARSED_METHOD.to_owned(), rpc_error }));
                 }
                 Ok(Message::Response) => {}
-                Ok(Message::Notification { method, params }) => self.notification(&method, params),
+                Ok(Message::Notification { method, params }) => self.handle_notification(&method, params),
                 Ok(Message::Request { id, method, params }) => {
-                    let refuse = |fault: Fault| {
-                        Err(Refused { id: Some(id.to_owned()), method: method.to_string(), fault })
+                    let reject = |rpc_error: RpcError| {
+                        Err(RejectedMessage { id: Some(id.to_owned()), method: method.to_string(), rpc_error })
                     };
-                    jobs.push(if method == Method::Initialize.as_str() {
-                        refuse(Fault::invalid_request("initialize must not be part of a batch"))
-                    } else if names_revision(params) {
-                        refuse(post::no_batches())
+                    requests.push(if method == Method::Initialize.as_str() {
+                        reject(RpcError::invalid_request("initialize must not be part of a batch"))
+                    } else if has_protocol_version(params) {
+                        reject(post::batches_unsupported())
                     } else {
                         let params = params.map(ToOwned::to_owned);
-                        Ok(Job { id: id.to_owned(), method: method.into_owned(), params, revision })
+                        Ok(OwnedRequest { id: id.to_owned(), method: method.into_owned(), params, revision })
                     });
                 }
             }
         }
-        if jobs.is_empty() {
+        if requests.is_empty() {
             return;
         }
-        if let Err(error) = self.hear(None).await {
-            tracing::error!(cause = error.causes(), "a pipe cannot hear of changes");
+        if let Err(error) = self.ensure_subscription_task(None).await {
+            tracing::error!(cause = error.cause_chain(), "a pipe cannot hear of changes");
         }
-        let slot = self.slots.clone().acquire_owned().await.ok();
-        let shared = self.shared.clone();
+        let permit = self.request_permits.clone().acquire_owned().await.ok();
+        let state = self.state.clone();
         self.requests.spawn(async move {
-            let _slot = slot;
-            let mut replies = Vec::with_capacity(jobs.len());
-            for job in jobs {
-                replies.push(match job {
-                    Ok(job) => shared.run(&job).await,
-                    Err(Refused { id, method, fault }) => shared.refusal(&method, id.as_deref(), fault).await,
+            let _permit = permit;
+            let mut replies = Vec::with_capacity(requests.len());
+            for request in requests {
+                replies.push(match request {
+                    Ok(request) => state.respond(&request).await,
+                    Err(RejectedMessage { id, method, rpc_error }) => state.error_reply(&method, id.as_deref(), rpc_error).await,
                 });
             }
             let mut line = vec![b'['];
             line.extend_from_slice(&replies.join(&b','));
             line.push(b']');
-            shared.send(line).await;
+            state.send(line).await;
         });
     }
 }
 
-impl Shared {
+impl SessionState {
     /// Answers one request. The messages of a stream go out on the way; what is returned is the last one.
-    async fn run(&self, job: &Job) -> Vec<u8> {
-        match self.answer(job).await {
+    async fn respond(&self, request: &OwnedRequest) -> Vec<u8> {
+        match self.handle_request(request).await {
             Ok(reply) => reply,
-            Err(fault) => self.refusal_of(job, fault).await,
+            Err(rpc_error) => self.error_reply_for(request, rpc_error).await,
         }
     }
 
     /// The reply to what was refused, which is written down.
-    async fn refusal(&self, method: &str, id: Option<&RawValue>, fault: Fault) -> Vec<u8> {
-        self.endpoint.refuse(&self.caller, method, fault).await.message(id)
+    async fn error_reply(&self, method: &str, id: Option<&RawValue>, rpc_error: RpcError) -> Vec<u8> {
+        self.endpoint.audit_error(&self.caller, method, rpc_error).await.to_json(id)
     }
 
     /// The same for a request.
-    async fn refusal_of(&self, job: &Job, fault: Fault) -> Vec<u8> {
-        let params = job.params.as_deref();
-        self.endpoint.refuse_call(&self.caller, &job.method, params, fault).await.message(Some(&job.id))
+    async fn error_reply_for(&self, request: &OwnedRequest, rpc_error: RpcError) -> Vec<u8> {
+        let params = request.params.as_deref();
+        self.endpoint.audit_request_error(&self.caller, &request.method, params, rpc_error).await.to_json(Some(&request.id))
     }
 
-    async fn refuse(&self, method: &str, id: Option<&RawValue>, fault: Fault) {
-        self.send(self.refusal(method, id, fault).await).await;
+    async fn reject(&self, method: &str, id: Option<&RawValue>, rpc_error: RpcError) {
+        self.send(self.error_reply(method, id, rpc_error).await).await;
     }
 
-    async fn answer(&self, job: &Job) -> Result<Vec<u8>, Fault> {
-        let params = Params::read(job.params.as_deref()).map_err(|error| Fault::of(error, Era::Legacy))?;
-        let mut revision = job.revision;
-        if let Some(meta) = params.meta.as_ref().filter(|_| params.names_revision()) {
-            revision = Meta::revision(&meta.version()?)?;
+    async fn handle_request(&self, request: &OwnedRequest) -> Result<Vec<u8>, RpcError> {
+        let params = Params::read(request.params.as_deref()).map_err(|error| RpcError::from_error(error, Era::Legacy))?;
+        let mut revision = request.revision;
+        if let Some(meta) = params.meta.as_ref().filter(|_| params.has_protocol_version()) {
+            revision = Meta::parse_modern_revision(&meta.required_version()?)?;
         }
         let era = revision.era();
         let method =
-            Method::parse(&job.method, era).ok_or_else(|| Fault::unknown_method(&job.method, era))?;
-        let exchange = self.exchange(revision, &job.id, &params);
+            Method::parse(&request.method, era).ok_or_else(|| RpcError::unknown_method(&request.method, era))?;
+        let context = self.request_context(revision, &request.id, &params);
         match method {
-            Method::Listen => self.listen(&exchange).await,
+            Method::Listen => self.run_listen(&context).await,
             Method::Subscribe | Method::Unsubscribe => {
-                let altered = self.alter(&exchange, method).await;
-                altered.map(|()| exchange.nothing()).map_err(|error| exchange.fault(error))
+                let result = self.change_subscription(&context, method).await;
+                result.map(|()| context.empty_result()).map_err(|error| context.rpc_error(error))
             }
             _ => {
-                let reports = params.progress_token().filter(|_| method == Method::ToolsCall);
-                let reports = reports.map(|token| ProgressMessages::new(token.to_owned(), self.out.clone()));
-                let progress: &dyn Progress = match &reports {
-                    Some(reports) => reports,
+                let progress_messages = params.progress_token().filter(|_| method == Method::ToolsCall);
+                let progress_messages = progress_messages.map(|token| ProgressMessages::new(token.to_owned(), self.out.clone()));
+                let progress: &dyn Progress = match &progress_messages {
+                    Some(progress_messages) => progress_messages,
                     None => &NoProgress,
                 };
-                exchange.answer_with(method, progress).await
+                context.dispatch_with_progress(method, progress).await
             }
         }
     }
 
     /// Sends all but the last message of a stream, and returns that.
-    async fn listen(&self, exchange: &Exchange<'_>) -> Result<Vec<u8>, Fault> {
-        let mut messages = listen::open(exchange).await?;
+    async fn run_listen(&self, context: &RequestContext<'_>) -> Result<Vec<u8>, RpcError> {
+        let mut messages = listen::open(context).await?;
         let mut last: Option<Vec<u8>> = None;
         // The acknowledgement must not wait for what follows it, so only a message that ends the stream is held back.
         while let Some(message) = messages.next().await {
@@ -342,36 +342,36 @@ impl Shared {
                 self.send(message).await;
             }
         }
-        last.ok_or_else(|| exchange.fault(Error::internal("a subscription ended without its result")))
+        last.ok_or_else(|| context.rpc_error(Error::internal("a subscription ended without its result")))
     }
 
-    async fn alter(&self, exchange: &Exchange<'_>, method: Method) -> quad_core::Result<()> {
+    async fn change_subscription(&self, context: &RequestContext<'_>, method: Method) -> quad_core::Result<()> {
         if method == Method::Unsubscribe {
-            let uri = params::text(exchange.params.uri, "uri")?.into_owned();
-            session_stream::note(exchange, method, &uri).await?;
-            let mut subscriptions = self.subscriptions();
+            let uri = params::required_str(context.params.uri, "uri")?.into_owned();
+            session_stream::audit_subscription(context, method, &uri).await?;
+            let mut subscriptions = self.lock_subscriptions();
             subscriptions.uris.remove(&uri);
             if let Some(commands) = &subscriptions.commands {
-                commands.try_send(Command::Unwatch(uri)).map_err(|_| session_stream::too_many())?;
+                commands.try_send(SubscriptionCommand::Remove(uri)).map_err(|_| session_stream::too_many_subscriptions())?;
             }
             return Ok(());
         }
-        if self.subscriptions().uris.len() >= SUBSCRIPTION_URIS {
-            return Err(session_stream::too_many());
+        if self.lock_subscriptions().uris.len() >= SUBSCRIPTION_URIS {
+            return Err(session_stream::too_many_subscriptions());
         }
-        let (uri, basis) = session_stream::authorize(exchange).await?;
-        session_stream::note(exchange, method, &uri).await?;
-        let mut subscriptions = self.subscriptions();
+        let (uri, read_set) = session_stream::authorize(context).await?;
+        session_stream::audit_subscription(context, method, &uri).await?;
+        let mut subscriptions = self.lock_subscriptions();
         if let Some(commands) = &subscriptions.commands {
-            commands.try_send(Command::Watch(uri.clone(), basis)).map_err(|_| session_stream::too_many())?;
+            commands.try_send(SubscriptionCommand::Add(uri.clone(), read_set)).map_err(|_| session_stream::too_many_subscriptions())?;
         }
         subscriptions.uris.insert(uri);
         Ok(())
     }
 
-    fn exchange<'a>(&'a self, revision: Revision, id: &'a RawValue, params: &'a Params<'a>) -> Exchange<'a> {
+    fn request_context<'a>(&'a self, revision: Revision, id: &'a RawValue, params: &'a Params<'a>) -> RequestContext<'a> {
         let transport = Transport::Stdio;
-        Exchange { endpoint: &self.endpoint, caller: &self.caller, revision, transport, id, params }
+        RequestContext { endpoint: &self.endpoint, caller: &self.caller, revision, transport, id, params }
     }
 
     async fn send(&self, message: Vec<u8>) {
@@ -379,25 +379,25 @@ impl Shared {
         let _ = self.out.send(message).await;
     }
 
-    fn in_flight(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
+    fn lock_in_flight(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+    fn lock_subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An id as a key: equal for equal ids, however they are escaped, and different for `1` and `"1"`.
-fn key(id: &RawValue) -> String {
-    match text_of(id) {
+fn id_to_key(id: &RawValue) -> String {
+    match raw_str(id) {
         Some(text) => format!("\"{text}"),
         None => id.get().to_owned(),
     }
 }
 
-fn names_revision(params: Option<&RawValue>) -> bool {
-    Params::read(params).is_ok_and(|params| params.names_revision())
+fn has_protocol_version(params: Option<&RawValue>) -> bool {
+    Params::read(params).is_ok_and(|params| params.has_protocol_version())
 }
 
 /// Our messages begin with `jsonrpc`, then `id` in responses and `method` in notifications.

@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 pub(crate) struct ProgressMessages {
     token: Box<RawValue>,
     messages: mpsc::Sender<Vec<u8>>,
-    furthest: Mutex<f64>,
+    last_value: Mutex<f64>,
 }
 
 impl ProgressMessages {
     /// Reports under `token` to `messages`.
     pub(crate) fn new(token: Box<RawValue>, messages: mpsc::Sender<Vec<u8>>) -> ProgressMessages {
-        ProgressMessages { token, messages, furthest: Mutex::new(f64::NEG_INFINITY) }
+        ProgressMessages { token, messages, last_value: Mutex::new(f64::NEG_INFINITY) }
     }
 }
 
@@ -25,25 +25,25 @@ impl Progress for ProgressMessages {
     fn report(&self, done: f64, total: Option<f64>, message: &str) {
         // The protocol promises increasing values; a tool that counts backwards is not passed on. Neither is a value
         // that JSON cannot say.
-        let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
-        if !done.is_finite() || done <= *furthest {
+        let mut last_value = self.last_value.lock().unwrap_or_else(PoisonError::into_inner);
+        if !done.is_finite() || done <= *last_value {
             return;
         }
-        *furthest = done;
-        let mut rest = json!({"progress": number(done)});
-        if let Some(rest) = rest.as_object_mut() {
+        *last_value = done;
+        let mut fields = json!({"progress": json_number(done)});
+        if let Some(fields) = fields.as_object_mut() {
             if let Some(total) = total.filter(|total| total.is_finite()) {
-                rest.insert("total".into(), number(total));
+                fields.insert("total".into(), json_number(total));
             }
             if !message.is_empty() {
-                rest.insert("message".into(), message.into());
+                fields.insert("message".into(), message.into());
             }
         }
-        let rest = rest.to_string();
+        let fields = fields.to_string();
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},{}}}"#,
             self.token.get(),
-            &rest[1..],
+            &fields[1..],
         );
         // Nobody waits for a slow reader: progress that does not fit is lost, the result is not.
         let _ = self.messages.try_send(text.into_bytes());
@@ -51,7 +51,7 @@ impl Progress for ProgressMessages {
 }
 
 /// A whole number without a fraction, as most counters are.
-fn number(value: f64) -> Value {
+fn json_number(value: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT { Value::from(value as i64) } else { Value::from(value) }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_increase_and_the_token_is_repeated() {
+    fn report_drops_non_increasing_values() {
         let (sender, mut receiver) = mpsc::channel(8);
         let token = RawValue::from_string("\"t\"".to_owned()).unwrap();
         let progress = ProgressMessages::new(token, sender);

@@ -1,11 +1,11 @@
 //! A response, written straight into its bytes: the id as it came, the result's fields, and what the era adds.
 
-use quad_core::{Error, Json, Receipt, Result, Sealed, write_text};
+use quad_core::{Error, JsonText, Receipt, Result, SerializedRead, write_json_string};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::endpoint::Hub;
+use crate::endpoint::ServerState;
 use crate::{Era, Revision};
 
 /// How long a client may keep a result, and for whom. Only the modern era has it.
@@ -27,30 +27,30 @@ impl CacheHint {
 }
 
 /// A response under construction.
-pub(crate) struct Reply {
+pub(crate) struct ResponseWriter {
     out: Vec<u8>,
     fields: usize,
 }
 
-impl Reply {
+impl ResponseWriter {
     /// Begins the response to `id`, with room for a result of so many bytes.
-    pub(crate) fn to(id: &RawValue, room: usize) -> Reply {
-        let mut out = Vec::with_capacity(id.get().len() + room + 512);
+    pub(crate) fn new(id: &RawValue, capacity: usize) -> ResponseWriter {
+        let mut out = Vec::with_capacity(id.get().len() + capacity + 512);
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         out.extend_from_slice(id.get().as_bytes());
         out.extend_from_slice(br#","result":{"#);
-        Reply { out, fields: 0 }
+        ResponseWriter { out, fields: 0 }
     }
 
     /// Adds a field of the result.
-    pub(crate) fn field(mut self, name: &str, value: &impl Serialize) -> Result<Reply> {
+    pub(crate) fn field(mut self, name: &str, value: &impl Serialize) -> Result<ResponseWriter> {
         self.key(name);
         serde_json::to_writer(&mut self.out, value).map_err(Error::internal)?;
         Ok(self)
     }
 
     /// Adds an optional field of the result.
-    pub(crate) fn optional(self, name: &str, value: Option<&impl Serialize>) -> Result<Reply> {
+    pub(crate) fn optional_field(self, name: &str, value: Option<&impl Serialize>) -> Result<ResponseWriter> {
         match value {
             Some(value) => self.field(name, value),
             None => Ok(self),
@@ -58,35 +58,35 @@ impl Reply {
     }
 
     /// Adds a field whose value has been written.
-    pub(crate) fn written(mut self, name: &str, value: &Json) -> Reply {
+    pub(crate) fn raw_field(mut self, name: &str, value: &JsonText) -> ResponseWriter {
         self.key(name);
         self.out.extend_from_slice(value.as_str().as_bytes());
         self
     }
 
     /// Adds `contents`: the address as the caller wrote it, spliced before the shared bytes.
-    pub(crate) fn contents(mut self, uri: &RawValue, sealed: &Sealed) -> Reply {
+    pub(crate) fn contents(mut self, uri: &RawValue, read: &SerializedRead) -> ResponseWriter {
         self.key("contents");
         self.out.push(b'[');
-        for (index, tail) in sealed.tails.iter().enumerate() {
+        for (index, suffix) in read.json_suffixes.iter().enumerate() {
             if index > 0 {
                 self.out.push(b',');
             }
             self.out.extend_from_slice(br#"{"uri":"#);
             self.out.extend_from_slice(uri.get().as_bytes());
-            self.out.extend_from_slice(tail);
+            self.out.extend_from_slice(suffix);
         }
         self.out.push(b']');
         self
     }
 
     /// Adds `content`: a text, if there is one, and blocks.
-    pub(crate) fn content(mut self, text: Option<&str>, blocks: &[Value]) -> Result<Reply> {
+    pub(crate) fn content(mut self, text: Option<&str>, blocks: &[Value]) -> Result<ResponseWriter> {
         self.key("content");
         self.out.push(b'[');
         if let Some(text) = text {
             self.out.extend_from_slice(br#"{"type":"text","text":"#);
-            write_text(&mut self.out, text);
+            write_json_string(&mut self.out, text);
             self.out.push(b'}');
         }
         for (index, block) in blocks.iter().enumerate() {
@@ -100,14 +100,14 @@ impl Reply {
     }
 
     /// Ends the response: the era's own fields, and `_meta`.
-    pub(crate) fn end(self, hub: &Hub, revision: Revision, hint: Option<CacheHint>) -> Vec<u8> {
-        self.end_with(hub, revision, hint, &[])
+    pub(crate) fn finish(self, server: &ServerState, revision: Revision, hint: Option<CacheHint>) -> Vec<u8> {
+        self.finish_with_meta(server, revision, hint, &[])
     }
 
     /// Ends the response with more entries in `_meta`, each a name and its JSON.
-    pub(crate) fn end_with(
+    pub(crate) fn finish_with_meta(
         mut self,
-        hub: &Hub,
+        server: &ServerState,
         revision: Revision,
         hint: Option<CacheHint>,
         entries: &[(&str, &str)],
@@ -138,7 +138,7 @@ impl Reply {
                 if !entries.is_empty() {
                     self.out.push(b',');
                 }
-                self.out.extend_from_slice(hub.server_info.as_bytes());
+                self.out.extend_from_slice(server.server_info.as_bytes());
             }
             self.out.push(b'}');
         }
@@ -158,23 +158,23 @@ impl Reply {
 }
 
 /// The key under which a read's proof stands in `_meta`.
-pub(crate) const RECEIPT: &str = "dev.quadrivium/receipt";
+pub(crate) const RECEIPT_KEY: &str = "dev.quadrivium/receipt";
 
 /// The key in `_meta` that says that the caller has the contents already; `contents` is then empty.
-pub(crate) const NOT_MODIFIED: &str = "dev.quadrivium/notModified";
+pub(crate) const NOT_MODIFIED_KEY: &str = "dev.quadrivium/notModified";
 
 /// The proof of a read: what was shown, at which version, and where that is written down.
-pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
-    let version = sealed.basis.version.unwrap_or(receipt.version);
-    let mut number = itoa::Buffer::new();
+pub(crate) fn receipt_json(read: &SerializedRead, receipt: &Receipt) -> String {
+    let version = read.read_set.version.unwrap_or(receipt.version);
+    let mut buffer = itoa::Buffer::new();
     let mut json = String::with_capacity(192);
     json.push_str(r#"{"contentHash":""#);
-    json.push_str(&sealed.content_hash);
+    json.push_str(&read.content_hash);
     json.push_str(r#"","version":"#);
-    json.push_str(number.format(version.0));
-    if let Some(place) = receipt.sequence {
+    json.push_str(buffer.format(version.0));
+    if let Some(sequence) = receipt.sequence {
         json.push_str(r#","sequence":"#);
-        json.push_str(number.format(place));
+        json.push_str(buffer.format(sequence));
     }
     json.push_str(r#","event":""#);
     // An id of ours: `evt_`, letters and digits.
@@ -186,16 +186,16 @@ pub(crate) fn receipt(sealed: &Sealed, receipt: &Receipt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quad_core::{Basis, Content, Reading, Version};
+    use quad_core::{ReadSet, Content, ReadOutput, Version};
     use serde_json::json;
 
     #[test]
-    fn the_address_and_the_id_are_spliced_as_written() {
-        let mut reading = Reading::new(Content::text("text/plain", "a\n"), Basis::at(Version(4)));
-        reading.contents.push(Content::text("text/plain", "b"));
-        let sealed = reading.seal().unwrap();
+    fn uri_and_id_are_written_verbatim() {
+        let mut output = ReadOutput::new(Content::text("text/plain", "a\n"), ReadSet::at_version(Version(4)));
+        output.contents.push(Content::text("text/plain", "b"));
+        let read = output.serialize().unwrap();
         let raw = |json: &str| RawValue::from_string(json.to_owned()).unwrap();
-        let mut reply = Reply::to(&raw("\"\\u0041\""), 0).contents(&raw("\"x:\\/\\/y\""), &sealed);
+        let mut reply = ResponseWriter::new(&raw("\"\\u0041\""), 0).contents(&raw("\"x:\\/\\/y\""), &read);
         reply.out.extend_from_slice(b"}}");
         let text = String::from_utf8(reply.out).unwrap();
         assert!(
@@ -210,16 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_names_the_version_that_was_read() {
-        let sealed = Reading::new(Content::text("text/plain", "a"), Basis::at(Version(4))).seal().unwrap();
-        let mut written = Receipt { version: Version(6), sequence: Some(9), event_id: "evt_1".into() };
+    fn receipt_has_version_of_the_read() {
+        let read = ReadOutput::new(Content::text("text/plain", "a"), ReadSet::at_version(Version(4))).serialize().unwrap();
+        let mut audit_receipt = Receipt { version: Version(6), sequence: Some(9), event_id: "evt_1".into() };
         let parsed =
-            |written: &Receipt| -> Value { serde_json::from_str(&receipt(&sealed, written)).unwrap() };
+            |audit_receipt: &Receipt| -> Value { serde_json::from_str(&receipt_json(&read, audit_receipt)).unwrap() };
         let mut expect =
-            json!({"contentHash": *sealed.content_hash, "version": 4, "sequence": 9, "event": "evt_1"});
-        assert_eq!(parsed(&written), expect);
-        written.sequence = None;
+            json!({"contentHash": *read.content_hash, "version": 4, "sequence": 9, "event": "evt_1"});
+        assert_eq!(parsed(&audit_receipt), expect);
+        audit_receipt.sequence = None;
         expect.as_object_mut().unwrap().remove("sequence");
-        assert_eq!(parsed(&written), expect, "an event that is not written yet has no place");
+        assert_eq!(parsed(&audit_receipt), expect, "an event that is not written yet has no place");
     }
 }

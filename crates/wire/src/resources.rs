@@ -3,58 +3,58 @@
 use quad_core::{EventDraft, Result};
 use serde_json::Value;
 
-use crate::dispatch::Exchange;
+use crate::dispatch::RequestContext;
 use crate::params;
-use crate::reply::{self, CacheHint, Reply};
+use crate::reply::{self, CacheHint, ResponseWriter};
 
 /// Answers `resources/list`.
-pub(crate) async fn list(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
-    let cursor = params::optional_text(exchange.params.cursor, "cursor")?;
-    let endpoint = exchange.endpoint;
-    let page = endpoint.resolver().list(exchange.caller, endpoint.view, cursor.as_deref()).await?;
-    let entries: Vec<Value> = page.entries.iter().map(|entry| entry.entry()).collect();
-    let reply = Reply::to(exchange.id, 200 * entries.len())
+pub(crate) async fn list(context: &RequestContext<'_>) -> Result<Vec<u8>> {
+    let cursor = params::optional_str(context.params.cursor, "cursor")?;
+    let endpoint = context.endpoint;
+    let page = endpoint.resolver().list(context.caller, endpoint.view, cursor.as_deref()).await?;
+    let entries: Vec<Value> = page.entries.iter().map(|entry| entry.to_json()).collect();
+    let reply = ResponseWriter::new(context.id, 200 * entries.len())
         .field("resources", &entries)?
-        .optional("nextCursor", page.next_cursor.as_ref())?;
-    Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::NEVER)))
+        .optional_field("nextCursor", page.next_cursor.as_ref())?;
+    Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::NEVER)))
 }
 
 /// Answers `resources/templates/list`.
-pub(crate) async fn templates(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
-    params::no_cursor(exchange.params.cursor)?;
-    let endpoint = exchange.endpoint;
+pub(crate) async fn templates(context: &RequestContext<'_>) -> Result<Vec<u8>> {
+    params::reject_cursor(context.params.cursor)?;
+    let endpoint = context.endpoint;
     endpoint
         .resolver()
-        .note(exchange.caller, EventDraft::call(exchange.caller, "resources/templates/list"))
+        .record_success(context.caller, EventDraft::call(context.caller, "resources/templates/list"))
         .await?;
     let entries: Vec<Value> =
-        endpoint.resolver().templates(endpoint.view).map(|route| route.entry()).collect();
-    let reply = Reply::to(exchange.id, 300 * entries.len()).field("resourceTemplates", &entries)?;
-    Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::TEMPLATES)))
+        endpoint.resolver().templates(endpoint.view).map(|route| route.to_json()).collect();
+    let reply = ResponseWriter::new(context.id, 300 * entries.len()).field("resourceTemplates", &entries)?;
+    Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::TEMPLATES)))
 }
 
 /// Answers `resources/read`: the cached bytes, copied once between the id and the receipt.
-pub(crate) async fn read(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
-    let uri = params::text(exchange.params.uri, "uri")?;
-    let endpoint = exchange.endpoint;
-    let meta = exchange.params.meta.as_ref();
-    let known = meta.map(crate::meta::Meta::if_none_match).transpose()?.flatten();
-    let answer = endpoint.resolver().read(exchange.caller, endpoint.view, &uri).await?;
-    let sealed = &answer.sealed;
+pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Vec<u8>> {
+    let uri = params::required_str(context.params.uri, "uri")?;
+    let endpoint = context.endpoint;
+    let meta = context.params.meta.as_ref();
+    let cached_hash = meta.map(crate::meta::Meta::if_none_match).transpose()?.flatten();
+    let answer = endpoint.resolver().read(context.caller, endpoint.view, &uri).await?;
+    let read = &answer.read;
     // `text` has found a string there, so the raw form is there too.
-    let Some(raw_uri) = exchange.params.uri else {
+    let Some(raw_uri) = context.params.uri else {
         return Err(quad_core::Error::bad_input("params.uri is missing"));
     };
-    let room = sealed.tails.iter().map(|tail| tail.len() + raw_uri.get().len() + 8).sum();
-    let hint = if sealed.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
-    let receipt = reply::receipt(sealed, &answer.receipt);
-    let receipt = (reply::RECEIPT, receipt.as_str());
+    let capacity = read.json_suffixes.iter().map(|suffix| suffix.len() + raw_uri.get().len() + 8).sum();
+    let hint = if read.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
+    let receipt = reply::receipt_json(read, &answer.receipt);
+    let receipt = (reply::RECEIPT_KEY, receipt.as_str());
     // The audit knows of it as of any other read, since the caller learns that nothing has changed.
-    if sealed.cacheable && known.as_deref() == Some(&*sealed.content_hash) {
-        let reply = Reply::to(exchange.id, 0).field("contents", &[(); 0])?;
-        let entries = [receipt, (reply::NOT_MODIFIED, "true")];
-        return Ok(reply.end_with(&endpoint.hub, exchange.revision, Some(hint), &entries));
+    if read.cacheable && cached_hash.as_deref() == Some(&*read.content_hash) {
+        let reply = ResponseWriter::new(context.id, 0).field("contents", &[(); 0])?;
+        let entries = [receipt, (reply::NOT_MODIFIED_KEY, "true")];
+        return Ok(reply.finish_with_meta(&endpoint.server, context.revision, Some(hint), &entries));
     }
-    let reply = Reply::to(exchange.id, room).contents(raw_uri, sealed);
-    Ok(reply.end_with(&endpoint.hub, exchange.revision, Some(hint), &[receipt]))
+    let reply = ResponseWriter::new(context.id, capacity).contents(raw_uri, read);
+    Ok(reply.finish_with_meta(&endpoint.server, context.revision, Some(hint), &[receipt]))
 }

@@ -38,7 +38,7 @@ impl Revision {
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
     /// What a legacy request speaks that does not say.
-    pub const UNSTATED: Revision = Revision::V2025_03_26;
+    pub const DEFAULT_LEGACY: Revision = Revision::V2025_03_26;
 
     /// The spelling.
     pub fn as_str(self) -> &'static str {
@@ -83,9 +83,9 @@ impl Revision {
 }
 
 /// Whether a version header names the modern form, served or not: any date from the first modern revision on.
-pub(crate) fn names_modern(version: &str) -> bool {
+pub(crate) fn is_modern_version(version: &str) -> bool {
     let is_date = version.len() == 10
-        && version.bytes().enumerate().all(|(place, byte)| match place {
+        && version.bytes().enumerate().all(|(index, byte)| match index {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         });
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_revision_reads_back() {
+    fn every_revision_round_trips() {
         for revision in Revision::ALL {
             assert_eq!(Revision::parse(revision.as_str()), Some(revision));
         }
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_modern_from_the_first_modern_date_on() {
-        let check = |version: &str, expect: bool| assert_eq!(names_modern(version), expect, "{version}");
+    fn version_is_modern_from_first_modern_date() {
+        let check = |version: &str, expect: bool| assert_eq!(is_modern_version(version), expect, "{version}");
         check("2026-07-28", true);
         check("2031-01-01", true);
         check("2025-11-25", false);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn features_came_and_went() {
+    fn features_depend_on_revision() {
         assert!(Revision::V2025_03_26.has_batches() && !Revision::V2025_06_18.has_batches());
         assert!(
             !Revision::V2025_03_26.has_structured_results() && Revision::V2025_06_18.has_structured_results()

@@ -6,53 +6,53 @@ use std::time::Duration;
 use futures_util::stream;
 use http::HeaderMap;
 use quad_core::limits::SUBSCRIPTION_URIS;
-use quad_core::{Basis, Error, EventDraft, Kind, Principal, Result};
+use quad_core::{ReadSet, Error, EventDraft, Kind, Principal, Result};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::dispatch::Exchange;
-use crate::endpoint::SessionPlace;
+use crate::dispatch::RequestContext;
+use crate::endpoint::SessionStreamGuard;
 use crate::headers::{self, PROTOCOL_VERSION, SESSION_ID};
-use crate::sessions::{SessionFault, Sessions};
-use crate::streams::Ticket;
-use crate::watcher::{Command, Notice, Watcher};
-use crate::{Endpoint, Era, Fault, MessageStream, Method, limits, params};
+use crate::sessions::{SessionStoreError, SessionStore};
+use crate::streams::StreamPermit;
+use crate::watcher::{SubscriptionCommand, ChangeNotification, SubscriptionStream};
+use crate::{Endpoint, Era, RpcError, MessageStream, Method, limits, params};
 
 /// The session that a request names, checked: its id, its revision. `None` when it names none.
-pub(crate) async fn named(
+pub(crate) async fn session_from_headers(
     endpoint: &Endpoint,
     caller: &Principal,
     headers: &HeaderMap,
-) -> Result<Option<(String, String)>, Fault> {
-    let Some(id) = headers::single(headers, &SESSION_ID)? else { return Ok(None) };
-    let Some(sessions) = &endpoint.hub.sessions else { return Err(Fault::session_unknown()) };
+) -> Result<Option<(String, String)>, RpcError> {
+    let Some(id) = headers::single_value(headers, &SESSION_ID)? else { return Ok(None) };
+    let Some(sessions) = &endpoint.server.sessions else { return Err(RpcError::session_unknown()) };
     match sessions.check(caller, &id).await {
         Ok(revision) => Ok(Some((id.into_owned(), revision))),
-        Err(SessionFault::Unknown) => Err(Fault::session_unknown()),
-        Err(SessionFault::Failed(error)) => Err(Fault::of(error, Era::Legacy)),
+        Err(SessionStoreError::Unknown) => Err(RpcError::session_unknown()),
+        Err(SessionStoreError::Failed(error)) => Err(RpcError::from_error(error, Era::Legacy)),
     }
 }
 
 /// Whether there are sessions here for a request with these headers: the modern era has none.
-pub fn are_served(endpoint: &Endpoint, headers: &HeaderMap) -> bool {
-    endpoint.hub.sessions.is_some() && !headers.get(&PROTOCOL_VERSION).is_some_and(headers::names_modern)
+pub fn sessions_supported(endpoint: &Endpoint, headers: &HeaderMap) -> bool {
+    endpoint.server.sessions.is_some() && !headers.get(&PROTOCOL_VERSION).is_some_and(headers::is_modern_version)
 }
 
 /// Ends the session that a request names.
-pub async fn end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), Fault> {
+pub async fn end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), RpcError> {
     match try_end(endpoint, caller, headers).await {
-        Err(fault) => Err(endpoint.refuse(caller, "session/end", fault).await),
-        ended => ended,
+        Err(rpc_error) => Err(endpoint.audit_error(caller, "session/end", rpc_error).await),
+        result => result,
     }
 }
 
-async fn try_end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), Fault> {
-    let (id, _) = named(endpoint, caller, headers).await?.ok_or_else(Fault::session_missing)?;
-    if let Some(sessions) = &endpoint.hub.sessions {
-        sessions.end(caller, &id).await.map_err(|error| Fault::of(error, Era::Legacy))?;
+async fn try_end(endpoint: &Endpoint, caller: &Principal, headers: &HeaderMap) -> Result<(), RpcError> {
+    let (id, _) = session_from_headers(endpoint, caller, headers).await?.ok_or_else(RpcError::session_missing)?;
+    if let Some(sessions) = &endpoint.server.sessions {
+        sessions.end(caller, &id).await.map_err(|error| RpcError::from_error(error, Era::Legacy))?;
     }
-    endpoint.hub.end_session(&id);
+    endpoint.server.end_session_stream(&id);
     Ok(())
 }
 
@@ -61,168 +61,168 @@ pub async fn open(
     endpoint: &Endpoint,
     caller: &Principal,
     headers: &HeaderMap,
-) -> Result<MessageStream, Fault> {
-    let opened = async {
-        let (id, _) = named(endpoint, caller, headers).await?.ok_or_else(Fault::session_missing)?;
-        begin(endpoint, caller, id).await.map_err(|error| Fault::of(error, Era::Legacy))
+) -> Result<MessageStream, RpcError> {
+    let start_stream = async {
+        let (id, _) = session_from_headers(endpoint, caller, headers).await?.ok_or_else(RpcError::session_missing)?;
+        start(endpoint, caller, id).await.map_err(|error| RpcError::from_error(error, Era::Legacy))
     };
-    match opened.await {
-        Err(fault) => Err(endpoint.refuse(caller, "stream", fault).await),
+    match start_stream.await {
+        Err(rpc_error) => Err(endpoint.audit_error(caller, "stream", rpc_error).await),
         stream => stream,
     }
 }
 
-async fn begin(endpoint: &Endpoint, caller: &Principal, id: String) -> Result<MessageStream> {
-    let Some(sessions) = endpoint.hub.sessions.clone() else {
+async fn start(endpoint: &Endpoint, caller: &Principal, id: String) -> Result<MessageStream> {
+    let Some(sessions) = endpoint.server.sessions.clone() else {
         return Err(Error::internal("no sessions are kept"));
     };
-    let ticket = endpoint.hub.streams.open(caller)?;
-    let (sender, commands) = mpsc::channel(limits::WATCH_COMMANDS);
-    let mut watcher = Watcher::open(endpoint, caller).await?;
-    watcher.obey(commands);
-    watcher.watch_list();
-    let place = endpoint.hub.enter_session(&id, sender);
+    let permit = endpoint.server.streams.acquire(caller)?;
+    let (sender, commands) = mpsc::channel(limits::SUBSCRIPTION_COMMANDS_MAX);
+    let mut subscriptions = SubscriptionStream::open(endpoint, caller).await?;
+    subscriptions.set_commands(commands);
+    subscriptions.subscribe_list();
+    let guard = endpoint.server.register_session_stream(&id, sender);
     for uri in sessions.subscriptions(caller, &id).await? {
-        if let Ok(basis) = endpoint.resolver().basis_of(caller, endpoint.view, &uri).await {
-            watcher.watch(uri, basis);
+        if let Ok(read_set) = endpoint.resolver().read_set_of(caller, endpoint.view, &uri).await {
+            subscriptions.subscribe(uri, read_set);
         }
     }
-    let receipt = endpoint.resolver().note(caller, EventDraft::call(caller, "stream")).await?;
-    watcher.vouch(receipt.version);
-    let next_look = next_look();
+    let receipt = endpoint.resolver().record_success(caller, EventDraft::call(caller, "stream")).await?;
+    subscriptions.mark_verified_at(receipt.version);
+    let next_poll = next_poll_time();
     let stream = SessionStream {
         sessions,
         caller: caller.clone(),
         id,
-        watcher,
-        next_look,
-        _place: place,
-        _ticket: ticket,
+        subscriptions,
+        next_poll,
+        _guard: guard,
+        _permit: permit,
     };
     Ok(Box::pin(stream::unfold(stream, SessionStream::next)))
 }
 
 struct SessionStream {
-    sessions: Arc<dyn Sessions>,
+    sessions: Arc<dyn SessionStore>,
     caller: Principal,
     id: String,
-    watcher: Watcher,
-    next_look: Instant,
-    _place: SessionPlace,
-    _ticket: Ticket,
+    subscriptions: SubscriptionStream,
+    next_poll: Instant,
+    _guard: SessionStreamGuard,
+    _permit: StreamPermit,
 }
 
 impl SessionStream {
     async fn next(mut self) -> Option<(Vec<u8>, SessionStream)> {
         loop {
             tokio::select! {
-                notice = self.watcher.next() => {
-                    let message = notification(&notice?);
+                notification = self.subscriptions.next() => {
+                    let message = notification_json(&notification?);
                     return Some((message, self));
                 }
-                () = sleep_until(self.next_look) => self.look().await?,
+                () = sleep_until(self.next_poll) => self.poll_session().await?,
             }
         }
     }
 
     /// Looks at the session, which another node may have changed. `None` when it has ended.
-    async fn look(&mut self) -> Option<()> {
-        let before = self.watcher.commands_done();
-        let checked = self.sessions.check(&self.caller, &self.id).await;
-        if matches!(checked, Err(SessionFault::Unknown)) {
+    async fn poll_session(&mut self) -> Option<()> {
+        let commands_before = self.subscriptions.commands_applied();
+        let session = self.sessions.check(&self.caller, &self.id).await;
+        if matches!(session, Err(SessionStoreError::Unknown)) {
             return None;
         }
         match self.sessions.subscriptions(&self.caller, &self.id).await {
             // A command that came meanwhile is newer than what was read.
-            Ok(wanted) if self.watcher.commands_done() == before => self.watcher.reconcile(wanted).await,
+            Ok(uris) if self.subscriptions.commands_applied() == commands_before => self.subscriptions.reconcile(uris).await,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(cause = error.causes(), "a session's subscriptions could not be read")
+                tracing::warn!(cause = error.cause_chain(), "a session's subscriptions could not be read")
             }
         }
-        self.next_look = next_look();
+        self.next_poll = next_poll_time();
         Some(())
     }
 }
 
-fn next_look() -> Instant {
-    Instant::now() + Duration::from_millis(limits::SESSION_LOOK_MS)
+fn next_poll_time() -> Instant {
+    Instant::now() + Duration::from_millis(limits::SESSION_POLL_MS)
 }
 
 /// A notice as legacy clients know it.
-pub(crate) fn notification(notice: &Notice) -> Vec<u8> {
-    match notice {
-        Notice::Updated(uri) => {
+pub(crate) fn notification_json(notification: &ChangeNotification) -> Vec<u8> {
+    match notification {
+        ChangeNotification::Updated(uri) => {
             let uri = Value::from(uri.as_str());
             format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
             )
             .into_bytes()
         }
-        Notice::ListChanged => {
+        ChangeNotification::ListChanged => {
             br#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#.to_vec()
         }
     }
 }
 
 /// Answers `resources/subscribe` and `resources/unsubscribe` of a session.
-pub(crate) async fn alter(
-    exchange: &Exchange<'_>,
+pub(crate) async fn change_subscription(
+    context: &RequestContext<'_>,
     method: Method,
     session: Option<&str>,
-) -> Result<Vec<u8>, Fault> {
-    let hub = &exchange.endpoint.hub;
-    let (Some(sessions), Some(id)) = (&hub.sessions, session) else { return Err(Fault::session_missing()) };
-    let altered = async {
+) -> Result<Vec<u8>, RpcError> {
+    let server = &context.endpoint.server;
+    let (Some(sessions), Some(id)) = (&server.sessions, session) else { return Err(RpcError::session_missing()) };
+    let change = async {
         if method == Method::Unsubscribe {
-            let uri = params::text(exchange.params.uri, "uri")?.into_owned();
-            sessions.unsubscribe(exchange.caller, id, &uri).await?;
-            note(exchange, method, &uri).await?;
-            hub.tell_session(id, Command::Unwatch(uri));
+            let uri = params::required_str(context.params.uri, "uri")?.into_owned();
+            sessions.unsubscribe(context.caller, id, &uri).await?;
+            audit_subscription(context, method, &uri).await?;
+            server.send_to_session(id, SubscriptionCommand::Remove(uri));
             return Ok(());
         }
-        if sessions.subscriptions(exchange.caller, id).await?.len() >= SUBSCRIPTION_URIS {
-            return Err(too_many());
+        if sessions.subscriptions(context.caller, id).await?.len() >= SUBSCRIPTION_URIS {
+            return Err(too_many_subscriptions());
         }
-        let (uri, basis) = authorize(exchange).await?;
-        sessions.subscribe(exchange.caller, id, &uri).await?;
-        note(exchange, method, &uri).await?;
-        hub.tell_session(id, Command::Watch(uri, basis));
+        let (uri, read_set) = authorize(context).await?;
+        sessions.subscribe(context.caller, id, &uri).await?;
+        audit_subscription(context, method, &uri).await?;
+        server.send_to_session(id, SubscriptionCommand::Add(uri, read_set));
         Ok(())
     };
-    altered.await.map_err(|error| exchange.fault(error))?;
-    Ok(exchange.nothing())
+    change.await.map_err(|error| context.rpc_error(error))?;
+    Ok(context.empty_result())
 }
 
 /// The address that a subscription names, if the caller may read it, and what it rests on.
-pub(crate) async fn authorize(exchange: &Exchange<'_>) -> Result<(String, Arc<Basis>)> {
-    let uri = params::text(exchange.params.uri, "uri")?.into_owned();
-    let endpoint = exchange.endpoint;
-    match endpoint.resolver().basis_of(exchange.caller, endpoint.view, &uri).await {
-        Ok(basis) => Ok((uri, basis)),
+pub(crate) async fn authorize(context: &RequestContext<'_>) -> Result<(String, Arc<ReadSet>)> {
+    let uri = params::required_str(context.params.uri, "uri")?.into_owned();
+    let endpoint = context.endpoint;
+    match endpoint.resolver().read_set_of(context.caller, endpoint.view, &uri).await {
+        Ok(read_set) => Ok((uri, read_set)),
         Err(error) => {
             // The same envelope and the same trace as a read of it would leave.
-            let error = if error.uri().is_some() { error } else { error.at(&uri) };
-            let event = subscription_event(exchange, Method::Subscribe, &uri);
-            Err(endpoint.resolver().refuse(exchange.caller, event, error).await)
+            let error = if error.uri().is_some() { error } else { error.with_uri(&uri) };
+            let event = subscription_event(context, Method::Subscribe, &uri);
+            Err(endpoint.resolver().record_refusal(context.caller, event, error).await)
         }
     }
 }
 
 /// Writes a subscription down.
-pub(crate) async fn note(exchange: &Exchange<'_>, method: Method, uri: &str) -> Result<()> {
-    let event = subscription_event(exchange, method, uri);
-    exchange.endpoint.resolver().note(exchange.caller, event).await.map(|_| ())
+pub(crate) async fn audit_subscription(context: &RequestContext<'_>, method: Method, uri: &str) -> Result<()> {
+    let event = subscription_event(context, method, uri);
+    context.endpoint.resolver().record_success(context.caller, event).await.map(|_| ())
 }
 
-fn subscription_event(exchange: &Exchange<'_>, method: Method, uri: &str) -> EventDraft {
-    let shown: String = uri.chars().take(512).collect();
-    EventDraft::call(exchange.caller, method.as_str()).input("uri", shown)
+fn subscription_event(context: &RequestContext<'_>, method: Method, uri: &str) -> EventDraft {
+    let truncated_uri: String = uri.chars().take(512).collect();
+    EventDraft::call(context.caller, method.as_str()).input("uri", truncated_uri)
 }
 
 /// One subscription too many.
-pub(crate) fn too_many() -> Error {
+pub(crate) fn too_many_subscriptions() -> Error {
     Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "This connection subscribes to too many addresses")
         .hint("Unsubscribe from some first")
-        .fact("limit", SUBSCRIPTION_URIS)
+        .with_detail("limit", SUBSCRIPTION_URIS)
 }

@@ -5,13 +5,13 @@ use quad_gate::{Gate, SessionRefusal};
 
 /// Keeps the sessions of legacy HTTP clients. A session id is never a credential: each call also names the caller, and a
 /// session of somebody else is an unknown one.
-pub trait Sessions: Send + Sync {
+pub trait SessionStore: Send + Sync {
     /// Opens a session that speaks `revision`, and gives its id.
     fn open(&self, caller: &Principal, revision: &str) -> Result<String>;
 
     /// The revision of a session that is the caller's and has not ended.
     fn check<'a>(&'a self, caller: &'a Principal, id: &'a str)
-    -> BoxFuture<'a, Result<String, SessionFault>>;
+    -> BoxFuture<'a, Result<String, SessionStoreError>>;
 
     /// Ends a session.
     fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>>;
@@ -34,14 +34,14 @@ pub trait Sessions: Send + Sync {
 
 /// Why a session cannot be used.
 #[derive(Debug)]
-pub enum SessionFault {
+pub enum SessionStoreError {
     /// Not ours, not the caller's, expired or ended: all the same to the caller.
     Unknown,
     /// Our fault.
     Failed(Error),
 }
 
-impl Sessions for Gate {
+impl SessionStore for Gate {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         self.open_session(caller, revision)
     }
@@ -50,12 +50,12 @@ impl Sessions for Gate {
         &'a self,
         caller: &'a Principal,
         id: &'a str,
-    ) -> BoxFuture<'a, Result<String, SessionFault>> {
+    ) -> BoxFuture<'a, Result<String, SessionStoreError>> {
         Box::pin(async move {
             match self.check_session(caller, id).await {
                 Ok(session) => Ok(session.revision),
-                Err(SessionRefusal::NotFound) => Err(SessionFault::Unknown),
-                Err(SessionRefusal::Failed(error)) => Err(SessionFault::Failed(error)),
+                Err(SessionRefusal::NotFound) => Err(SessionStoreError::Unknown),
+                Err(SessionRefusal::Failed(error)) => Err(SessionStoreError::Failed(error)),
             }
         })
     }

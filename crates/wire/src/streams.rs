@@ -11,65 +11,65 @@ type Owner = (Arc<str>, Arc<str>);
 
 /// Counts open streams, in all and for each principal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Streams(Arc<Mutex<Counts>>);
+pub(crate) struct StreamLimiter(Arc<Mutex<Counts>>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    all: usize,
-    of: HashMap<Owner, usize>,
+    total: usize,
+    per_principal: HashMap<Owner, usize>,
 }
 
 /// The right to one open stream; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    streams: Streams,
+pub(crate) struct StreamPermit {
+    limiter: StreamLimiter,
     owner: Owner,
 }
 
-impl Streams {
+impl StreamLimiter {
     /// One more stream for `caller`, if the limits allow it.
-    pub(crate) fn open(&self, caller: &Principal) -> Result<Ticket> {
+    pub(crate) fn acquire(&self, caller: &Principal) -> Result<StreamPermit> {
         let owner: Owner = (caller.tenant.as_str().into(), caller.subject.clone());
-        let mut counts = self.counts();
-        if counts.all >= limits::STREAMS {
-            return Err(too_many("The server has too many open streams", limits::STREAMS));
+        let mut counts = self.lock_counts();
+        if counts.total >= limits::STREAMS {
+            return Err(limit_error("The server has too many open streams", limits::STREAMS));
         }
-        let own = counts.of.entry(owner.clone()).or_insert(0);
-        if *own >= limits::STREAMS_PER_PRINCIPAL {
-            return Err(too_many("You have too many open streams", limits::STREAMS_PER_PRINCIPAL));
+        let owner_count = counts.per_principal.entry(owner.clone()).or_insert(0);
+        if *owner_count >= limits::STREAMS_PER_PRINCIPAL {
+            return Err(limit_error("You have too many open streams", limits::STREAMS_PER_PRINCIPAL));
         }
-        *own += 1;
-        counts.all += 1;
-        Ok(Ticket { streams: self.clone(), owner })
+        *owner_count += 1;
+        counts.total += 1;
+        Ok(StreamPermit { limiter: self.clone(), owner })
     }
 
     /// How many are open.
-    pub(crate) fn count(&self) -> usize {
-        self.counts().all
+    pub(crate) fn open_count(&self) -> usize {
+        self.lock_counts().total
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn lock_counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Ticket {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut counts = self.streams.counts();
-        counts.all -= 1;
-        if let Some(own) = counts.of.get_mut(&self.owner) {
-            *own -= 1;
-            if *own == 0 {
-                counts.of.remove(&self.owner);
+        let mut counts = self.limiter.lock_counts();
+        counts.total -= 1;
+        if let Some(owner_count) = counts.per_principal.get_mut(&self.owner) {
+            *owner_count -= 1;
+            if *owner_count == 0 {
+                counts.per_principal.remove(&self.owner);
             }
         }
     }
 }
 
-fn too_many(message: &str, limit: usize) -> Error {
+fn limit_error(message: &str, limit: usize) -> Error {
     Error::new(Kind::Limit, "TOO_MANY_STREAMS", message)
         .hint("Close one, or name more addresses in one subscription")
-        .fact("limit", limit)
+        .with_detail("limit", limit)
 }
 
 #[cfg(test)]
@@ -78,17 +78,17 @@ mod tests {
     use quad_core::TenantId;
 
     #[test]
-    fn a_principal_has_its_share_and_gives_it_back() {
-        let streams = Streams::default();
+    fn limits_streams_per_principal_until_released() {
+        let limiter = StreamLimiter::default();
         let caller = Principal::local_agent(TenantId::new("t"), []);
-        let mut tickets: Vec<Ticket> =
-            (0..limits::STREAMS_PER_PRINCIPAL).map(|_| streams.open(&caller).unwrap()).collect();
-        assert_eq!(streams.open(&caller).unwrap_err().code(), "TOO_MANY_STREAMS");
+        let mut permits: Vec<StreamPermit> =
+            (0..limits::STREAMS_PER_PRINCIPAL).map(|_| limiter.acquire(&caller).unwrap()).collect();
+        assert_eq!(limiter.acquire(&caller).unwrap_err().code(), "TOO_MANY_STREAMS");
         let other = Principal::local_agent(TenantId::new("u"), []);
-        assert!(streams.open(&other).is_ok());
-        tickets.pop();
-        assert!(streams.open(&caller).is_ok());
-        drop(tickets);
-        assert_eq!(streams.count(), 0);
+        assert!(limiter.acquire(&other).is_ok());
+        permits.pop();
+        assert!(limiter.acquire(&caller).is_ok());
+        drop(permits);
+        assert_eq!(limiter.open_count(), 0);
     }
 }

@@ -3,40 +3,40 @@
 //! A failed call is a result, so that the model sees what went wrong; only what the client's program must notice (an
 //! unknown tool, malformed parameters, over HTTP a missing scope) is a protocol error.
 
-use quad_core::tool::{Block, Progress};
-use quad_core::{Error, EventDraft, Json, Kind, Principal, Result, ToolOutput};
+use quad_core::tool::{ContentBlock, Progress};
+use quad_core::{Error, EventDraft, JsonText, Kind, Principal, Result, ToolOutput};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::blocks::block;
-use crate::dispatch::Exchange;
+use crate::blocks::block_json;
+use crate::dispatch::RequestContext;
 use crate::params::{self, Params};
-use crate::reply::{CacheHint, Reply};
-use crate::{Endpoint, Fault, Revision, Transport};
+use crate::reply::{CacheHint, ResponseWriter};
+use crate::{Endpoint, RpcError, Revision, Transport};
 
 /// Answers `tools/list`.
-pub(crate) async fn list(exchange: &Exchange<'_>) -> Result<Vec<u8>> {
-    params::no_cursor(exchange.params.cursor)?;
-    let endpoint = exchange.endpoint;
-    endpoint.resolver().note(exchange.caller, EventDraft::call(exchange.caller, "tools/list")).await?;
-    let tools = endpoint.resolver().tools(exchange.caller, endpoint.view, endpoint.all_tools);
+pub(crate) async fn list(context: &RequestContext<'_>) -> Result<Vec<u8>> {
+    params::reject_cursor(context.params.cursor)?;
+    let endpoint = context.endpoint;
+    endpoint.resolver().record_success(context.caller, EventDraft::call(context.caller, "tools/list")).await?;
+    let tools = endpoint.resolver().tools(context.caller, endpoint.view, endpoint.all_tools);
     let entries: Vec<Value> = tools
         .map(|tool| {
-            let mut entry = tool.entry();
+            let mut entry = tool.to_json();
             // A client that was promised a structure would look for one.
-            if let (false, Some(entry)) = (exchange.revision.has_structured_results(), entry.as_object_mut())
+            if let (false, Some(entry)) = (context.revision.has_structured_results(), entry.as_object_mut())
             {
                 entry.remove("outputSchema");
             }
             entry
         })
         .collect();
-    let reply = Reply::to(exchange.id, 1_024 * entries.len()).field("tools", &entries)?;
-    Ok(reply.end(&endpoint.hub, exchange.revision, Some(CacheHint::NEVER)))
+    let reply = ResponseWriter::new(context.id, 1_024 * entries.len()).field("tools", &entries)?;
+    Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::NEVER)))
 }
 
 /// A `tools/call` that owns all it needs, so that it can outlive the request that brought it.
-pub(crate) struct ToolCall {
+pub(crate) struct OwnedToolCall {
     endpoint: Endpoint,
     caller: Principal,
     id: Box<RawValue>,
@@ -46,49 +46,49 @@ pub(crate) struct ToolCall {
     arguments: Map<String, Value>,
 }
 
-impl ToolCall {
+impl OwnedToolCall {
     /// Reads a call out of its parameters, and refuses a client that cannot do what the tool needs.
-    pub(crate) fn read(exchange: &Exchange<'_>) -> Result<ToolCall, Fault> {
-        let call = ToolCall::parse(exchange).map_err(|error| exchange.fault(error))?;
-        if let Some(meta) = exchange.params.meta.as_ref().filter(|_| exchange.revision.is_modern()) {
-            let needed = call.endpoint.resolver().client_capabilities(call.endpoint.view, &call.name);
+    pub(crate) fn from_request(context: &RequestContext<'_>) -> Result<OwnedToolCall, RpcError> {
+        let call = OwnedToolCall::parse(context).map_err(|error| context.rpc_error(error))?;
+        if let Some(meta) = context.params.meta.as_ref().filter(|_| context.revision.is_modern()) {
+            let required = call.endpoint.resolver().client_capabilities(call.endpoint.view, &call.name);
             let missing: Vec<&str> =
-                needed.iter().copied().filter(|needed| !meta.has_capability(needed)).collect();
+                required.iter().copied().filter(|capability| !meta.has_capability(capability)).collect();
             if !missing.is_empty() {
-                return Err(Fault::missing_capability(&missing));
+                return Err(RpcError::missing_capability(&missing));
             }
         }
         Ok(call)
     }
 
-    fn parse(exchange: &Exchange<'_>) -> Result<ToolCall> {
-        let Params { name, arguments, .. } = exchange.params;
-        Ok(ToolCall {
-            endpoint: exchange.endpoint.clone(),
-            caller: exchange.caller.clone(),
-            id: exchange.id.to_owned(),
-            revision: exchange.revision,
-            transport: exchange.transport,
-            name: params::text(*name, "name")?.into_owned(),
+    fn parse(context: &RequestContext<'_>) -> Result<OwnedToolCall> {
+        let Params { name, arguments, .. } = context.params;
+        Ok(OwnedToolCall {
+            endpoint: context.endpoint.clone(),
+            caller: context.caller.clone(),
+            id: context.id.to_owned(),
+            revision: context.revision,
+            transport: context.transport,
+            name: params::required_str(*name, "name")?.into_owned(),
             arguments: params::object(*arguments, "arguments")?,
         })
     }
 
     /// Runs it, and gives the whole response.
-    pub(crate) async fn run(self, progress: &dyn Progress) -> Result<Vec<u8>, Fault> {
+    pub(crate) async fn run(self, progress: &dyn Progress) -> Result<Vec<u8>, RpcError> {
         let resolver = self.endpoint.resolver();
-        let called =
-            resolver.call(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
-        let written = match called {
-            Ok(output) => write(&self.endpoint, &self.id, self.revision, &output, None),
+        let result =
+            resolver.call_tool(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
+        let response = match result {
+            Ok(output) => write_response(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),
             Err(error) => {
-                let refusal = ToolOutput::structured(json!({"error": error.envelope()}));
-                let output = ToolOutput { is_error: true, ..refusal };
-                write(&self.endpoint, &self.id, self.revision, &output, Some(&error))
+                let error_output = ToolOutput::structured(json!({"error": error.envelope()}));
+                let output = ToolOutput { is_error: true, ..error_output };
+                write_response(&self.endpoint, &self.id, self.revision, &output, Some(&error))
             }
         };
-        written.map_err(|error| Fault::of(error, self.revision.era()))
+        response.map_err(|error| RpcError::from_error(error, self.revision.era()))
     }
 }
 
@@ -100,26 +100,26 @@ fn is_protocol_error(error: &Error, transport: Transport) -> bool {
     }
 }
 
-fn write(
+fn write_response(
     endpoint: &Endpoint,
     id: &RawValue,
     revision: Revision,
     output: &ToolOutput,
     error: Option<&Error>,
 ) -> Result<Vec<u8>> {
-    let has_text = output.blocks.iter().any(|block| matches!(block, Block::Text(_)));
-    let said = output.structured.as_ref().filter(|_| !has_text);
-    let shown = output.structured.as_ref().filter(|_| revision.has_structured_results());
-    let blocks: Vec<Value> = output.blocks.iter().map(|given| block(given, revision)).collect();
+    let has_text = output.blocks.iter().any(|block| matches!(block, ContentBlock::Text(_)));
+    let text_copy = output.structured.as_ref().filter(|_| !has_text);
+    let structured = output.structured.as_ref().filter(|_| revision.has_structured_results());
+    let blocks: Vec<Value> = output.blocks.iter().map(|content_block| block_json(content_block, revision)).collect();
     // A structure stands there twice: as data, and as text with its quotation marks escaped.
     let size = output.structured.as_ref().map_or(0, |structured| 5 * structured.as_str().len() / 2);
-    let mut reply = Reply::to(id, 1_024 + size).content(said.map(Json::as_str), &blocks)?;
-    if let Some(shown) = shown {
-        reply = reply.written("structuredContent", shown);
+    let mut reply = ResponseWriter::new(id, 1_024 + size).content(text_copy.map(JsonText::as_str), &blocks)?;
+    if let Some(structured) = structured {
+        reply = reply.raw_field("structuredContent", structured);
     }
     let reply = reply.field("isError", &output.is_error)?;
     // One of the systems behind the schemes says its code in a result's `_meta`; its clients look there.
-    let code = error.and_then(|error| error.get_fact("errorCode")).map(Value::to_string);
+    let code = error.and_then(|error| error.detail("errorCode")).map(Value::to_string);
     let entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
-    Ok(reply.end_with(&endpoint.hub, revision, None, &entries))
+    Ok(reply.finish_with_meta(&endpoint.server, revision, None, &entries))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use quad_core::limits::{NOTIFICATION_INTERVAL_MS, NOTIFICATIONS_QUEUED, SUBSCRIPTION_URIS};
 use quad_core::resolver::View;
-use quad_core::{Basis, Change, EventDraft, Kind, Principal, Result, Tag, Timestamp, Version};
+use quad_core::{ReadSet, Change, EventDraft, Kind, Principal, Result, Tag, Timestamp, Version};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -19,7 +19,7 @@ use crate::Endpoint;
 
 /// What a stream has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum ChangeNotification {
     /// What this address gives has changed.
     Updated(String),
     /// What `resources/list` shows has changed, or so much that it is best to look at everything again.
@@ -28,143 +28,143 @@ pub(crate) enum Notice {
 
 /// An order to a watcher whose stream is elsewhere.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum SubscriptionCommand {
     /// Watch this address, which rested on that when it was subscribed to.
-    Watch(String, Arc<Basis>),
+    Add(String, Arc<ReadSet>),
     /// Watch it no more.
-    Unwatch(String),
+    Remove(String),
     /// Say when the list changes, too.
-    WatchList,
+    AddList,
 }
 
 /// Watches addresses, and perhaps the list, for one caller.
-pub(crate) struct Watcher {
+pub(crate) struct SubscriptionStream {
     endpoint: Endpoint,
     caller: Principal,
     changes: broadcast::Receiver<Arc<Change>>,
     closing: watch::Receiver<bool>,
-    commands: Option<mpsc::Receiver<Command>>,
+    commands: Option<mpsc::Receiver<SubscriptionCommand>>,
     /// Counts the commands that were carried out, so that a slow look at the session can tell that it is outdated.
-    commands_done: u64,
-    watched: BTreeMap<String, Watched>,
-    list: Option<Pace>,
+    commands_applied: u64,
+    subscribed: BTreeMap<String, SubscribedUri>,
+    list_throttle: Option<Throttle>,
     expires_at: Option<Instant>,
     /// The newest change that was taken, or at which the caller's credential was last seen to hold.
-    seen: Option<Version>,
+    verified_version: Option<Version>,
     /// Changes were missed. The caller's own withdrawal may be among them, so nothing is said before it has been proven.
-    doubtful: bool,
+    needs_recheck: bool,
     ended: bool,
 }
 
-struct Watched {
-    basis: Arc<Basis>,
-    pace: Pace,
+struct SubscribedUri {
+    read_set: Arc<ReadSet>,
+    throttle: Throttle,
     /// Whether what is pending is told even if the address shows what it showed before.
-    is_certain: bool,
+    force_notify: bool,
 }
 
-impl Watched {
-    fn new(basis: Arc<Basis>) -> Watched {
-        Watched { basis, pace: Pace::new(), is_certain: false }
+impl SubscribedUri {
+    fn new(read_set: Arc<ReadSet>) -> SubscribedUri {
+        SubscribedUri { read_set, throttle: Throttle::new(), force_notify: false }
     }
 }
 
 /// At once, then at most one in an interval, and the last one never lost.
 #[derive(Clone, Copy)]
-struct Pace {
+struct Throttle {
     pending: bool,
     not_before: Instant,
 }
 
-impl Pace {
-    fn new() -> Pace {
-        Pace { pending: false, not_before: Instant::now() }
+impl Throttle {
+    fn new() -> Throttle {
+        Throttle { pending: false, not_before: Instant::now() }
     }
 
     /// Something to say, but not yet.
-    fn later() -> Pace {
-        let mut pace = Pace::new();
-        pace.sent();
-        pace.pending = true;
-        pace
+    fn delayed() -> Throttle {
+        let mut throttle = Throttle::new();
+        throttle.mark_sent();
+        throttle.pending = true;
+        throttle
     }
 
     fn is_due(&self, now: Instant) -> bool {
         self.pending && self.not_before <= now
     }
 
-    fn sent(&mut self) {
+    fn mark_sent(&mut self) {
         self.pending = false;
         self.not_before = Instant::now() + Duration::from_millis(NOTIFICATION_INTERVAL_MS);
     }
 }
 
-impl Watcher {
+impl SubscriptionStream {
     /// Watches nothing yet. Changes count from here on, so open it before looking at what is to be watched.
-    pub(crate) async fn open(endpoint: &Endpoint, caller: &Principal) -> Result<Watcher> {
+    pub(crate) async fn open(endpoint: &Endpoint, caller: &Principal) -> Result<SubscriptionStream> {
         let expires_at = caller.expires_at.map(|end| {
-            let left_ms = u64::try_from(end.0 - Timestamp::now().0).unwrap_or(0);
-            Instant::now() + Duration::from_millis(left_ms)
+            let remaining_ms = u64::try_from(end.0 - Timestamp::now().0).unwrap_or(0);
+            Instant::now() + Duration::from_millis(remaining_ms)
         });
-        Ok(Watcher {
+        Ok(SubscriptionStream {
             endpoint: endpoint.clone(),
             caller: caller.clone(),
-            changes: endpoint.resolver().feed().listen(&caller.tenant).await?,
-            closing: endpoint.hub.closing(),
+            changes: endpoint.resolver().change_feed().subscribe(&caller.tenant).await?,
+            closing: endpoint.server.closing_receiver(),
             commands: None,
-            commands_done: 0,
-            watched: BTreeMap::new(),
-            list: None,
+            commands_applied: 0,
+            subscribed: BTreeMap::new(),
+            list_throttle: None,
             expires_at,
-            seen: None,
-            doubtful: false,
+            verified_version: None,
+            needs_recheck: false,
             ended: false,
         })
     }
 
     /// Takes orders from there. When the other side is dropped, the watcher ends.
-    pub(crate) fn obey(&mut self, commands: mpsc::Receiver<Command>) {
+    pub(crate) fn set_commands(&mut self, commands: mpsc::Receiver<SubscriptionCommand>) {
         self.commands = Some(commands);
     }
 
     /// Watches an address that rests on `basis`.
-    pub(crate) fn watch(&mut self, uri: String, basis: Arc<Basis>) {
-        if self.watched.len() < SUBSCRIPTION_URIS || self.watched.contains_key(&uri) {
-            self.watched.insert(uri, Watched::new(basis));
+    pub(crate) fn subscribe(&mut self, uri: String, read_set: Arc<ReadSet>) {
+        if self.subscribed.len() < SUBSCRIPTION_URIS || self.subscribed.contains_key(&uri) {
+            self.subscribed.insert(uri, SubscribedUri::new(read_set));
         }
     }
 
     /// Watches the list.
-    pub(crate) fn watch_list(&mut self) {
-        self.list.get_or_insert_with(Pace::new);
+    pub(crate) fn subscribe_list(&mut self) {
+        self.list_throttle.get_or_insert_with(Throttle::new);
     }
 
     /// The addresses that are watched.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
-        self.watched.keys().map(String::as_str)
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &str> {
+        self.subscribed.keys().map(String::as_str)
     }
 
     /// How many commands were carried out so far.
-    pub(crate) fn commands_done(&mut self) -> u64 {
-        self.carry_out_commands();
-        self.commands_done
+    pub(crate) fn commands_applied(&mut self) -> u64 {
+        self.apply_commands();
+        self.commands_applied
     }
 
     /// Makes the watched addresses those of `wanted`. A new one is announced: it was subscribed to somewhere else, and
     /// what changed since then is not known here. Only after a moment, though: a subscription that is just being made
     /// here is already written down while its command is still on its way, and that command takes the announcement back.
-    pub(crate) async fn reconcile(&mut self, wanted: Vec<String>) {
-        let wanted: HashSet<String> = wanted.into_iter().collect();
-        self.watched.retain(|uri, _| wanted.contains(uri));
-        for uri in wanted {
-            if self.watched.contains_key(&uri) {
+    pub(crate) async fn reconcile(&mut self, uris: Vec<String>) {
+        let uris: HashSet<String> = uris.into_iter().collect();
+        self.subscribed.retain(|uri, _| uris.contains(uri));
+        for uri in uris {
+            if self.subscribed.contains_key(&uri) {
                 continue;
             }
-            if let Ok(basis) = self.basis_of(&uri).await {
-                self.watch(uri.clone(), basis);
-                if let Some(watched) = self.watched.get_mut(&uri) {
-                    watched.pace = Pace::later();
-                    watched.is_certain = true;
+            if let Ok(read_set) = self.read_set_of(&uri).await {
+                self.subscribe(uri.clone(), read_set);
+                if let Some(entry) = self.subscribed.get_mut(&uri) {
+                    entry.throttle = Throttle::delayed();
+                    entry.force_notify = true;
                 }
             }
         }
@@ -172,28 +172,28 @@ impl Watcher {
 
     /// The next notice; `None` when the stream is over: the credential has ended or changed, or the server closes.
     /// Can be dropped while it waits without losing anything.
-    pub(crate) async fn next(&mut self) -> Option<Notice> {
+    pub(crate) async fn next(&mut self) -> Option<ChangeNotification> {
         loop {
-            self.catch_up();
-            if self.doubtful && !self.prove().await {
+            self.drain_pending();
+            if self.needs_recheck && !self.recheck_credential().await {
                 self.ended = true;
             }
             if self.ended || *self.closing.borrow() {
                 return None;
             }
-            self.collapse();
+            self.coalesce();
             let now = Instant::now();
-            if let Some(list) = self.list.as_mut().filter(|list| list.is_due(now)) {
-                list.sent();
-                return Some(Notice::ListChanged);
+            if let Some(list_throttle) = self.list_throttle.as_mut().filter(|throttle| throttle.is_due(now)) {
+                list_throttle.mark_sent();
+                return Some(ChangeNotification::ListChanged);
             }
             // The one that has waited longest, so that none starves behind a slow reader.
-            let due = self.watched.iter().filter(|(_, watched)| watched.pace.is_due(now));
+            let due = self.subscribed.iter().filter(|(_, entry)| entry.throttle.is_due(now));
             if let Some(uri) =
-                due.min_by_key(|(_, watched)| watched.pace.not_before).map(|(uri, _)| uri.clone())
+                due.min_by_key(|(_, entry)| entry.throttle.not_before).map(|(uri, _)| uri.clone())
             {
-                if self.renew(&uri).await {
-                    return Some(Notice::Updated(uri));
+                if self.refresh(&uri).await {
+                    return Some(ChangeNotification::Updated(uri));
                 }
                 continue;
             }
@@ -203,15 +203,15 @@ impl Watcher {
 
     /// Waits until there is something to do.
     async fn wait(&mut self) {
-        let paces = self.watched.values().map(|watched| watched.pace).chain(self.list);
-        let wake = paces.filter(|pace| pace.pending).map(|pace| pace.not_before).min();
+        let throttles = self.subscribed.values().map(|entry| entry.throttle).chain(self.list_throttle);
+        let wake = throttles.filter(|throttle| throttle.pending).map(|pace| pace.not_before).min();
         let command = async {
             match &mut self.commands {
                 Some(commands) => commands.recv().await,
                 None => std::future::pending().await,
             }
         };
-        let at = |time: Option<Instant>| async move {
+        let sleep_until_opt = |time: Option<Instant>| async move {
             match time {
                 Some(time) => sleep_until(time).await,
                 None => std::future::pending().await,
@@ -220,34 +220,34 @@ impl Watcher {
         tokio::select! {
             biased;
             _ = self.closing.changed() => self.ended = true,
-            () = at(self.expires_at) => self.ended = true,
+            () = sleep_until_opt(self.expires_at) => self.ended = true,
             command = command => match command {
-                Some(command) => self.carry_out(command),
+                Some(command) => self.apply_command(command),
                 None => self.ended = true,
             },
             change = self.changes.recv() => {
                 // A subscription that was confirmed before the change was made must count for it.
-                self.carry_out_commands();
+                self.apply_commands();
                 match change {
-                    Ok(change) => self.take(&change),
-                    Err(RecvError::Lagged(_)) => self.suspect_everything(),
+                    Ok(change) => self.apply_change(&change),
+                    Err(RecvError::Lagged(_)) => self.mark_all_stale(),
                     Err(RecvError::Closed) => self.ended = true,
                 }
             }
-            () = at(wake) => {}
+            () = sleep_until_opt(wake) => {}
         }
     }
 
     /// Takes what is here already, without waiting.
-    fn catch_up(&mut self) {
+    fn drain_pending(&mut self) {
         loop {
-            self.carry_out_commands();
+            self.apply_commands();
             match self.changes.try_recv() {
                 Ok(change) => {
-                    self.carry_out_commands();
-                    self.take(&change);
+                    self.apply_commands();
+                    self.apply_change(&change);
                 }
-                Err(TryRecvError::Lagged(_)) => self.suspect_everything(),
+                Err(TryRecvError::Lagged(_)) => self.mark_all_stale(),
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Closed) => {
                     self.ended = true;
@@ -257,82 +257,82 @@ impl Watcher {
         }
     }
 
-    fn carry_out_commands(&mut self) {
+    fn apply_commands(&mut self) {
         while let Some(Ok(command)) = self.commands.as_mut().map(mpsc::Receiver::try_recv) {
-            self.carry_out(command);
+            self.apply_command(command);
         }
     }
 
-    fn carry_out(&mut self, command: Command) {
-        self.commands_done += 1;
+    fn apply_command(&mut self, command: SubscriptionCommand) {
+        self.commands_applied += 1;
         match command {
-            Command::Watch(uri, basis) => self.watch(uri, basis),
-            Command::Unwatch(uri) => {
-                self.watched.remove(&uri);
+            SubscriptionCommand::Add(uri, read_set) => self.subscribe(uri, read_set),
+            SubscriptionCommand::Remove(uri) => {
+                self.subscribed.remove(&uri);
             }
-            Command::WatchList => self.watch_list(),
+            SubscriptionCommand::AddList => self.subscribe_list(),
         }
     }
 
     /// Marks what a change is news for.
-    fn take(&mut self, change: &Change) {
-        if self.seen.is_some_and(|seen| change.version.0 > seen.0 + 1) {
-            self.suspect_everything();
+    fn apply_change(&mut self, change: &Change) {
+        if self.verified_version.is_some_and(|version| change.version.0 > version.0 + 1) {
+            self.mark_all_stale();
         }
-        self.seen = self.seen.max(Some(change.version));
-        let is_newer = |basis: &Basis| basis.version.is_none_or(|version| version < change.version);
+        self.verified_version = self.verified_version.max(Some(change.version));
+        let is_newer = |read_set: &ReadSet| read_set.version.is_none_or(|version| version < change.version);
         if self
             .caller
-            .proof
+            .credential_read_set
             .as_ref()
-            .is_some_and(|proof| is_newer(proof) && proof.is_touched_by(&change.tags))
+            .is_some_and(|read_set| is_newer(read_set) && read_set.is_invalidated_by(&change.tags))
         {
             // What the caller may see has changed with its credential; it must prove itself again.
             self.ended = true;
             return;
         }
-        if let Some(list) = &mut self.list
-            && change.tags.iter().any(|tag| is_listed(tag, &self.endpoint))
+        if let Some(list_throttle) = &mut self.list_throttle
+            && change.tags.iter().any(|tag| affects_resource_list(tag, &self.endpoint))
         {
-            list.pending = true;
+            list_throttle.pending = true;
         }
-        for watched in self.watched.values_mut() {
-            if !is_newer(&watched.basis) {
+        for entry in self.subscribed.values_mut() {
+            if !is_newer(&entry.read_set) {
                 continue;
             }
-            if watched.basis.is_announced_by(&change.tags) {
-                watched.pace.pending = true;
-                watched.is_certain = true;
-            } else if watched.basis.is_perhaps_announced_by(&change.tags) {
-                watched.pace.pending = true;
+            if entry.read_set.notifies_on(&change.tags) {
+                entry.throttle.pending = true;
+                entry.force_notify = true;
+            } else if entry.read_set.may_notify_on(&change.tags) {
+                entry.throttle.pending = true;
             }
         }
     }
 
     /// Some changes have not been heard of, and nobody knows which.
-    fn suspect_everything(&mut self) {
-        self.doubtful = true;
-        for watched in self.watched.values_mut() {
-            watched.pace.pending = true;
-            watched.is_certain = true;
+    fn mark_all_stale(&mut self) {
+        self.needs_recheck = true;
+        for entry in self.subscribed.values_mut() {
+            entry.throttle.pending = true;
+            entry.force_notify = true;
         }
-        if let Some(list) = &mut self.list {
-            list.pending = true;
+        if let Some(list_throttle) = &mut self.list_throttle {
+            list_throttle.pending = true;
         }
     }
 
     /// Whether the caller's credential still holds, by way of the commit that would refuse any other call of it.
-    async fn prove(&mut self) -> bool {
-        if self.caller.proof.is_none() {
-            self.doubtful = false;
+    async fn recheck_credential(&mut self) -> bool {
+        if self.caller.credential_read_set.is_none() {
+            self.needs_recheck = false;
             return true;
         }
         let event = EventDraft::call(&self.caller, "stream/resume");
-        match self.endpoint.resolver().note(&self.caller, event).await {
+        match self.endpoint.resolver().record_success(&self.caller, event).await {
             Ok(receipt) => {
                 // Only now: whoever waits for a notice may stop waiting, and the doubt must outlive that.
-                self.doubtful = false;
-                self.vouch(receipt.version);
+                self.needs_recheck = false;
+                self.mark_verified_at(receipt.version);
                 true
             }
             Err(error) => {
@@ -343,60 +343,60 @@ impl Watcher {
     }
 
     /// The credential was seen to hold at that version; what comes after it is watched from here.
-    pub(crate) fn vouch(&mut self, version: Version) {
-        self.seen = self.seen.max(Some(version));
+    pub(crate) fn mark_verified_at(&mut self, version: Version) {
+        self.verified_version = self.verified_version.max(Some(version));
     }
 
     /// Too many notices at once become one, for a client that asked for that one.
-    fn collapse(&mut self) {
-        let Some(list) = &mut self.list else { return };
-        let pending = self.watched.values().filter(|watched| watched.pace.pending).count();
+    fn coalesce(&mut self) {
+        let Some(list_throttle) = &mut self.list_throttle else { return };
+        let pending = self.subscribed.values().filter(|entry| entry.throttle.pending).count();
         if pending > NOTIFICATIONS_QUEUED {
-            for watched in self.watched.values_mut() {
-                watched.pace.pending = false;
+            for entry in self.subscribed.values_mut() {
+                entry.throttle.pending = false;
             }
-            list.pending = true;
+            list_throttle.pending = true;
         }
     }
 
     /// Computes anew what an address rests on, before its reader is told: so the reader's next read and the next
     /// notice both start from here. False when the caller may no longer read it, or when what may have changed is hidden from it:
     /// then that it changed is hidden, too.
-    async fn renew(&mut self, uri: &str) -> bool {
-        let renewed = self.basis_of(uri).await;
-        let Some(watched) = self.watched.get_mut(uri) else { return false };
-        watched.pace.sent();
-        match renewed {
-            Ok(basis) => {
-                let is_news = watched.is_certain || basis.shows != watched.basis.shows;
-                watched.basis = basis;
-                watched.is_certain = false;
-                is_news
+    async fn refresh(&mut self, uri: &str) -> bool {
+        let result = self.read_set_of(uri).await;
+        let Some(entry) = self.subscribed.get_mut(uri) else { return false };
+        entry.throttle.mark_sent();
+        match result {
+            Ok(read_set) => {
+                let should_notify = entry.force_notify || read_set.visible_hash != entry.read_set.visible_hash;
+                entry.read_set = read_set;
+                entry.force_notify = false;
+                should_notify
             }
             // What vanished may come back under the same tags, and as it was.
             Err(error) => {
-                watched.is_certain = true;
+                entry.force_notify = true;
                 error.kind() != Kind::Scope
             }
         }
     }
 
-    async fn basis_of(&self, uri: &str) -> Result<Arc<Basis>> {
-        self.endpoint.resolver().basis_of(&self.caller, self.endpoint.view, uri).await
+    async fn read_set_of(&self, uri: &str) -> Result<Arc<ReadSet>> {
+        self.endpoint.resolver().read_set_of(&self.caller, self.endpoint.view, uri).await
     }
 }
 
 /// Whether a tag alters the list that this endpoint shows.
-fn is_listed(tag: &Tag, endpoint: &Endpoint) -> bool {
+fn affects_resource_list(tag: &Tag, endpoint: &Endpoint) -> bool {
     match endpoint.view {
-        View::All => tag.is_listing(),
-        View::Only(place) => {
-            tag.is_listing()
+        View::All => tag.is_resource_list(),
+        View::Only(scheme_index) => {
+            tag.is_resource_list()
                 && endpoint
                     .resolver()
                     .scheme_names()
-                    .get(place)
-                    .is_some_and(|name| *tag == Tag::listing(name))
+                    .get(scheme_index)
+                    .is_some_and(|name| *tag == Tag::resource_list(name))
         }
     }
 }

@@ -6,17 +6,17 @@ use quad_core::{Error, Kind};
 pub(crate) fn at_byte(offset: u64, what: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Byte {offset}: {what}"))
         .hint("The file is damaged or of another kind; nothing after this was read")
-        .fact("offset", offset)
+        .with_detail("offset", offset)
 }
 
 /// The file cannot be right in this line.
 pub(crate) fn at_line(line: u64, what: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Line {line}: {what}"))
         .hint("Mend the line or take it out; nothing after it was read")
-        .fact("line", line)
+        .with_detail("line", line)
 }
 
 /// The file cannot be read or written at all.
 pub(crate) fn io(error: std::io::Error) -> Error {
-    Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}")).because(error)
+    Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}")).with_cause(error)
 }

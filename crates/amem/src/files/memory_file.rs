@@ -211,7 +211,7 @@ mod tests {
         {
             let error = MemoryFile::open(file(bytes).path(), 5).err().unwrap();
             assert_eq!((error.kind(), error.code()), (Kind::BadInput, "BAD_FILE"), "{bytes:?}");
-            assert!(error.next_step().is_some());
+            assert!(error.hint_text().is_some());
         }
         assert_eq!(MemoryFile::open(file(b"AMEM").path(), 5).err().unwrap().code(), "BAD_FILE");
         assert_eq!(MemoryFile::open(Path::new("/"), 5).err().unwrap().code(), "FILE_ERROR");

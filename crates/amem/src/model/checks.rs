@@ -16,13 +16,13 @@ use crate::testing::{World, worlds};
 
 pub(super) async fn read(world: &World, tenant: &TenantId, uri: &str) -> Value {
     let answer = world.resolver.read(&principal(tenant, 0), View::All, uri).await;
-    serde_json::from_slice(answer.unwrap_or_else(|error| panic!("{uri}: {error}")).sealed.contents[0].bytes())
+    serde_json::from_slice(answer.unwrap_or_else(|error| panic!("{uri}: {error}")).read.contents[0].bytes())
         .unwrap()
 }
 
 pub(super) async fn call(world: &World, tenant: &TenantId, tool: &str, arguments: Value) -> Value {
     let called = world.call_as(&principal(tenant, 0), tool, arguments.clone()).await;
-    called.unwrap_or_else(|error| panic!("{tool} {arguments}: {error} {}", error.causes()))
+    called.unwrap_or_else(|error| panic!("{tool} {arguments}: {error} {}", error.cause_chain()))
 }
 
 fn ids(list: &Value) -> Vec<i64> {

@@ -163,7 +163,7 @@ async fn write(world: Arc<World>, number: usize) -> (Vec<i64>, u64) {
             match world.resolver.read(&me, View::All, "amem://node/0").await {
                 Ok(_) => break,
                 // Everybody writes to the root at once; a reader may be told to try again.
-                Err(error) => assert_eq!(error.code(), "BUSY", "{error}: {}", error.causes()),
+                Err(error) => assert_eq!(error.code(), "BUSY", "{error}: {}", error.cause_chain()),
             }
         }
     }

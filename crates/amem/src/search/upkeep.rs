@@ -109,7 +109,7 @@ impl Shared {
             };
             match guarded(|| Ok(round.run(&chore))) {
                 Ok(Ok(next)) => next.into_iter().for_each(|next| text.reaches(next)),
-                Ok(Err(error)) => self.pause(&tenant, &format!("{error}: {}", error.causes())),
+                Ok(Err(error)) => self.pause(&tenant, &format!("{error}: {}", error.cause_chain())),
                 Err(panic) => self.pause(&tenant, &panic.to_string()),
             }
         }

@@ -6,8 +6,8 @@ mod remember;
 mod search;
 mod sessions;
 
-use quad_core::tool::{Call, Called};
-use quad_core::{Basis, Error, Json, Principal, Result, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{ReadSet, Error, JsonText, Principal, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, Writer};
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Tool> {
 }
 
 /// Calls one.
-pub(crate) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
         | "conversation_log" => remember::call(amem, call).await,
@@ -61,35 +61,35 @@ fn unknown(name: &str) -> Error {
 async fn read(
     amem: &Amem,
     caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
-) -> Result<Called> {
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
+) -> Result<ToolResult> {
     let (output, basis) = amem.store.read(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(Called::read(output, basis))
+    Ok(ToolResult::read_only(output, basis))
 }
 
 /// The same for one that only looks at rows, and usually at few.
 async fn glance(
     amem: &Amem,
     caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
-) -> Result<Called> {
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
+) -> Result<ToolResult> {
     let (output, basis) = amem.store.glance(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(Called::read(output, basis))
+    Ok(ToolResult::read_only(output, basis))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.
 async fn write(
     amem: &Amem,
-    call: Call<'_>,
+    call: ToolCall<'_>,
     work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
-) -> Result<Called> {
+) -> Result<ToolResult> {
     let (output, receipt) =
         amem.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
-    Ok(Called::wrote(output, receipt))
+    Ok(ToolResult::committed(output, receipt))
 }
 
 /// A result as data, and so as text.
-fn answer(value: impl Into<Json>) -> ToolOutput {
+fn answer(value: impl Into<JsonText>) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
@@ -132,7 +132,7 @@ fn cursor() -> Value {
 #[cfg(test)]
 mod tests {
     use quad_core::Kind;
-    use quad_core::tool::Effect;
+    use quad_core::tool::ToolEffect;
 
     use super::*;
     use crate::testing::{caller, fixtures};
@@ -142,16 +142,16 @@ mod tests {
         let tools = all();
         assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE.len());
         for tool in &tools {
-            let expected = if tool.effect == Effect::Reads { "memory:read" } else { "memory:write" };
-            assert_eq!(tool.need.0, [expected], "{}", tool.name);
+            let expected = if tool.effect == ToolEffect::Reads { "memory:read" } else { "memory:write" };
+            assert_eq!(tool.required_scope.0, [expected], "{}", tool.name);
         }
     }
 
     #[test]
     fn the_short_list_is_short() {
-        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::entry).collect();
+        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::to_json).collect();
         let own = quad_core::resource_tools::tools();
-        let listed: Vec<Value> = core.into_iter().chain(own.iter().map(Tool::entry)).collect();
+        let listed: Vec<Value> = core.into_iter().chain(own.iter().map(Tool::to_json)).collect();
         let bytes = json!({"tools": listed}).to_string().len();
         assert!(bytes <= 10_240, "{bytes} bytes");
     }
@@ -184,7 +184,7 @@ mod tests {
                             Kind::Internal,
                             "{} {arguments}: {}",
                             tool.name,
-                            error.causes()
+                            error.cause_chain()
                         );
                     }
                 }

@@ -1,7 +1,7 @@
 //! The tools that find memories by what they are and how they hang together.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Object, Principal, Result, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, JsonObjectWriter, Principal, Result, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::{Amem, cited, correcting, limits, micros, place, routes, stats, tags}
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
-        Tool::new(name, title, description, input_schema, routes::MEMORY_READ, Effect::Reads)
+        Tool::new(name, title, description, input_schema, routes::MEMORY_READ, ToolEffect::Reads)
     };
     let words =
         |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
@@ -156,7 +156,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let sent = call.arguments;
     let subject = call.caller.subject.clone();
     let (name, held) = (call.tool.name, amem.held.clone());
@@ -192,8 +192,8 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
                 if let Some(document) = document.as_object_mut() {
                     document.insert("current_session".into(), json!(current.map(|id| id.0)));
                 }
-                let basis = Basis::at(sql.version()).on(tags::stats());
-                Ok((answer(document).link("amem://graph/stats", "Graph Statistics"), basis))
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::stats());
+                Ok((answer(document).with_link("amem://graph/stats", "Graph Statistics"), basis))
             }
             name => Err(unknown(name)),
         }
@@ -202,11 +202,11 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
 }
 
 /// What an answer rests on that may show any node.
-fn any_node(sql: &mut dyn Sql) -> Basis {
-    Basis::at(sql.version()).on(tags::nodes())
+fn any_node(sql: &mut dyn Sql) -> ReadSet {
+    ReadSet::at_version(sql.version()).with_tag(tags::nodes())
 }
 
-fn run_query(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn run_query(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, ReadSet)> {
     let query = Query {
         event_types: arguments.event_types("event_types")?,
         sessions: arguments.sessions("session_ids")?,
@@ -221,7 +221,7 @@ fn run_query(sql: &mut dyn Sql, arguments: Arguments<'_>, now: i64) -> Result<(T
     Ok((answer(found), any_node(sql)))
 }
 
-fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis)> {
+fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, ReadSet)> {
     const FIELDS: [Field; 6] =
         [Field::Id, Field::EventType, Field::Content, Field::Confidence, Field::Session, Field::Created];
     let latest = correcting::resolve(sql, id)?;
@@ -231,12 +231,12 @@ fn resolve(sql: &mut dyn Sql, id: NodeId, now: i64) -> Result<(ToolOutput, Basis
         "is_latest": latest.id == id,
         "latest": latest.show(&FIELDS, now),
     });
-    let basis = Basis::at(sql.version())
-        .on(tags::node(id))
-        .on(tags::node(latest.id))
-        .on(tags::bulk())
-        .on(tags::nodes());
-    Ok((answer(result).link(latest.id.uri(), format!("Node {}", latest.id)), basis))
+    let basis = ReadSet::at_version(sql.version())
+        .with_tag(tags::node(id))
+        .with_tag(tags::node(latest.id))
+        .with_tag(tags::bulk())
+        .with_tag(tags::nodes());
+    Ok((answer(result).with_link(latest.id.uri(), format!("Node {}", latest.id)), basis))
 }
 
 fn traverse(
@@ -244,7 +244,7 @@ fn traverse(
     held: &Held,
     arguments: Arguments<'_>,
     now: i64,
-) -> Result<(ToolOutput, Basis)> {
+) -> Result<(ToolOutput, ReadSet)> {
     let plan = Plan {
         start: arguments.node("start_id")?,
         ways: arguments.ways("forward")?,
@@ -256,24 +256,24 @@ fn traverse(
     let offset = walk::offset(&list, arguments.text("cursor"))?;
     let limit = arguments.count("max_results", limits::RESULTS_DEFAULT);
     let window = walk::window(&mut Graph::new(sql, held)?, plan, &list, offset, limit)?;
-    let basis = window.rests_on(Basis::at(sql.version()));
+    let basis = window.rests_on(ReadSet::at_version(sql.version()));
     Ok((
         answer(walk::traversal(plan.start, &window, now))
-            .link(plan.start.uri(), format!("Node {}", plan.start)),
+            .with_link(plan.start.uri(), format!("Node {}", plan.start)),
         basis,
     ))
 }
 
-async fn context(amem: &Amem, caller: &Principal, arguments: Arguments<'_>) -> Result<Called> {
+async fn context(amem: &Amem, caller: &Principal, arguments: Arguments<'_>) -> Result<ToolResult> {
     let center = arguments.node("node_id")?;
     let depth = arguments.count("depth", walk::DEPTH_DEFAULT);
     let offset = walk::offset(&Neighbourhood::list(center, depth), arguments.text("cursor"))?;
     let (document, basis) = cited::around(amem, caller, center, depth, offset).await?;
     let uri = format!("{}/neighborhood?depth={depth}", center.uri());
-    Ok(Called::read(answer(document).link(uri, format!("Neighborhood of node {center}")), basis))
+    Ok(ToolResult::read_only(answer(document).with_link(uri, format!("Neighborhood of node {center}")), basis))
 }
 
-fn causal(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn causal(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, ReadSet)> {
     let root = arguments.node("node_id")?;
     let plan = Plan {
         start: root,
@@ -287,18 +287,18 @@ fn causal(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) ->
     let offset = walk::offset(&list, arguments.text("cursor"))?.max(1);
     let window =
         walk::window(&mut Graph::new(sql, held)?, plan, &list, offset, arguments.count("max_results", 100))?;
-    let basis = window.rests_on(Basis::at(sql.version()));
-    Ok((answer(walk::causal(root, &window, now)).link(root.uri(), format!("Node {root}")), basis))
+    let basis = window.rests_on(ReadSet::at_version(sql.version()));
+    Ok((answer(walk::causal(root, &window, now)).with_link(root.uri(), format!("Node {root}")), basis))
 }
 
-fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, Basis)> {
+fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> Result<(ToolOutput, ReadSet)> {
     const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
     let (ways, most) = (arguments.ways("both")?, arguments.count("max_depth", 10));
-    let basis = Basis::at(sql.version()).on(tags::stats()).on(tags::nodes());
+    let basis = ReadSet::at_version(sql.version()).with_tag(tags::stats()).with_tag(tags::nodes());
     let mut graph = Graph::new(sql, held)?;
     let found = walk::path(&mut graph, from, to, ways, most)?;
-    let mut result = Object::default();
+    let mut result = JsonObjectWriter::default();
     result.put("from_id", from.0);
     result.put("to_id", to.0);
     result.put("found", matches!(found, Path::Found { .. }));
@@ -307,8 +307,8 @@ fn path(sql: &mut dyn Sql, held: &Held, arguments: Arguments<'_>, now: i64) -> R
             graph.meet(&nodes)?;
             let nodes = nodes.iter().filter_map(|id| graph.node(*id));
             result.put("length", edges.len());
-            result.put_each("nodes", nodes, |shown, node| node.write(shown, &FIELDS, now));
-            result.put_each("edges", edges, |shown, edge| edge.write(shown));
+            result.put_array("nodes", nodes, |shown, node| node.write(shown, &FIELDS, now));
+            result.put_array("edges", edges, |shown, edge| edge.write(shown));
         }
         Path::None => {}
         Path::GaveUp => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Object, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{JsonObjectWriter, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
@@ -66,7 +66,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Add a memory",
             "Stores one memory, with links to others. It follows your last one in time.",
             input(&added(single, limits::EDGES_PER_ADD), &["event_type", "content"]),
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         tool(
             "memory_add_many",
@@ -86,7 +86,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &["nodes"],
             ),
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         tool(
             "memory_correct",
@@ -101,7 +101,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &["old_node_id", "new_content"],
             ),
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         tool(
             "memory_link",
@@ -115,7 +115,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &["source_id", "target_id", "edge_type"],
             ),
-            Effect::Updates,
+            ToolEffect::Updates,
         ),
         tool(
             "memory_forget",
@@ -125,7 +125,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 &[("node_id", node_id("What to forget")), ("reason", string("Why; kept in the audit trail"))],
                 &["node_id", "reason"],
             ),
-            Effect::Deletes,
+            ToolEffect::Deletes,
         ),
         tool(
             "conversation_log",
@@ -139,12 +139,12 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &[],
             ),
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
     ]
 }
 
-pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResult> {
     let sent = std::mem::take(&mut call.arguments);
     let arguments = Arguments(&sent);
     let subject = call.caller.subject.clone();
@@ -155,11 +155,11 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, event_type) = first(&added, &new);
                 tx.output("node_id", id.0);
-                let mut result = Object::with_capacity(80);
+                let mut result = JsonObjectWriter::with_capacity(80);
                 result.put("node_id", id.0);
                 result.put("event_type", event_type.as_str());
                 result.put("edges_created", added.edges);
-                Ok(answer(result).link(id.uri(), format!("Node {id}")))
+                Ok(answer(result).with_link(id.uri(), format!("Node {id}")))
             })
             .await
         }
@@ -181,7 +181,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 tx.output("count", ids.len());
                 let result = json!({"node_ids": ids, "count": added.ids.len(), "edges_created": added.edges,
                     "session_id": added.session.0});
-                Ok(answer(result).link(added.session.uri(), format!("Session {}", added.session)))
+                Ok(answer(result).with_link(added.session.uri(), format!("Session {}", added.session)))
             })
             .await?;
             // A long import is indexed while it runs, not at the next search.
@@ -205,7 +205,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                     result.insert("reason".into(), reason.as_str().into());
                     tx.output("reason", reason.as_str());
                 }
-                Ok(answer(result).link(id.uri(), format!("Node {id}")).link(old.uri(), format!("Node {old}")))
+                Ok(answer(result).with_link(id.uri(), format!("Node {id}")).with_link(old.uri(), format!("Node {old}")))
             })
             .await
         }
@@ -221,7 +221,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 let linked = if remove { linking::unlink(tx, edge)? } else { linking::link(tx, edge)? };
                 tx.output("source_id", edge.source.0);
                 tx.output("target_id", edge.target.0);
-                let mut result = Object::default();
+                let mut result = JsonObjectWriter::default();
                 edge.write(&mut result);
                 let what = match linked {
                     Linked::Created => "created",
@@ -229,7 +229,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                     Linked::Removed => "removed",
                 };
                 result.put("result", what);
-                Ok(answer(result).link(edge.source.uri(), format!("Node {}", edge.source)))
+                Ok(answer(result).with_link(edge.source.uri(), format!("Node {}", edge.source)))
             })
             .await
         }
@@ -261,7 +261,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 tx.output("node_id", id.0);
                 let result = json!({"node_id": id.0, "edges_created": added.edges,
                     "message": "Logged, as the next link of the chain"});
-                Ok(answer(result).link(id.uri(), format!("Node {id}")))
+                Ok(answer(result).with_link(id.uri(), format!("Node {id}")))
             })
             .await
         }

@@ -1,7 +1,7 @@
 //! The tools that find memories by what they say.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
@@ -22,7 +22,7 @@ const GROUND: f64 = 0.3;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
-        Tool::new(name, title, description, input_schema, routes::MEMORY_READ, Effect::Reads)
+        Tool::new(name, title, description, input_schema, routes::MEMORY_READ, ToolEffect::Reads)
     };
     let types = || json!({"type": "array", "items": {"type": "string"}, "description": "Only these types"});
     let superseded =
@@ -99,7 +99,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let sent = call.arguments;
     let name = call.tool.name;
     let engine = amem.engine.clone();
@@ -143,11 +143,11 @@ pub(super) async fn call(amem: &Amem, call: Call<'_>) -> Result<Called> {
             name => return Err(unknown(name)),
         };
         // Every memory that is added changes how telling its words are.
-        let basis = Basis::at(sql.version()).on(tags::nodes());
+        let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
         let links = links(&found);
         let output = links
             .into_iter()
-            .fold(answer(found), |output, id| output.link(format!("amem://node/{id}"), format!("Node {id}")));
+            .fold(answer(found), |output, id| output.with_link(format!("amem://node/{id}"), format!("Node {id}")));
         Ok((output, basis))
     })
     .await

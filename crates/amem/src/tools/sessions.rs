@@ -1,7 +1,7 @@
 //! The tools about sessions: start one, end one, come back.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
@@ -24,7 +24,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 &[],
             ),
             routes::MEMORY_WRITE,
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         Tool::new(
             "session_end",
@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 &[],
             ),
             routes::MEMORY_WRITE,
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         Tool::new(
             "memory_session_resume",
@@ -47,12 +47,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Call this first: loads the last episode and the newest decisions, facts, inferences and skills.",
             input(&[("limit", whole(1, limits::RESUME_MEMORIES, 15))], &[]),
             routes::MEMORY_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
     ]
 }
 
-pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResult> {
     let sent = std::mem::take(&mut call.arguments);
     let arguments = Arguments(&sent);
     let subject = call.caller.subject.clone();
@@ -70,7 +70,7 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                     "last_episode": resume::last_episode(tx)?,
                     "message": format!("Session {} started", started.session),
                 });
-                Ok(answer(result).link(started.session.uri(), format!("Session {}", started.session)))
+                Ok(answer(result).with_link(started.session.uri(), format!("Session {}", started.session)))
             })
             .await
         }
@@ -93,9 +93,9 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
                 }));
                 if let Some(episode) = ended.episode {
                     tx.output("node_id", episode.0);
-                    output = output.link(episode.uri(), format!("Node {episode}"));
+                    output = output.with_link(episode.uri(), format!("Node {episode}"));
                 }
-                Ok(output.link(ended.session.uri(), format!("Session {}", ended.session)))
+                Ok(output.with_link(ended.session.uri(), format!("Session {}", ended.session)))
             })
             .await
         }
@@ -103,8 +103,8 @@ pub(super) async fn call(amem: &Amem, mut call: Call<'_>) -> Result<Called> {
             let limit = arguments.count("limit", 15);
             glance(amem, call.caller, move |sql| {
                 let found = resume::resume(sql, &subject, limit, micros::now())?;
-                let basis = Basis::at(sql.version()).on(tags::nodes()).on(tags::sessions());
-                Ok((answer(found).link("amem://graph/important", "Important Nodes"), basis))
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes()).with_tag(tags::sessions());
+                Ok((answer(found).with_link("amem://graph/important", "Important Nodes"), basis))
             })
             .await
         }

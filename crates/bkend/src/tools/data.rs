@@ -1,7 +1,7 @@
 //! `backend_data_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Kind, Need, Result, Timestamp, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Result, Timestamp, Tool, ToolOutput};
 use quad_store::{Backend, Tx, Writer};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists a table's rows in pages, the newest first unless sorted otherwise.",
             list,
             routes::ROWS_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_data_get",
@@ -49,15 +49,15 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one row of a table.",
             input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
             routes::ROWS_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_data_create",
             "Create a row",
             "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
             input_schema(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
-            Need(&["table:data:create"]),
-            Effect::Creates,
+            ScopeRequirement(&["table:data:create"]),
+            ToolEffect::Creates,
         ),
         Tool::new(
             "backend_data_update",
@@ -75,30 +75,30 @@ pub(super) fn tools() -> Vec<Tool> {
                 .concat(),
                 &["tableId", "recordId", "data"],
             ),
-            Need(&["table:data:update"]),
-            Effect::Updates,
+            ScopeRequirement(&["table:data:update"]),
+            ToolEffect::Updates,
         ),
         Tool::new(
             "backend_data_delete",
             "Delete a row",
             "Deletes one row. This cannot be undone.",
             input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
-            Need(&["table:data:delete"]),
-            Effect::Deletes,
+            ScopeRequirement(&["table:data:delete"]),
+            ToolEffect::Deletes,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_data_list" => list(bkend, call, arguments).await,
         "backend_data_get" => {
             read(bkend, call.caller, move |sql| {
                 let table = place::table(sql, &arguments)?;
-                let basis = Basis::at(sql.version())
-                    .on(tags::table(table.id.as_str()))
-                    .on(tags::rows(table.id.as_str()));
+                let basis = ReadSet::at_version(sql.version())
+                    .with_tag(tags::table(table.id.as_str()))
+                    .with_tag(tags::rows(table.id.as_str()));
                 let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
                 Ok((record_output(&table, found_record), basis))
             })
@@ -138,7 +138,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write_rows(bkend, call, arguments, |tx, table, arguments| {
                 let id = arguments.required_id("recordId")?;
                 record::delete(tx, table, id)?;
-                Ok(delete_output(id).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
+                Ok(delete_output(id).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
             })
             .await
         }
@@ -148,7 +148,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
 
 /// A record as a result.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    json_output(Value::Object(record)).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+    json_output(Value::Object(record)).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
 }
 
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
@@ -164,10 +164,10 @@ fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
 /// attempt takes the lock of schema changes first, so that a row cannot lose to them for ever.
 async fn write_rows(
     bkend: &Bkend,
-    call: Call<'_>,
+    call: ToolCall<'_>,
     arguments: Arguments,
     write_work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
-) -> Result<Called> {
+) -> Result<ToolResult> {
     let writer = Writer::from(call.caller);
     let event = call.event.succeeded();
     let on_postgres = bkend.store.backend() == Backend::Postgres;
@@ -188,12 +188,12 @@ async fn write_rows(
         match result {
             Err(error) if record::is_schema_changed(&error) && attempt < limits::WRITE_ATTEMPTS => attempt += 1,
             Err(error) if error.kind() == Kind::Internal && attempt == 1 && on_postgres => attempt += 1,
-            result => return result.map(|(output, receipt)| Called::wrote(output, receipt)),
+            result => return result.map(|(output, receipt)| ToolResult::committed(output, receipt)),
         }
     }
 }
 
-async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     const KNOWN_PARAMETERS: [&str; 8] = [
         "organizationId",
         "projectId",
@@ -222,11 +222,11 @@ async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Cal
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
         let basis =
-            Basis::at(sql.version()).on(tags::table(table.id.as_str())).on(tags::rows(table.id.as_str()));
+            ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str())).with_tag(tags::rows(table.id.as_str()));
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);
-        Ok((json_output(list_json).link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)), basis))
+        Ok((json_output(list_json).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)), basis))
     })
     .await
 }
@@ -274,11 +274,11 @@ mod tests {
                 .await
                 .unwrap_err();
             assert_eq!(duplicate.code(), "data/duplicate-value");
-            assert_eq!(duplicate.get_fact("details").unwrap()[0]["field"], "email");
+            assert_eq!(duplicate.detail("details").unwrap()[0]["field"], "email");
             let missing =
                 test_env.call("backend_data_create", row(json!({"email": "c@x.io"}))).await.unwrap_err();
             assert_eq!(missing.code(), "data/validation-error");
-            assert_eq!(missing.get_fact("details").unwrap()[0]["field"], "name");
+            assert_eq!(missing.detail("details").unwrap()[0]["field"], "name");
             let unknown = test_env
                 .call("backend_data_create", row(json!({"name": "C", "email": "c@x.io", "nick": 1})))
                 .await;
@@ -385,7 +385,7 @@ mod tests {
                 let error = test_env.call("backend_data_list", arguments).await.unwrap_err();
                 assert_eq!(error.code(), "VALIDATION_ERROR", "{bad}");
                 let key = bad.as_object().unwrap().keys().next().unwrap();
-                let error_text = format!("{} {:?}", error.message(), error.get_fact("details"));
+                let error_text = format!("{} {:?}", error.message(), error.detail("details"));
                 assert!(error_text.contains(key.as_str()) || error_text.contains("nope"), "{bad}: {error_text}");
             }
         }
@@ -431,7 +431,7 @@ mod tests {
             for duplicate in [json!({}), json!({"code": 1})] {
                 let error = create_row(&test_env, "strict", duplicate).await.unwrap_err();
                 assert_eq!(error.code(), "data/duplicate-value");
-                assert_eq!(error.get_fact("details").unwrap()[0]["field"], "code");
+                assert_eq!(error.detail("details").unwrap()[0]["field"], "code");
             }
             create_table(&test_env, "sparse", json!([{"name": "code", "type": "int", "unique": true, "sparse": true}]))
                 .await;

@@ -1,7 +1,7 @@
 //! `backend_env_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Need, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::json;
 
 use super::{
@@ -21,7 +21,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists the environments of a project, or all.",
             input_schema(&[organization_id(), project_id(), page, limit], &[]),
             routes::ENVIRONMENT_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_env_get",
@@ -29,7 +29,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one environment.",
             input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
             routes::ENVIRONMENT_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_env_create",
@@ -54,27 +54,27 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &[],
             ),
-            Need(&["environment:create"]),
-            Effect::Creates,
+            ScopeRequirement(&["environment:create"]),
+            ToolEffect::Creates,
         ),
         Tool::new(
             "backend_env_delete",
             "Delete an environment",
             "Deletes an environment with all its tables and rows. This cannot be undone.",
             input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
-            Need(&["environment:delete"]),
-            Effect::Deletes,
+            ScopeRequirement(&["environment:delete"]),
+            ToolEffect::Deletes,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_env_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
-                let basis = Basis::at(sql.version()).on(tags::any_environments()).on(tags::any_tables());
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::any_environments()).with_tag(tags::any_tables());
                 let mut project = None;
                 if arguments.id("projectId")?.is_some() {
                     project = Some(place::project(sql, &arguments)?);
@@ -87,15 +87,15 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 });
                 let (environments, total) = environment::list_page(sql, parent, page)?;
                 let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
-                Ok((json_output(list_json).link(uri, "Environments"), basis))
+                Ok((json_output(list_json).with_link(uri, "Environments"), basis))
             })
             .await
         }
         "backend_env_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_environment = place::environment(sql, &arguments)?;
-                let basis = Basis::at(sql.version()).on(tags::environment(found_environment.id.as_str()));
-                Ok((json_output(found_environment.detail()).link(found_environment.uri(), found_environment.name), basis))
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
+                Ok((json_output(found_environment.detail()).with_link(found_environment.uri(), found_environment.name), basis))
             })
             .await
         }
@@ -110,7 +110,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             write(bkend, call, move |tx| {
                 place::project(tx, &arguments)?;
                 let created = environment::insert(tx, &new)?;
-                Ok(json_output(created.detail()).link(created.tables_uri(), format!("Tables in {}", created.name)))
+                Ok(json_output(created.detail()).with_link(created.tables_uri(), format!("Tables in {}", created.name)))
             })
             .await
         }
@@ -119,7 +119,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 let found_environment = place::environment(tx, &arguments)?;
                 let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
                 let uri = routes::environments_uri(deleted_environment.organization_id.as_str(), deleted_environment.project_id.as_str());
-                Ok(delete_output(deleted_environment.id.as_str()).link(uri, "Environments"))
+                Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))
             })
             .await
         }

@@ -1,7 +1,7 @@
 //! `get_context`, `search_docs` and `get_operation_schema`: where you are, how it works, what a tool takes.
 
-use quad_core::tool::{Block, Call, Called, Effect};
-use quad_core::{Basis, Need, Result, Tool, ToolOutput};
+use quad_core::tool::{ContentBlock, ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, ScopeRequirement, Result, Tool, ToolOutput};
 use serde_json::json;
 
 use super::{Arguments, all, json_output, input_schema, output_schema, read, string_schema, unimplemented_tool};
@@ -16,15 +16,15 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows your organization with its projects and environments. A good first call; no other tool depends on it.",
             input_schema(&[], &[]),
             routes::ORGANIZATION_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "search_docs",
             "Search the documentation",
             "Searches the documentation of this backend: concepts, tables, rows, types, rules, examples.",
             input_schema(&[("query", string_schema("Words, or the id of a page"))], &["query"]),
-            Need::NOTHING,
-            Effect::Reads,
+            ScopeRequirement::NONE,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "get_operation_schema",
@@ -40,21 +40,21 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &["operation"],
             ),
-            Need::NOTHING,
-            Effect::Reads,
+            ScopeRequirement::NONE,
+            ToolEffect::Reads,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "get_context" => {
             let scopes = context::ContextScopes::for_caller(call.caller);
             read(bkend, call.caller, move |sql| {
                 let (context_json, basis) = context::read(sql, scopes)?;
-                let blocks = vec![Block::Text(context::to_markdown(&context_json)), Block::Text(context_json.to_string())];
+                let blocks = vec![ContentBlock::Text(context::to_markdown(&context_json)), ContentBlock::Text(context_json.to_string())];
                 let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
-                Ok((output.link("bkend://context", "Context"), basis))
+                Ok((output.with_link("bkend://context", "Context"), basis))
             })
             .await
         }
@@ -64,7 +64,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             if query.chars().count() > limits::DOCS_QUERY_CHARS {
                 return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
             }
-            Ok(Called::read(json_output(json!({"results": docs::search(query)})), Basis::default()))
+            Ok(ToolResult::read_only(json_output(json!({"results": docs::search(query)})), ReadSet::default()))
         }
         "get_operation_schema" => {
             let arguments = Arguments::new(call.arguments)?;
@@ -81,7 +81,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             if schema_type != "input" {
                 schema_json["output"] = output_schema(tool.name);
             }
-            Ok(Called::read(json_output(schema_json), Basis::default()))
+            Ok(ToolResult::read_only(json_output(schema_json), ReadSet::default()))
         }
         name => Err(unimplemented_tool(name)),
     }

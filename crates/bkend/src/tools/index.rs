@@ -1,7 +1,7 @@
 //! `backend_index_manage` and `backend_index_version_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Need, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::schema::{get_version, list_versions, version_id};
@@ -43,8 +43,8 @@ pub(super) fn tools() -> Vec<Tool> {
                 .concat(),
                 &["tableId"],
             ),
-            Need(&["table:update"]),
-            Effect::Updates,
+            ScopeRequirement(&["table:update"]),
+            ToolEffect::Updates,
         ),
         Tool::new(
             "backend_index_version_list",
@@ -52,7 +52,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists every set of indexes that a table has had, the newest first.",
             input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_index_version_get",
@@ -60,12 +60,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one set of indexes that a table has or had.",
             input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_index_manage" => manage(bkend, call, arguments).await,
@@ -75,7 +75,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     }
 }
 
-async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
@@ -94,7 +94,7 @@ async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             "appliedIndexes": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
             "updatedAt": table.updated_at,
         });
-        Ok(json_output(result).link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
+        Ok(json_output(result).with_link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
     })
     .await
 }
@@ -216,7 +216,7 @@ mod tests {
             let error = test_env.call("backend_index_manage", unique).await.unwrap_err();
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(
-                error.get_fact("examples").unwrap()[0],
+                error.detail("examples").unwrap()[0],
                 json!({"values": {"role": "admin"}, "count": 2})
             );
             let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();

@@ -14,8 +14,8 @@ mod schema;
 mod table;
 mod token;
 
-use quad_core::tool::{Call, Called};
-use quad_core::{Basis, Error, Principal, Result, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{ReadSet, Error, Principal, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, Writer};
 use serde_json::{Map, Value, json};
 
@@ -54,7 +54,7 @@ pub(crate) fn all() -> Vec<Tool> {
 }
 
 /// Calls one.
-pub(crate) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(crate) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let name = call.tool.name;
     match name {
         "get_context" | "search_docs" | "get_operation_schema" => fixed::call(bkend, call).await,
@@ -83,21 +83,21 @@ fn unimplemented_tool(name: &str) -> Error {
 async fn read(
     bkend: &Bkend,
     caller: &Principal,
-    mut read_work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, Basis)> + Send + 'static,
-) -> Result<Called> {
+    mut read_work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
+) -> Result<ToolResult> {
     let (output, basis) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
-    Ok(Called::read(output, basis))
+    Ok(ToolResult::read_only(output, basis))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.
 async fn write(
     bkend: &Bkend,
-    call: Call<'_>,
+    call: ToolCall<'_>,
     write_work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
-) -> Result<Called> {
+) -> Result<ToolResult> {
     let (output, receipt) =
         bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), write_work).await?;
-    Ok(Called::wrote(output, receipt))
+    Ok(ToolResult::committed(output, receipt))
 }
 
 /// A result as data, and so as text.
@@ -232,7 +232,7 @@ fn output_schema(name: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::tool::Effect;
+    use quad_core::tool::ToolEffect;
 
     use super::*;
     use crate::testing::{caller, test_envs_with_data};
@@ -242,17 +242,17 @@ mod tests {
         let tools = all();
         assert_eq!(tools.iter().filter(|tool| tool.core).count(), 10);
         for tool in &tools {
-            let entry = tool.entry();
+            let entry = tool.to_json();
             let hints = &entry["annotations"];
             if tool.name.ends_with("_list") || tool.name.ends_with("_get") {
                 assert_eq!(hints["readOnlyHint"], true, "{}", tool.name);
-                assert!(tool.need.0.iter().all(|scope| scope.ends_with(":read")), "{}", tool.name);
+                assert!(tool.required_scope.0.iter().all(|scope| scope.ends_with(":read")), "{}", tool.name);
             }
             assert_eq!(hints["destructiveHint"] == true, tool.name.ends_with("_delete"), "{}", tool.name);
-            if tool.effect != Effect::Reads {
-                assert!(tool.need.0.iter().all(|scope| !scope.ends_with(":read")), "{}", tool.name);
+            if tool.effect != ToolEffect::Reads {
+                assert!(tool.required_scope.0.iter().all(|scope| !scope.ends_with(":read")), "{}", tool.name);
             }
-            assert!(tool.need.0.iter().all(|scope| crate::SCOPES.contains(scope)), "{}", tool.name);
+            assert!(tool.required_scope.0.iter().all(|scope| crate::SCOPES.contains(scope)), "{}", tool.name);
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
                         quad_core::Kind::Internal,
                         "{} {arguments}: {}",
                         tool.name,
-                        error.causes()
+                        error.cause_chain()
                     );
                 }
             }

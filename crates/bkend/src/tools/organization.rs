@@ -1,7 +1,7 @@
 //! `backend_org_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{Arguments, json_output, input_schema, organization_id, read, unimplemented_tool};
@@ -9,7 +9,7 @@ use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
-        Tool::new(name, title, description, input_schema, routes::ORGANIZATION_READ, Effect::Reads)
+        Tool::new(name, title, description, input_schema, routes::ORGANIZATION_READ, ToolEffect::Reads)
     };
     vec![
         tool(
@@ -27,17 +27,17 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     match call.tool.name {
         "backend_org_list" => {
             read(bkend, call.caller, |sql| {
-                let basis = Basis::at(sql.version()).on(tags::organizations());
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
                 let organizations: Vec<Value> = organization::all(sql)?
                     .iter()
                     .map(|organization| json!({"id": organization.id.as_str(), "name": organization.name, "slug": organization.slug, "plan": organization.plan}))
                     .collect();
-                Ok((json_output(json!({"organizations": organizations})).link("bkend://orgs", "Organizations"), basis))
+                Ok((json_output(json!({"organizations": organizations})).with_link("bkend://orgs", "Organizations"), basis))
             })
             .await
         }
@@ -45,8 +45,8 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             read(bkend, call.caller, move |sql| {
                 let id = arguments.required_id("organizationId")?;
                 let found_organization = organization::find(sql, id)?;
-                let basis = Basis::at(sql.version()).on(tags::organization(id));
-                Ok((json_output(found_organization.detail()).link(routes::organization_uri(id), found_organization.name), basis))
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::organization(id));
+                Ok((json_output(found_organization.detail()).with_link(routes::organization_uri(id), found_organization.name), basis))
             })
             .await
         }

@@ -1,7 +1,7 @@
 //! `backend_project_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Need, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
@@ -25,7 +25,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists the projects of an organization, or all.",
             input_schema(&[organization_id(), page, limit], &[]),
             routes::PROJECT_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_project_get",
@@ -33,7 +33,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one project.",
             input_schema(&[organization_id(), project_id()], &["projectId"]),
             routes::PROJECT_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_project_create",
@@ -64,8 +64,8 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &[],
             ),
-            Need(&["project:create"]),
-            Effect::Creates,
+            ScopeRequirement(&["project:create"]),
+            ToolEffect::Creates,
         ),
         Tool::new(
             "backend_project_update",
@@ -95,27 +95,27 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &["projectId"],
             ),
-            Need(&["project:update"]),
-            Effect::Updates,
+            ScopeRequirement(&["project:update"]),
+            ToolEffect::Updates,
         ),
         Tool::new(
             "backend_project_delete",
             "Delete a project",
             "Deletes a project with all its environments, tables and rows. This cannot be undone.",
             input_schema(&[organization_id(), project_id()], &["projectId"]),
-            Need(&["project:delete"]),
-            Effect::Deletes,
+            ScopeRequirement(&["project:delete"]),
+            ToolEffect::Deletes,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_project_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
-                let basis = Basis::at(sql.version()).on(tags::any_projects()).on(tags::any_environments());
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::any_projects()).with_tag(tags::any_environments());
                 let organization = arguments.id("organizationId")?;
                 if let Some(organization) = organization {
                     organization::find(sql, organization)?;
@@ -123,15 +123,15 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 let (projects, total) = project::list_page(sql, organization, page)?;
                 let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
                 let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
-                Ok((json_output(list_json).link(uri, "Projects"), basis))
+                Ok((json_output(list_json).with_link(uri, "Projects"), basis))
             })
             .await
         }
         "backend_project_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_project = place::project(sql, &arguments)?;
-                let basis = Basis::at(sql.version()).on(tags::project(found_project.id.as_str()));
-                Ok((json_output(found_project.detail()).link(found_project.uri(), found_project.name), basis))
+                let basis = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
+                Ok((json_output(found_project.detail()).with_link(found_project.uri(), found_project.name), basis))
             })
             .await
         }
@@ -142,7 +142,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                 let found_project = place::project(tx, &arguments)?;
                 let deleted_project = project::delete(tx, found_project.id.as_str())?;
                 Ok(delete_output(deleted_project.id.as_str())
-                    .link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
+                    .with_link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
             })
             .await
         }
@@ -150,7 +150,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     }
 }
 
-async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let owned_text = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
     let new = NewProject {
         id: None,
@@ -164,16 +164,16 @@ async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
     };
     write(bkend, call, move |tx| {
         let (created, dev) = project::insert(tx, &new)?;
-        let mut output = json_output(created.detail()).link(created.uri(), created.name.as_str());
+        let mut output = json_output(created.detail()).with_link(created.uri(), created.name.as_str());
         if let Some(dev) = dev {
-            output = output.link(dev.tables_uri(), format!("Tables in {} / {}", created.name, dev.name));
+            output = output.with_link(dev.tables_uri(), format!("Tables in {} / {}", created.name, dev.name));
         }
         Ok(output)
     })
     .await
 }
 
-async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let change = ProjectChange {
         name: arguments.text("name")?.map(str::to_owned),
         description: arguments.nullable_text("description")?,
@@ -193,21 +193,21 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             return Err(invalid("slug", "a slug never changes").hint("Change the name instead"));
         }
         let changed = project::update(tx, found_project.id.as_str(), &change)?;
-        Ok(json_output(changed.detail()).link(changed.uri(), changed.name.as_str()))
+        Ok(json_output(changed.detail()).with_link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{Tag, tool::Block};
+    use quad_core::{Tag, tool::ContentBlock};
 
     use super::*;
     use crate::testing::{ENV_URI, TestEnv, test_envs_with_data};
 
     /// What a call's commit touched.
     async fn call_and_get_tags(test_env: &TestEnv, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
-        let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
+        let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
         let result = test_env.call(tool, arguments).await.unwrap();
         (result, changes.recv().await.unwrap().tags.clone())
     }
@@ -222,7 +222,7 @@ mod tests {
                 (&json!("shop"), &json!(1), &json!("local"))
             );
             assert!(shop["id"].as_str().unwrap().starts_with("proj_"));
-            assert!(tags.contains(&Tag::listing("bkend")));
+            assert!(tags.contains(&Tag::resource_list("bkend")));
             let environments = test_env.read(shop["environmentsUri"].as_str().unwrap()).await.unwrap();
             assert_eq!(environments.as_array().unwrap().len(), 1);
             assert_eq!(
@@ -258,7 +258,7 @@ mod tests {
             let rename = json!({"projectId": "proj_xyz789", "name": "Renamed", "description": "d"});
             let (renamed, tags) = call_and_get_tags(&test_env, "backend_project_update", rename).await;
             assert_eq!((&renamed["name"], &renamed["slug"]), (&json!("Renamed"), &json!("my-app")));
-            assert!(tags.contains(&Tag::listing("bkend")), "titles of the list name the project");
+            assert!(tags.contains(&Tag::resource_list("bkend")), "titles of the list name the project");
             let body = json!({"projectId": "proj_xyz789", "body": {"description": null, "settings": {"allowedOrigins": ["https://a.example"]}}});
             let changed = test_env.call("backend_project_update", body).await.unwrap();
             assert_eq!((&changed["name"], &changed["description"]), (&json!("Renamed"), &json!(null)));
@@ -276,9 +276,9 @@ mod tests {
             assert!(test_env.read(&format!("{ENV_URI}/tables")).await.is_ok());
             let output =
                 test_env.call_output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
-            assert_eq!(output.value(), Some(json!({"success": true, "id": "proj_xyz789"})));
+            assert_eq!(output.structured_value(), Some(json!({"success": true, "id": "proj_xyz789"})));
             assert!(
-                matches!(&output.blocks[0], Block::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
+                matches!(&output.blocks[0], ContentBlock::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
             );
             assert_eq!(test_env.read("bkend://orgs/org_abc123/projects").await.unwrap(), json!([]));
             for uri in

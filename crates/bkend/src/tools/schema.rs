@@ -1,7 +1,7 @@
 //! `backend_field_manage` and `backend_schema_version_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Need, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{Arguments, json_output, input_schema, page_properties, place, read, table_path, unimplemented_tool, write};
@@ -51,8 +51,8 @@ pub(super) fn tools() -> Vec<Tool> {
                 .concat(),
                 &["tableId"],
             ),
-            Need(&["table:update"]),
-            Effect::Updates,
+            ScopeRequirement(&["table:update"]),
+            ToolEffect::Updates,
         ),
         Tool::new(
             "backend_schema_version_list",
@@ -60,7 +60,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists every schema that a table has had, the newest first.",
             input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_schema_version_get",
@@ -68,7 +68,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one schema that a table has or had.",
             input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
     ]
 }
@@ -81,7 +81,7 @@ pub(super) fn version_id() -> (&'static str, Value) {
     )
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_field_manage" => manage(bkend, call, arguments).await,
@@ -94,16 +94,16 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
 /// A page of versions.
 pub(super) async fn list_versions(
     bkend: &Bkend,
-    call: Call<'_>,
+    call: ToolCall<'_>,
     arguments: Arguments,
     kind: VersionKind,
-) -> Result<Called> {
+) -> Result<ToolResult> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
-        let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
+        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let list_json = reading::versions_page(sql, kind, &table, page)?;
-        Ok((json_output(list_json).link(table.uri(), table.name), basis))
+        Ok((json_output(list_json).with_link(table.uri(), table.name), basis))
     })
     .await
 }
@@ -111,25 +111,25 @@ pub(super) async fn list_versions(
 /// One version.
 pub(super) async fn get_version(
     bkend: &Bkend,
-    call: Call<'_>,
+    call: ToolCall<'_>,
     arguments: Arguments,
     kind: VersionKind,
-) -> Result<Called> {
+) -> Result<ToolResult> {
     read(bkend, call.caller, move |sql| {
         let table = place::table(sql, &arguments)?;
-        let basis = Basis::at(sql.version()).on(tags::table(table.id.as_str()));
+        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(refusal::missing("versionId")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
-        Ok((json_output(version).link(table.uri(), table.name), basis))
+        Ok((json_output(version).with_link(table.uri(), table.name), basis))
     })
     .await
 }
 
-async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
@@ -151,7 +151,7 @@ async fn manage(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             "rowsMissing": altered.rows_missing,
             "updatedAt": table.updated_at,
         });
-        Ok(json_output(result).link(table.uri(), table.name.as_str()))
+        Ok(json_output(result).with_link(table.uri(), table.name.as_str()))
     })
     .await
 }
@@ -230,7 +230,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn adding_required_field_counts_rows_missing_it() {
         for test_env in test_envs_with_data().await {
-            let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
+            let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
             let basis = test_env.basis(&format!("{ENV_URI}/tables")).await;
             let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
             let changed = manage(&test_env, body).await.unwrap();
@@ -239,8 +239,8 @@ mod tests {
             assert_eq!(changed["appliedRequired"], json!({"added": ["phone"], "removed": []}));
             assert_eq!(changed["rowsMissing"], 1);
             let touched = changes.recv().await.unwrap();
-            assert!(basis.is_announced_by(&touched.tags), "a subscriber of the table list hears of it");
-            assert!(!touched.tags.iter().any(Tag::is_listing));
+            assert!(basis.notifies_on(&touched.tags), "a subscriber of the table list hears of it");
+            assert!(!touched.tags.iter().any(Tag::is_resource_list));
             let versions = test_env.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
             assert_eq!(
                 (&versions["items"][0]["version"], &versions["items"][0]["isActive"]),
@@ -342,7 +342,7 @@ mod tests {
             let error =
                 manage(&test_env, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}})).await.unwrap_err();
             assert_eq!(error.code(), "CONFLICT");
-            assert_eq!(error.get_fact("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
+            assert_eq!(error.detail("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
             assert_eq!(get().await.unwrap()["role"], "admin");
             // The index survived the move: the value is still unique.
             let duplicate = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});

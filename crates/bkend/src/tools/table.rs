@@ -1,7 +1,7 @@
 //! `backend_table_*`.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Need, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
@@ -30,7 +30,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
             input_schema(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_table_get",
@@ -38,7 +38,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Shows one table with its schema, fields, indexes and row count.",
             input_schema(&table_path(), &["tableId"]),
             routes::TABLE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
         Tool::new(
             "backend_table_create",
@@ -75,8 +75,8 @@ pub(super) fn tools() -> Vec<Tool> {
                 ],
                 &[],
             ),
-            Need(&["table:create"]),
-            Effect::Creates,
+            ScopeRequirement(&["table:create"]),
+            ToolEffect::Creates,
         ),
         Tool::new(
             "backend_table_update",
@@ -105,30 +105,30 @@ pub(super) fn tools() -> Vec<Tool> {
                 .concat(),
                 &["tableId"],
             ),
-            Need(&["table:update"]),
-            Effect::Updates,
+            ScopeRequirement(&["table:update"]),
+            ToolEffect::Updates,
         ),
         Tool::new(
             "backend_table_delete",
             "Delete a table",
             "Deletes a table with all its rows. This cannot be undone.",
             input_schema(&table_path(), &["tableId"]),
-            Need(&["table:delete"]),
-            Effect::Deletes,
+            ScopeRequirement(&["table:delete"]),
+            ToolEffect::Deletes,
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments.clone())?;
     match call.tool.name {
         "backend_table_list" => list(bkend, call, arguments).await,
         "backend_table_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_table = place::table(sql, &arguments)?;
-                let mut basis = Basis::at(sql.version()).on(tags::table(found_table.id.as_str()));
+                let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
                 found_table.depend_on_row_count(&mut basis);
-                Ok((json_output(found_table.detail()).link(found_table.uri(), found_table.name), basis))
+                Ok((json_output(found_table.detail()).with_link(found_table.uri(), found_table.name), basis))
             })
             .await
         }
@@ -143,7 +143,7 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
                     found_table.project_id.as_str(),
                     found_table.environment_id.as_str(),
                 );
-                Ok(delete_output(found_table.id.as_str()).link(uri, "Tables"))
+                Ok(delete_output(found_table.id.as_str()).with_link(uri, "Tables"))
             })
             .await
         }
@@ -151,26 +151,26 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
     }
 }
 
-async fn list(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let mut basis = Basis::at(sql.version());
+        let mut basis = ReadSet::at_version(sql.version());
         let mut uri = "bkend://tables".to_owned();
         let mut environment_id = None;
         if arguments.id("environmentId")?.is_some() {
             let environment = place::environment(sql, &arguments)?;
-            basis = basis.on(tags::tables(environment.id.as_str()));
+            basis = basis.with_tag(tags::tables(environment.id.as_str()));
             uri = environment.tables_uri();
             environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
             return Err(refusal::missing("environmentId"));
         } else {
-            basis = basis.on(tags::any_tables());
+            basis = basis.with_tag(tags::any_tables());
         }
         let (tables, total) = table::list_page(sql, environment_id.as_ref().map(|id| id.as_str()), page)?;
         tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
         let list_json = page.to_json(tables.iter().map(list_entry).collect(), total);
-        Ok((json_output(list_json).link(uri, "Tables"), basis))
+        Ok((json_output(list_json).with_link(uri, "Tables"), basis))
     })
     .await
 }
@@ -184,7 +184,7 @@ fn list_entry(table: &Table) -> Value {
     entry
 }
 
-async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
     let name = arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned();
     let definition = arguments.body_or_root().get(fields).ok_or_else(|| refusal::missing(fields))?;
@@ -201,12 +201,12 @@ async fn create(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
     write(bkend, call, move |tx| {
         new.environment_id = place::environment(tx, &arguments)?.id.as_str().to_owned();
         let created = table::insert(tx, &new)?;
-        Ok(json_output(created.detail()).link(created.uri(), created.name.as_str()))
+        Ok(json_output(created.detail()).with_link(created.uri(), created.name.as_str()))
     })
     .await
 }
 
-async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<Called> {
+async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let permissions = arguments.body_or_root().get("permissions");
     let change = TableChange {
         display_name: arguments.nullable_text("displayName")?,
@@ -226,7 +226,7 @@ async fn update(bkend: &Bkend, call: Call<'_>, arguments: Arguments) -> Result<C
             result["warnings"] =
                 json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
         }
-        Ok(json_output(result).link(changed.uri(), changed.name.as_str()))
+        Ok(json_output(result).with_link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
@@ -307,7 +307,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn new_table_is_visible_to_next_read() {
         for test_env in test_envs_with_data().await {
-            let mut changes = test_env.resolver.feed().listen(&test_env.db.tenant).await.unwrap();
+            let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
             for round in 0..40 {
                 let created = test_env
                     .call(
@@ -323,7 +323,7 @@ mod tests {
                 );
                 let touched = changes.recv().await.unwrap();
                 assert!(touched.tags.contains(&Tag::new("bkend:tables:env_dev001")));
-                assert!(!touched.tags.iter().any(Tag::is_listing), "a table is no entry of the list");
+                assert!(!touched.tags.iter().any(Tag::is_resource_list), "a table is no entry of the list");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `backend_access_token_*`.
 
-use quad_core::tool::{Call, Called, Effect};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{Result, Tool};
 
 use super::{Arguments, json_output, input_schema, page_properties, string_schema, unimplemented_tool};
@@ -10,7 +10,7 @@ use crate::{Bkend, routes};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
-        Tool::new(name, title, description, input_schema, routes::TOKEN_READ, Effect::Reads)
+        Tool::new(name, title, description, input_schema, routes::TOKEN_READ, ToolEffect::Reads)
     };
     vec![
         tool(
@@ -28,7 +28,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let (tokens, basis) = bkend.tokens.list(&call.caller.tenant).await?;
     match call.tool.name {
@@ -36,12 +36,12 @@ pub(super) async fn call(bkend: &Bkend, call: Call<'_>) -> Result<Called> {
             let page = Page::from_arguments(&arguments.root)?;
             let total = tokens.len() as i64;
             let list_json = page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total);
-            Ok(Called::read(json_output(list_json).link("bkend://access-tokens", "Access tokens"), basis))
+            Ok(ToolResult::read_only(json_output(list_json).with_link("bkend://access-tokens", "Access tokens"), basis))
         }
         "backend_access_token_get" => {
             let id = arguments.required_id("accessTokenId")?;
             let token_json = token::find(&tokens, id)?;
-            Ok(Called::read(json_output(token_json).link(format!("bkend://access-tokens/{id}"), "Access token"), basis))
+            Ok(ToolResult::read_only(json_output(token_json).with_link(format!("bkend://access-tokens/{id}"), "Access token"), basis))
         }
         name => Err(unimplemented_tool(name)),
     }

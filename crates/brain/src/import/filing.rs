@@ -293,7 +293,7 @@ impl ImportJob {
         context.batch.flush(tx)?;
         let snapshot = Snapshot {
             id: BalanceId::generate()?,
-            account_id: AccountId::stored(progress.account.as_str()),
+            account_id: AccountId::from_db(progress.account.as_str()),
             // The end of the day: what was booked on it is in the balance.
             as_of: last.plus_ms(civil::DAY_MS - 1),
             current_balance: Balance(amount),

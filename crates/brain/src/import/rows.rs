@@ -47,13 +47,13 @@ pub(super) fn post_entries(
 ) -> Result<PostingCounts> {
     let own_accounts = context.own_accounts(tx)?;
     let CommitContext { cache, batch, touched, .. } = context;
-    let mut ulids = quad_core::id::Ulids::now()?;
+    let mut ulids = quad_core::id::UlidGenerator::new()?;
     let mut rows = Vec::with_capacity(entries.len());
     let mut hints = Vec::new();
     for entry in entries {
         let counterparty_id = get_or_create_counterparty(tx, entry, cache, meta, touched)?;
         let category_id = get_or_create_category(tx, entry, cache, meta)?;
-        let id = TransactionId::stored(format!("{}{}", TransactionId::PREFIX, ulids.another()));
+        let id = TransactionId::from_db(format!("{}{}", TransactionId::PREFIX, ulids.next_ulid()));
         let counterpart_number = own::format_account_number(&entry.counterparty);
         let is_own_account = counterpart_number
             .as_deref()
@@ -100,7 +100,7 @@ fn to_transaction(
         currency: entry.currency,
         direction,
         effect,
-        account_id: AccountId::stored(progress.account.as_str()),
+        account_id: AccountId::from_db(progress.account.as_str()),
         external_transaction_id: bank_id.map(text),
         dedup_key: dedup_key(entry, &progress.account),
         transaction_date: start_of_day(entry.booked),

@@ -1,7 +1,7 @@
 //! `evidence.resolve`: which of some references lead anywhere.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Result, Tool};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -38,11 +38,11 @@ pub(super) fn tools() -> Vec<Tool> {
             &["refs"],
         ),
         EXECUTION_READ,
-        Effect::Reads,
+        ToolEffect::Reads,
     )]
 }
 
-pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     if call.tool.name != "evidence.resolve" {
         return Err(not_implemented(call.tool.name));
     }
@@ -69,7 +69,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
     run_read(brain, call.caller, work).await
 }
 
-fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut Basis) -> Result<Value> {
+fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSet) -> Result<Value> {
     read_set.tags.insert(tags::row(kind, reference));
     let target: Option<(String, String)> = match kind {
         Account::KIND => noun::find::<Account>(sql, reference)?.map(|row| {

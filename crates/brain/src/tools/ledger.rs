@@ -1,6 +1,6 @@
 //! `ledger.*`: reading the ledger in lists.
 
-use quad_core::tool::{Call, Called, Effect};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::{Brain, limits, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, schema| {
-        Tool::new(name, title, description, schema, LEDGER_READ, Effect::Reads)
+        Tool::new(name, title, description, schema, LEDGER_READ, ToolEffect::Reads)
     };
     let limit_schema = || integer(1, limits::ITEMS_MAX, limits::ITEMS_DEFAULT);
     vec![
@@ -90,7 +90,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(call.arguments);
     let scope = arguments.cursor_scope(call.caller, call.tool.name);
     let after = Key::decode(&scope, arguments.text("cursor"))?;
@@ -99,7 +99,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
         "ledger.account.get" => {
             let id = arguments.required("account_id")?.to_owned();
             let work = move |sql: &mut dyn quad_store::Sql| {
-                let read_set = tags::read_set(sql.version()).on(tags::row(Account::KIND, &id));
+                let read_set = tags::read_set(sql.version()).with_tag(tags::row(Account::KIND, &id));
                 let detail = account::detail(sql, &id)?;
                 Ok((detail.unwrap_or_else(|| json!({"found": false, "account_id": id})), read_set))
             };
@@ -115,7 +115,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
                 let total = account::count(sql, status, account_type)?;
                 let mut page = page_json(items, next, &scope);
                 page["total_count"] = total.into();
-                Ok((page, tags::read_set(sql.version()).on(tags::rows_of_kind(Account::KIND))))
+                Ok((page, tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Account::KIND))))
             };
             run_read(brain, call.caller, work).await
         }
@@ -133,7 +133,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
                 let (rows, next) = filter.page(sql, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
                 let items = rows.iter().map(|row| Value::Object(row.to_public_json(&tenant))).collect();
-                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Transaction::KIND));
+                let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Transaction::KIND));
                 Ok((page_json(items, next, &scope), read_set))
             };
             run_read(brain, call.caller, work).await
@@ -149,7 +149,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
                 let (rows, next) = filter.page(sql, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
                 let items = rows.iter().map(|row| Value::Object(row.to_json(&tenant))).collect();
-                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Obligation::KIND));
+                let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Obligation::KIND));
                 Ok((page_json(items, next, &scope), read_set))
             };
             run_read(brain, call.caller, work).await
@@ -161,7 +161,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
                 let (rows, next) = counterparty::page(sql, q.as_deref(), kind, after.clone(), limit)?;
                 let items = rows.iter().map(|row| row.to_public_json(sql).map(Value::Object)).collect::<Result<_>>()?;
                 // What was paid to somebody changes with every posting, and that touches the counterparty.
-                let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(Counterparty::KIND));
+                let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Counterparty::KIND));
                 Ok((page_json(items, next, &scope), read_set))
             };
             run_read(brain, call.caller, work).await

@@ -6,8 +6,8 @@ mod payments;
 mod raw;
 mod wiki;
 
-use quad_core::tool::{Call, Called};
-use quad_core::{Basis, Error, Principal, Result, Timestamp, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{ReadSet, Error, Principal, Result, Timestamp, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ pub(crate) fn all() -> Vec<Tool> {
 }
 
 /// Calls one.
-pub(crate) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(crate) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let (family, _) = call.tool.name.split_once('.').unwrap_or((call.tool.name, ""));
     match family {
         "ledger" => ledger::call(brain, call).await,
@@ -67,10 +67,10 @@ fn not_implemented(name: &str) -> Error {
 async fn run_read(
     brain: &Brain,
     caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(Value, Basis)> + Send + 'static,
-) -> Result<Called> {
+    mut work: impl FnMut(&mut dyn Sql) -> Result<(Value, ReadSet)> + Send + 'static,
+) -> Result<ToolResult> {
     let (value, read_set) = brain.store.read(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(Called::read(ToolOutput::structured(value), read_set))
+    Ok(ToolResult::read_only(ToolOutput::structured(value), read_set))
 }
 
 /// The schema of a tool's arguments: an object with these properties and no others.
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn core_tool_list_under_10_kib() {
-        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::entry).collect();
+        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::to_json).collect();
         let bytes = json!({"tools": core}).to_string().len();
         assert!(bytes <= 10_240, "{bytes} bytes");
     }

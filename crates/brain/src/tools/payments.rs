@@ -1,6 +1,6 @@
 //! `payment_intent.*`: looking at the payments that the caller has proposed.
 
-use quad_core::tool::{Call, Called, Effect};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ pub(super) fn tools() -> Vec<Tool> {
             &[],
         ),
         LEDGER_READ,
-        Effect::Reads,
+        ToolEffect::Reads,
     )]
 }
 
-pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     if call.tool.name != "payment_intent.list" {
         return Err(not_implemented(call.tool.name));
     }
@@ -44,7 +44,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
         let tenant = sql.tenant().as_str().to_owned();
         let items: Vec<Value> = rows.iter().map(|row| Value::Object(row.to_json(&tenant))).collect();
         let next = next.map(|key| key.encode(&scope));
-        let read_set = tags::read_set(sql.version()).on(tags::rows_of_kind(PaymentIntent::KIND));
+        let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(PaymentIntent::KIND));
         Ok((json!({"payment_intents": items, "next_cursor": next}), read_set))
     };
     run_read(brain, call.caller, work).await

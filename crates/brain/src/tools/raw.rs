@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use quad_core::tool::{Call, Called, Effect};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{Error, Kind, PrincipalKind, Result, Tool, ToolOutput, canonical};
 use quad_store::{Tx, Writer};
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 &["payload"],
             ),
             RAW_WRITE,
-            Effect::Creates,
+            ToolEffect::Creates,
         ),
         Tool::new(
             "raw.artifact.get",
@@ -48,12 +48,12 @@ pub(super) fn tools() -> Vec<Tool> {
                 &["raw_id"],
             ),
             EVIDENCE_READ,
-            Effect::Reads,
+            ToolEffect::Reads,
         ),
     ]
 }
 
-pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "raw.contribute" => contribute(brain, call).await,
         "raw.artifact.get" => {
@@ -62,7 +62,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
             let with_parsed = arguments.bool_or("include_parsed", true);
             let subject = call.caller.subject.clone();
             let work = move |sql: &mut dyn quad_store::Sql| {
-                let read_set = tags::read_set(sql.version()).on(tags::row(raw::KIND, &raw_id));
+                let read_set = tags::read_set(sql.version()).with_tag(tags::row(raw::KIND, &raw_id));
                 let artifact_json = raw::to_json_for(sql, &raw_id, &subject, with_parsed)?;
                 Ok((artifact_json.ok_or_else(|| raw::artifact_not_found(&raw_id))?, read_set))
             };
@@ -72,11 +72,11 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
     }
 }
 
-async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
+async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     if call.caller.kind != PrincipalKind::Agent {
         return Err(Error::new(Kind::Scope, refusal::SCOPE_INSUFFICIENT, "Only agents contribute evidence")
             .hint("A person imports with `quad brain import`")
-            .fact("scope", "raw:write"));
+            .with_detail("scope", "raw:write"));
     }
     let arguments = Arguments(call.arguments);
     let bytes = decode(arguments.required("payload")?, arguments.text("encoding"))?;
@@ -122,7 +122,7 @@ async fn contribute(brain: &Brain, call: Call<'_>) -> Result<Called> {
     let (value, receipt) = brain.store.write(&writer, event, work).await?;
     brain.extract_pending(&writer, &contributor).await?;
     let uri = raw::Artifact::uri(value["rawId"].as_str().unwrap_or_default());
-    Ok(Called::wrote(ToolOutput::structured(value).link(uri, "Raw evidence"), receipt))
+    Ok(ToolResult::committed(ToolOutput::structured(value).with_link(uri, "Raw evidence"), receipt))
 }
 
 fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
@@ -141,7 +141,7 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
             "raw_artifact_too_large",
             "The payload is larger than can be contributed",
         )
-        .fact("limit_bytes", limits::CONTRIBUTION_BYTES));
+        .with_detail("limit_bytes", limits::CONTRIBUTION_BYTES));
     }
     Ok(bytes)
 }

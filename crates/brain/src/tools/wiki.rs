@@ -1,7 +1,7 @@
 //! `wiki.*`: pages and questions.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Result, Timestamp, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Result, Timestamp, Tool, ToolOutput};
 use serde_json::json;
 
 use super::{Arguments, input_schema, timestamp, run_read, string_schema, not_implemented, integer};
@@ -12,7 +12,7 @@ use crate::{Brain, limits, question, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, schema| {
-        Tool::new(name, title, description, schema, WIKI_READ, Effect::Reads)
+        Tool::new(name, title, description, schema, WIKI_READ, ToolEffect::Reads)
     };
     vec![
         tool(
@@ -42,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(call.arguments);
     match call.tool.name {
         "wiki.question" => {
@@ -55,7 +55,7 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
                 // A question may look at anything.
                 let mut read_set = tags::read_set(sql.version());
                 for kind in question::KINDS {
-                    read_set = read_set.on(tags::rows_of_kind(kind));
+                    read_set = read_set.with_tag(tags::rows_of_kind(kind));
                 }
                 Ok((answer, read_set))
             };
@@ -70,9 +70,9 @@ pub(super) async fn call(brain: &Brain, call: Call<'_>) -> Result<Called> {
             let (value, read_set) = match page {
                 Some(Page::Current(rendered, revision)) => (revision.to_json(), rendered.read_set),
                 Some(Page::Revision(revision, read_set)) => (revision.to_json(), read_set),
-                None => (json!({"found": false}), Basis::default()),
+                None => (json!({"found": false}), ReadSet::default()),
             };
-            Ok(Called::read(ToolOutput::structured(value), read_set))
+            Ok(ToolResult::read_only(ToolOutput::structured(value), read_set))
         }
         name => Err(not_implemented(name)),
     }

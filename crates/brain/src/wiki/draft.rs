@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quad_core::{Basis, Timestamp, canonical};
+use quad_core::{ReadSet, Timestamp, canonical};
 use quad_store::Sql;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub(crate) struct PageBuilder {
     dependencies: BTreeMap<String, String>,
     raw_ids: Vec<String>,
     tenant: String,
-    pub read_set: Basis,
+    pub read_set: ReadSet,
 }
 
 impl PageBuilder {

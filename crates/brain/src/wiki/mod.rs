@@ -14,7 +14,7 @@ mod period;
 mod policy;
 pub(crate) mod revision;
 
-use quad_core::{Basis, Result, Timestamp};
+use quad_core::{ReadSet, Result, Timestamp};
 use quad_store::Sql;
 
 use crate::AgentSummary;
@@ -168,7 +168,7 @@ pub(crate) struct RenderedPage {
     pub name: PageName,
     pub body: String,
     pub source_revision: String,
-    pub read_set: Basis,
+    pub read_set: ReadSet,
 }
 
 /// Makes a page; `None` if its subject does not exist. `agent` is what the registry says, for the page of an agent.

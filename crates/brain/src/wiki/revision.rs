@@ -28,7 +28,7 @@ impl Revision {
     fn from_row(row: &Row) -> Result<Revision> {
         let page_type = row.text(2)?;
         Ok(Revision {
-            id: PageId::stored(row.text(0)?),
+            id: PageId::from_db(row.text(0)?),
             slug: row.text(1)?.to_owned(),
             page_type: PageType::parse(page_type)
                 .ok_or_else(|| Error::internal(format!("a page is stored as {page_type}")))?,

@@ -1,9 +1,9 @@
 //! The scheme `test`: the fixtures as an address space like any other.
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Completion, CompletionQuery, Listing, Subject};
-use quad_core::tool::{Call, Called};
-use quad_core::{Address, Basis, BoxFuture, Principal, Reading, Result, Route, RouteSpec, Scheme, Tool};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage, CompletionTarget};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{Address, ReadSet, BoxFuture, Principal, ReadOutput, Result, Route, RouteSpec, Scheme, Tool};
 use serde_json::{Map, Value};
 
 use crate::{prompts, resources, tools};
@@ -42,11 +42,11 @@ impl Scheme for Fixtures {
         _: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move { resources::read(route, address) })
     }
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async { Ok(resources::list()) })
     }
 
@@ -55,14 +55,14 @@ impl Scheme for Fixtures {
         _: &'a Principal,
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
-        let known: &[&str] = match query.subject {
-            Subject::Prompt(_) => &prompts::KNOWN_VALUES,
+        let known: &[&str] = match query.target {
+            CompletionTarget::Prompt(_) => &prompts::KNOWN_VALUES,
             // Every id is as good as another, so none is suggested.
-            Subject::Template(_) => &[],
+            CompletionTarget::Template(_) => &[],
         };
         let fitting = known.iter().filter(|value| value.starts_with(query.prefix));
         let values: Vec<String> = fitting.map(|value| (*value).to_owned()).collect();
-        let completion = Completion { total: values.len(), values, basis: Basis::default() };
+        let completion = Completion { total: values.len(), values, read_set: ReadSet::default() };
         Box::pin(async { Ok(completion) })
     }
 
@@ -74,10 +74,10 @@ impl Scheme for Fixtures {
         tools::client_capabilities(tool)
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(async move {
             let output = tools::call(call.tool.name, call.progress).await?;
-            Ok(Called::read(output, Basis::default()))
+            Ok(ToolResult::read_only(output, ReadSet::default()))
         })
     }
 
@@ -85,12 +85,12 @@ impl Scheme for Fixtures {
         prompts::PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         _: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
-        Box::pin(async move { Ok((prompts::messages(prompt.name, arguments)?, Basis::default())) })
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
+        Box::pin(async move { Ok((prompts::messages(prompt.name, arguments)?, ReadSet::default())) })
     }
 }

@@ -44,7 +44,7 @@ async fn main() -> ExitCode {
     match run(listen).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(cause = error.causes(), "{error}");
+            tracing::error!(cause = error.cause_chain(), "{error}");
             ExitCode::FAILURE
         }
     }
@@ -64,7 +64,7 @@ async fn run(listen: SocketAddr) -> Result<()> {
     let resolver = Arc::new(Resolver::new(schemes, journal.clone(), journal)?);
     let options = HttpOptions {
         listener: TcpListener::bind(listen).await.map_err(Error::internal)?,
-        door: Door::Open(Principal::local_agent(local.id, resolver.every_scope()).into()),
+        door: Door::Open(Principal::local_agent(local.id, resolver.all_scopes()).into()),
         resolver,
         sessions: Some(Arc::new(gate)),
         allowed_hosts: Vec::new(),

@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use quad_core::tool::Block;
+use quad_core::tool::ContentBlock;
 
 /// A PNG of one grey pixel.
 pub const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\
@@ -18,11 +18,11 @@ const SILENCE: &[u8] = b"RIFF\x26\0\0\0WAVE\
     data\x02\0\0\0\x80\x80";
 
 /// The picture, as a block.
-pub fn picture() -> Block {
-    Block::Image { data: BASE64.encode(PIXEL), mime_type: "image/png".into() }
+pub fn picture() -> ContentBlock {
+    ContentBlock::Image { data: BASE64.encode(PIXEL), mime_type: "image/png".into() }
 }
 
 /// The sound, as a block.
-pub fn sound() -> Block {
-    Block::Audio { data: BASE64.encode(SILENCE), mime_type: "audio/wav".into() }
+pub fn sound() -> ContentBlock {
+    ContentBlock::Audio { data: BASE64.encode(SILENCE), mime_type: "audio/wav".into() }
 }

@@ -1,8 +1,8 @@
 //! The prompts: without arguments, with them, with contents in place, with a picture.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::tool::Block;
-use quad_core::{Content, Error, Need, Result};
+use quad_core::tool::ContentBlock;
+use quad_core::{Content, Error, ScopeRequirement, Result};
 use serde_json::{Map, Value};
 
 use crate::media;
@@ -31,7 +31,7 @@ const fn prompt(
     description: &'static str,
     arguments: &'static [PromptArgument],
 ) -> Prompt {
-    Prompt { name, title: name, description, arguments, need: Need::NOTHING }
+    Prompt { name, title: name, description, arguments, required_scope: ScopeRequirement::NONE }
 }
 
 const fn required(name: &'static str, description: &'static str) -> PromptArgument {
@@ -49,7 +49,7 @@ pub fn messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Messag
         }
         "test_prompt_with_embedded_resource" => {
             let content = Content::text("text/plain", "Embedded resource content for testing.");
-            let embedded = Block::Embedded { uri: argument("resourceUri").to_owned(), content };
+            let embedded = ContentBlock::Embedded { uri: argument("resourceUri").to_owned(), content };
             vec![embedded, text("Please process the embedded resource above.")]
         }
         "test_prompt_with_image" => vec![media::picture(), text("Please analyze the image above.")],
@@ -58,6 +58,6 @@ pub fn messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Messag
     Ok(blocks.into_iter().map(|block| Message { role: Role::User, block }).collect())
 }
 
-fn text(text: impl Into<String>) -> Block {
-    Block::Text(text.into())
+fn text(text: impl Into<String>) -> ContentBlock {
+    ContentBlock::Text(text.into())
 }

@@ -1,7 +1,7 @@
 //! The resources: three fixed addresses and one template.
 
-use quad_core::scheme::{Listed, Listing};
-use quad_core::{Address, Basis, Body, Content, Error, Need, Reading, Result, Route, RouteSpec};
+use quad_core::scheme::{ResourceEntry, SchemePage};
+use quad_core::{Address, ReadSet, Body, Content, Error, ScopeRequirement, ReadOutput, Result, Route, RouteSpec};
 use serde_json::json;
 
 use crate::media;
@@ -66,13 +66,13 @@ fn route(spec: RouteSpec, fixed: Option<&Fixed>) -> Route {
         title: name,
         description,
         mime_type: Some(mime_type),
-        need: Need::NOTHING,
+        required_scope: ScopeRequirement::NONE,
         advertised: true,
     }
 }
 
 /// Reads an address by the place of its route. Nothing here ever changes, so nothing rests on anything.
-pub fn read(route: usize, address: &Address) -> Result<Reading> {
+pub fn read(route: usize, address: &Address) -> Result<ReadOutput> {
     let content = match FIXED.get(route) {
         Some(fixed) => Content { mime_type: fixed.mime_type.into(), body: body(fixed.bytes) },
         None => {
@@ -80,7 +80,7 @@ pub fn read(route: usize, address: &Address) -> Result<Reading> {
             Content::json(&json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")}))?
         }
     };
-    Ok(Reading::new(content, Basis::default()))
+    Ok(ReadOutput::new(content, ReadSet::default()))
 }
 
 fn body(bytes: &'static [u8]) -> Body {
@@ -91,8 +91,8 @@ fn body(bytes: &'static [u8]) -> Body {
 }
 
 /// All fixed addresses: they fit one page.
-pub fn list() -> Listing {
-    let entries = FIXED.iter().map(|fixed| Listed {
+pub fn list() -> SchemePage {
+    let entries = FIXED.iter().map(|fixed| ResourceEntry {
         uri: fixed.uri.to_owned(),
         name: fixed.name.into(),
         title: None,
@@ -100,5 +100,5 @@ pub fn list() -> Listing {
         mime_type: fixed.mime_type.into(),
         priority: None,
     });
-    Listing { entries: entries.collect(), next: None, basis: Basis::default() }
+    SchemePage { entries: entries.collect(), next: None, read_set: ReadSet::default() }
 }

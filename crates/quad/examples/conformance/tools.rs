@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use quad_core::tool::{Block, Effect, Progress};
-use quad_core::{Content, Error, Need, Result, Tool, ToolOutput};
+use quad_core::tool::{ContentBlock, ToolEffect, Progress};
+use quad_core::{Content, Error, ScopeRequirement, Result, Tool, ToolOutput};
 use serde_json::json;
 
 use crate::media;
@@ -37,7 +37,7 @@ const STEP: Duration = Duration::from_millis(50);
 pub fn all() -> Vec<Tool> {
     let tool = |(name, description)| Tool {
         core: true,
-        ..Tool::new(name, name, description, json!({"type": "object"}), Need::NOTHING, Effect::Reads)
+        ..Tool::new(name, name, description, json!({"type": "object"}), ScopeRequirement::NONE, ToolEffect::Reads)
     };
     TOOLS.into_iter().map(tool).collect()
 }
@@ -75,10 +75,10 @@ pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
     Ok(ToolOutput { blocks, ..ToolOutput::default() })
 }
 
-fn text(text: &str) -> Block {
-    Block::Text(text.to_owned())
+fn text(text: &str) -> ContentBlock {
+    ContentBlock::Text(text.to_owned())
 }
 
-fn embedded(uri: &str, mime_type: &'static str, text: &str) -> Block {
-    Block::Embedded { uri: uri.to_owned(), content: Content::text(mime_type, text) }
+fn embedded(uri: &str, mime_type: &'static str, text: &str) -> ContentBlock {
+    ContentBlock::Embedded { uri: uri.to_owned(), content: Content::text(mime_type, text) }
 }

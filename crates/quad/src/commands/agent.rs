@@ -28,7 +28,7 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
                 scopes: scope,
                 actor: ACTOR.to_owned(),
             };
-            app.gate.register_agent(request, &app.resolver.every_scope()).await?
+            app.gate.register_agent(request, &app.resolver.all_scopes()).await?
         }
         AgentCommand::Quarantine { subject } => set(&subject, AgentState::Quarantined).await?,
         AgentCommand::Restore { subject } => set(&subject, AgentState::Active).await?,

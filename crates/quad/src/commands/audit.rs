@@ -214,8 +214,8 @@ fn check_files(verifier: &mut Verifier, files: &[PathBuf]) -> Result<()> {
     bar.set_length(files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum());
     for file in files {
         verifier.file(BufReader::new(open(file)?), |bytes| bar.inc(bytes)).map_err(|error| {
-            let error = error.fact("file", file.display().to_string());
-            match error.next_step() {
+            let error = error.with_detail("file", file.display().to_string());
+            match error.hint_text() {
                 Some(_) => error,
                 None => error.hint(format!("It was found in {}", file.display())),
             }

@@ -128,7 +128,7 @@ fn named(file: &Path, error: Error) -> Error {
     }
     let message = format!("{}: {}", file.display(), error.message());
     let named = Error::new(error.kind(), error.code().to_owned(), message);
-    match error.next_step() {
+    match error.hint_text() {
         Some(hint) => named.hint(hint),
         None => named,
     }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use quad_core::resolver::View;
-use quad_core::tool::{Block, NoProgress};
+use quad_core::tool::{ContentBlock, NoProgress};
 use quad_core::{Error, Kind, Result};
 use serde_json::{Map, Value};
 
@@ -13,16 +13,16 @@ use crate::outcome;
 /// Prints the result. `--json` prints it on one line.
 pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Result<()> {
     let arguments = parse(arguments)?;
-    let output = app.resolver.call(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
+    let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
     if output.is_error {
         return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
     }
     match output.structured {
         Some(json) if as_json => outcome::line(json.as_str()),
-        Some(json) => outcome::json(&json.value()),
+        Some(json) => outcome::json(&json.parse()),
         None => {
             for block in output.blocks {
-                if let Block::Text(text) = block {
+                if let ContentBlock::Text(text) = block {
                     outcome::line(text);
                 }
             }

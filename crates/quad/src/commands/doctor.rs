@@ -25,7 +25,7 @@ pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
     let mut findings = vec![data_dir(&config)];
     match App::open(config).await {
         Err(error) => {
-            let hint = error.next_step().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let hint = error.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
             findings.push(Finding {
                 what: "database".to_owned(),
                 verdict: Err(format!("{}{hint}", error.message())),
@@ -85,7 +85,7 @@ async fn chain(app: &App) -> Finding {
     let verdict = match checked.await {
         Ok((events, true)) => Ok(format!("{events} events, the newest as the head says")),
         Ok((_, false)) => Err("the newest audit events do not match the head: restore a backup".to_owned()),
-        Err(error) => Err(error.causes()),
+        Err(error) => Err(error.cause_chain()),
     };
     Finding { what: "audit chain".to_owned(), verdict }
 }
@@ -94,7 +94,7 @@ async fn read(app: &App) -> Finding {
     let listed = app.resolver.list(&app.local_agent(), View::All, None).await;
     let verdict = match listed {
         Ok(page) => Ok(format!("{} addresses on the first page", page.entries.len())),
-        Err(error) => Err(format!("{}: {}", error.message(), error.causes())),
+        Err(error) => Err(format!("{}: {}", error.message(), error.cause_chain())),
     };
     Finding { what: "reading".to_owned(), verdict }
 }
@@ -105,7 +105,7 @@ async fn tokens(app: &App) -> Finding {
             let live = tokens.iter().filter(|token| token.revoked_at.is_none()).count();
             Ok(format!("{live} of {} not revoked", tokens.len()))
         }
-        Err(error) => Err(error.causes()),
+        Err(error) => Err(error.cause_chain()),
     };
     Finding { what: "tokens".to_owned(), verdict }
 }
@@ -115,7 +115,7 @@ async fn memories(app: &App) -> Vec<Finding> {
     let tenants = match quad_store::tenant::list(&app.store).await {
         Ok(tenants) => tenants,
         Err(error) => {
-            return vec![Finding { what: "memory".to_owned(), verdict: Err(error.causes()) }];
+            return vec![Finding { what: "memory".to_owned(), verdict: Err(error.cause_chain()) }];
         }
     };
     let mut findings = Vec::new();
@@ -124,7 +124,7 @@ async fn memories(app: &App) -> Vec<Finding> {
             (format!("memory of {}", tenant.name), format!("search index of {}", tenant.name));
         match app.memory.check(&tenant.id).await {
             Err(error) => {
-                findings.push(Finding { what, verdict: Err(format!("{}; restore a backup", error.causes())) })
+                findings.push(Finding { what, verdict: Err(format!("{}; restore a backup", error.cause_chain())) })
             }
             Ok(checked) => {
                 let seen = format!(

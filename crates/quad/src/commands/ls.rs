@@ -18,7 +18,7 @@ pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
             page.entries.iter().filter(|entry| prefix.is_none_or(|prefix| entry.uri.starts_with(prefix)))
         {
             if as_json {
-                shown.push(entry.entry());
+                shown.push(entry.to_json());
             } else {
                 outcome::line(format_args!(
                     "{}  {}",

@@ -83,7 +83,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     }
     Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", format!("{} lines could not be used", bad.count))
         .hint("The rest is in. Mend these lines and import the file again: what is in is not taken twice")
-        .fact("lines", bad.count))
+        .with_detail("lines", bad.count))
 }
 
 async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Result<()> {

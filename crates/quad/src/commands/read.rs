@@ -14,17 +14,17 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     let answer = app.resolver.read(&app.local_agent(), View::All, uri).await?;
     if as_json {
         let contents: Value =
-            serde_json::from_slice(&answer.sealed.contents_json(uri)).map_err(Error::internal)?;
+            serde_json::from_slice(&answer.read.contents_json(uri)).map_err(Error::internal)?;
         outcome::json(&json!({
             "contents": contents,
-            "contentHash": *answer.sealed.content_hash,
+            "contentHash": *answer.read.content_hash,
             "version": answer.receipt.version.0,
             "sequence": answer.receipt.sequence,
             "event": &*answer.receipt.event_id,
         }));
         return Ok(());
     }
-    for content in answer.sealed.contents.iter() {
+    for content in answer.read.contents.iter() {
         match &content.body {
             Body::Text(text) if content.mime_type == "application/json" => {
                 let value: Value = serde_json::from_str(text).map_err(Error::internal)?;

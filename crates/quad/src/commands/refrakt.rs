@@ -170,8 +170,8 @@ async fn call(app: &App, tool: &str, arguments: Value) -> Result<Value> {
         _ => false,
     };
     arguments.retain(|_, value| !is_nothing(value));
-    let output = app.resolver.call(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
-    output.value().ok_or_else(|| Error::internal("a tool without a result"))
+    let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
+    output.structured_value().ok_or_else(|| Error::internal("a tool without a result"))
 }
 
 fn show(value: &Value, as_json: bool, readable: impl FnOnce(&Value)) -> Result<()> {

@@ -149,6 +149,6 @@ mod tests {
         assert!(refuse_open_door_to_the_world("127.0.0.1:1".parse().unwrap()).is_ok());
         assert!(refuse_open_door_to_the_world("[::1]:1".parse().unwrap()).is_ok());
         let refused = refuse_open_door_to_the_world("0.0.0.0:1".parse().unwrap()).unwrap_err();
-        assert!(refused.next_step().is_some());
+        assert!(refused.hint_text().is_some());
     }
 }

@@ -11,7 +11,7 @@ use crate::outcome;
 pub fn run(app: &App, as_json: bool) -> Result<()> {
     let templates = app.resolver.templates(View::All);
     if as_json {
-        let entries: Vec<Value> = templates.map(|route| route.entry()).collect();
+        let entries: Vec<Value> = templates.map(|route| route.to_json()).collect();
         outcome::json(&json!({"resourceTemplates": entries}));
         return Ok(());
     }

@@ -46,7 +46,7 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
         ttl_ms: flags.ttl,
         actor: ACTOR.to_owned(),
     };
-    let minted = app.gate.mint(request, &app.resolver.every_scope()).await?;
+    let minted = app.gate.mint(request, &app.resolver.all_scopes()).await?;
     if as_json {
         let mut entry = minted.record.entry();
         entry["token"] = minted.token.into();

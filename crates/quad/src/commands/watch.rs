@@ -2,8 +2,8 @@
 
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result, Timestamp};
-use quad_wire::pipe::Pipe;
-use quad_wire::{Endpoint, Hub, HubOptions};
+use quad_wire::pipe::StdioSession;
+use quad_wire::{Endpoint, ServerState, ServerOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -20,14 +20,14 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
     // A subscription leaves out what cannot be read, without a reason; a read says why.
     app.resolver.read(&caller, View::All, uri).await?;
     tokio::spawn(app.project.clone().watch());
-    let hub = Hub::new(HubOptions {
+    let hub = ServerState::new(ServerOptions {
         resolver: app.resolver.clone(),
         sessions: None,
         name: SERVER_NAME,
         version: SERVER_VERSION,
     });
     let (sender, mut messages) = mpsc::channel(WAITING);
-    let mut pipe = Pipe::new(Endpoint::new(hub, View::All, false), caller, sender);
+    let mut pipe = StdioSession::new(Endpoint::new(hub, View::All, false), caller, sender);
     let request = json!({
         "jsonrpc": "2.0",
         "id": "watch",
@@ -41,7 +41,7 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
             },
         },
     });
-    pipe.line(request.to_string().as_bytes()).await;
+    pipe.handle_line(request.to_string().as_bytes()).await;
     loop {
         tokio::select! {
             message = messages.recv() => match message {

@@ -3,7 +3,7 @@
 //! Pure: a text and a wish give another text. What was wished for is checked against the outcome before anybody sees it.
 
 use indexmap::IndexMap;
-use quad_address::nearest;
+use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Node};
 
 use super::entity::{Criterion, Entity};
@@ -232,7 +232,7 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
         |message: String, hint: String| EditError::Attribute { name: name.to_owned(), message, hint };
     let names = kind.attribute_names();
     if !names.contains(&name) {
-        let near = nearest(name, names.iter().copied())
+        let near = closest(name, names.iter().copied())
             .map(|near| format!("did you mean {near}? "))
             .unwrap_or_default();
         let all = names.join(", ");
@@ -243,7 +243,7 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
     }
     let allowed = kind.allowed_values(name);
     if !allowed.is_empty() && !allowed.iter().any(|allowed_value| allowed_value == value) {
-        let near = nearest(value, allowed.iter().map(String::as_str));
+        let near = closest(value, allowed.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         let message = format!("{value:?} is no {name} of a {kind}");
         return Err(attribute_error(message, format!("{near}there are {}", allowed.join(", "))));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use quad_address::nearest_few;
+use quad_address::closest_few;
 use serde_json::{Map, Value, json};
 
 use super::entity::{Entity, ParsedFile};
@@ -148,7 +148,7 @@ impl PlanIndex {
             kind,
             id: id.to_owned(),
             other_type: self.entity(id).map(|entity| entity.kind),
-            nearest: nearest_few(id, of_type().filter_map(Entity::id))
+            nearest: closest_few(id, of_type().filter_map(Entity::id))
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use quad_address::nearest;
+use quad_address::closest;
 
 use super::config::SiteConfig;
 use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
@@ -100,7 +100,7 @@ pub(crate) fn select_site<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&
         (Some(name), _) => sites.iter().find(|site| site.name == name).ok_or_else(|| SiteError::Unknown {
             name: name.to_owned(),
             sites: names(),
-            nearest: nearest(name, sites.iter().map(|site| site.name.as_str())).map(str::to_owned),
+            nearest: closest(name, sites.iter().map(|site| site.name.as_str())).map(str::to_owned),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use quad_core::scheme::Listed;
+use quad_core::scheme::ResourceEntry;
 
 use super::routes::{ROUTES, ResourceKind};
 use crate::live::ProjectCache;
@@ -36,10 +36,10 @@ impl ListedResources {
     }
 
     /// The entries, in a stable order.
-    pub(crate) fn entries(self) -> Vec<Listed> {
+    pub(crate) fn entries(self) -> Vec<ResourceEntry> {
         let listed = ROUTES.iter().filter(|route| self.is_listed(route.kind));
         listed
-            .map(|route| Listed {
+            .map(|route| ResourceEntry {
                 uri: route.template.split_once('{').map_or(route.template, |(path, _)| path).to_owned(),
                 name: Cow::Borrowed(route.name),
                 title: Some(route.title.to_owned()),

@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quad_core::scheme::{Asked, Completion, CompletionQuery, Listing};
-use quad_core::tool::{Call, Called};
+use quad_core::scheme::{RequestTarget, Completion, CompletionQuery, SchemePage};
+use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Basis, BoxFuture, Error, Principal, Reading, Result, Route, Scheme, Tag, TenantId, Tool, Version,
+    Address, ReadSet, BoxFuture, Error, Principal, ReadOutput, Result, Route, Scheme, Tag, TenantId, Tool, Version,
 };
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -78,13 +78,13 @@ impl Refrakt {
     pub async fn watch(self: Arc<Refrakt>) {
         self.is_polling.store(true, Ordering::Release);
         if let Err(error) = writes::try_recover_intents(&self).await {
-            tracing::warn!(cause = error.causes(), "an unfinished write of the project is not settled yet");
+            tracing::warn!(cause = error.cause_chain(), "an unfinished write of the project is not settled yet");
         }
         loop {
             let elapsed = match self.poll_and_publish().await {
                 Ok(elapsed) => elapsed,
                 Err(error) => {
-                    tracing::warn!(cause = error.causes(), "a change of the project was not told");
+                    tracing::warn!(cause = error.cause_chain(), "a change of the project was not told");
                     crate::limits::POLL_INTERVAL_MAX
                 }
             };
@@ -176,7 +176,7 @@ impl Scheme for Refrakt {
 
     /// The number of the state that an answer is about. The folder changes without a commit, so an entry of the cache holds for one
     /// state only, and the folder is looked at here, at every read. A number never comes back.
-    fn facts(&self, caller: &Principal, address: &Address) -> String {
+    fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let Some(project) = self.project_for(caller) else { return String::new() };
         if address.canonical() == "refrakt://detect" {
             let snapshot = project.project_snapshot();
@@ -195,7 +195,7 @@ impl Scheme for Refrakt {
         current_generation(project.cached_plan_state(), &project, &load).to_string()
     }
 
-    fn refused(&self, _caller: &Principal, asked: Asked<'_>, error: Error) -> Error {
+    fn map_error(&self, _caller: &Principal, asked: RequestTarget<'_>, error: Error) -> Error {
         let names: Vec<&'static str> = tools::all().iter().map(|tool| tool.name).collect();
         refusal::with_client_error_code(asked, &names, error)
     }
@@ -205,11 +205,11 @@ impl Scheme for Refrakt {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let query = ResourceQuery::from_address(routes::kind_of_route(route)?, address)?;
             let (document, version) = self.with_project(caller, move |project| query.execute(project)).await?;
-            Ok(Reading::new(document.content(), document.basis(version)))
+            Ok(ReadOutput::new(document.content(), document.basis(version)))
         })
     }
 
@@ -218,18 +218,18 @@ impl Scheme for Refrakt {
         caller: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>> {
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async move {
-            if !routes::READ.is_met_by(&caller.scopes) {
-                return Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() });
+            if !routes::READ.is_satisfied_by(&caller.scopes) {
+                return Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() });
             }
             let list_resources = |project: Option<&ProjectCache>| Ok(project.map(ListedResources::from_project).unwrap_or_default());
             let (resources, version) = self.with_project(caller, list_resources).await?;
-            let basis = Basis::at(version).on(Tag::listing("refrakt"));
+            let basis = ReadSet::at_version(version).with_tag(Tag::resource_list("refrakt"));
             let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
             let entries = resources.entries();
             let next = (entries.len() > start + limit).then(|| (start + limit).to_string());
-            Ok(Listing { entries: entries.into_iter().skip(start).take(limit).collect(), next, basis })
+            Ok(SchemePage { entries: entries.into_iter().skip(start).take(limit).collect(), next, read_set: basis })
         })
     }
 
@@ -241,7 +241,7 @@ impl Scheme for Refrakt {
         Box::pin(async move {
             let request = completion::CompletionRequest::from_query(&query);
             let (values, version) = self.with_project(caller, move |project| Ok(request.complete(project))).await?;
-            Ok(Completion { total: values.len(), values, basis: Basis::at(version) })
+            Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(version) })
         })
     }
 
@@ -249,7 +249,7 @@ impl Scheme for Refrakt {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(tools::call(self, call))
     }
 }

@@ -77,11 +77,11 @@ fn require_pages<'s>(project: &ProjectCache, site: &'s Site) -> Result<(&'s str,
     let pages = project.pages(dir).map_err(|error| match error {
         PagesError::Missing => content_dir_missing(format!("The site {} has no folder {dir}", site.name))
             .hint("Make the folder, or correct contentDir in refrakt.config.json")
-            .fact("contentDir", dir),
+            .with_detail("contentDir", dir),
         PagesError::Outside => {
             content_dir_missing(format!("The folder {dir} of the site {} lies outside the project", site.name))
                 .hint("Name a folder within the project as contentDir in refrakt.config.json")
-                .fact("contentDir", dir)
+                .with_detail("contentDir", dir)
         }
         PagesError::Io(error) => io_error(error),
     })?;
@@ -94,7 +94,7 @@ fn content_dir_missing(message: String) -> Error {
 
 fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
     let normalized = route::normalize_url(url);
-    let near = quad_address::nearest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
+    let near = quad_address::closest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
     let hint = if near.is_empty() {
         "refrakt://pages/index has them all".to_owned()
     } else {
@@ -102,7 +102,7 @@ fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
     };
     Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", excerpt(&normalized)))
         .hint(hint)
-        .fact("nearest", near.as_slice())
+        .with_detail("nearest", near.as_slice())
 }
 
 fn page_unreadable(page: &Page, reason: &str) -> Error {

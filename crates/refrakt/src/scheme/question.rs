@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
-use quad_core::{Address, Basis, Content, Error, Result, Tag, Version};
+use quad_core::{Address, ReadSet, Content, Error, Result, Tag, Version};
 use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
@@ -75,8 +75,8 @@ impl ResourceDocument {
         serde_json::from_str(&self.text).map_err(Error::internal)
     }
 
-    pub(crate) fn basis(&self, version: Version) -> Basis {
-        self.tags.iter().cloned().fold(Basis::at(version), Basis::on)
+    pub(crate) fn basis(&self, version: Version) -> ReadSet {
+        self.tags.iter().cloned().fold(ReadSet::at_version(version), ReadSet::with_tag)
     }
 }
 
@@ -99,7 +99,7 @@ impl ResourceQuery {
                 site: text("site"),
                 name: text("name").unwrap_or_default(),
                 attributes: address
-                    .extra()
+                    .extra_query()
                     .iter()
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect(),
@@ -256,7 +256,7 @@ pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p E
     }
     let by_file = EntityType::ALL.into_iter().find_map(|kind| index.find(kind, id).ok());
     by_file.ok_or_else(|| {
-        let near = quad_address::nearest_few(id, index.entities().filter_map(Entity::id));
+        let near = quad_address::closest_few(id, index.entities().filter_map(Entity::id));
         refusal::id_not_found(id, &near)
     })
 }
@@ -272,7 +272,7 @@ fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
             let mut allowed_sorted = allowed.clone();
             allowed_sorted.sort_unstable();
             allowed_sorted.dedup();
-            let near = quad_core::nearest(status, allowed);
+            let near = quad_core::closest(status, allowed);
             let near = near.map(|near| format!("The nearest is {near}; ")).unwrap_or_default();
             let message = format!("There is no status {}", refusal::excerpt(status));
             let hint = refusal::capitalize(&format!("{near}there are {}", allowed_sorted.join(", ")));

@@ -2,7 +2,7 @@
 //!
 //! Existing clients know six codes, and look for them in `errorCode`; a finer one stands beside, as `detail`.
 
-use quad_core::scheme::Asked;
+use quad_core::scheme::RequestTarget;
 use quad_core::{Error, Kind};
 
 use crate::plan::EntityNotFound;
@@ -26,20 +26,20 @@ const CLIENT_ERROR_CODES: [&str; 6] = [
 ];
 
 /// A refusal of the shared path or of ours, with the code that existing clients look for.
-pub(crate) fn with_client_error_code(asked: Asked<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn with_client_error_code(asked: RequestTarget<'_>, tools: &[&'static str], error: Error) -> Error {
     let error = match error.code() {
         "UNKNOWN_TOOL" => {
-            let near = error.next_step().map(|near| format!("{near}. ")).unwrap_or_default();
+            let near = error.hint_text().map(|near| format!("{near}. ")).unwrap_or_default();
             error.hint(format!("{near}The tools are {}", tools.join(", ")))
         }
         _ => error,
     };
     let code = error.code().to_owned();
     if CLIENT_ERROR_CODES.contains(&code.as_str()) {
-        return error.fact("errorCode", code);
+        return error.with_detail("errorCode", code);
     }
-    let client_code = if matches!(asked, Asked::Tool(_)) { "TOOL_FAILED" } else { "RESOURCE_FAILED" };
-    error.fact("errorCode", client_code).fact("detail", code)
+    let client_code = if matches!(asked, RequestTarget::Tool(_)) { "TOOL_FAILED" } else { "RESOURCE_FAILED" };
+    error.with_detail("errorCode", client_code).with_detail("detail", code)
 }
 
 /// Nobody's folder has a plan.
@@ -68,12 +68,12 @@ pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Err
         SiteError::Ambiguous { sites } => {
             Error::new(Kind::BadInput, "SITE_AMBIGUOUS", capitalize(&error.to_string()))
                 .hint(capitalize(&error.hint()))
-                .fact("sites", sites.as_slice())
+                .with_detail("sites", sites.as_slice())
         }
         SiteError::Unknown { sites, .. } => {
             Error::new(Kind::BadInput, "SITE_UNKNOWN", capitalize(&error.to_string()))
                 .hint(capitalize(&error.hint()))
-                .fact("sites", sites.as_slice())
+                .with_detail("sites", sites.as_slice())
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
         EditError::Attribute { name, message, hint } => {
             Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", format!("{id}: {message}"))
                 .hint(capitalize(&hint))
-                .fact("attribute", name)
+                .with_detail("attribute", name)
         }
         EditError::Criterion { selector, candidates, ambiguous } => {
             let reason = if ambiguous { "fits several criteria" } else { "fits no criterion" };
@@ -133,7 +133,7 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
                 (true, _) => format!("Say more of it, or its number: {}", numbered.join("; ")),
                 (false, _) => format!("It has {}", numbered.join("; ")),
             };
-            Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).fact("criteria", candidates)
+            Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).with_detail("criteria", candidates)
         }
         EditError::AlreadyResolved => {
             Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} says already how it ended"))
@@ -152,8 +152,8 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
 pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -> Error {
     Error::new(Kind::Conflict, "ENTITY_CHANGED", format!("{id} has changed since it was read"))
         .hint("Read it again and decide anew; its hash is now that of the fact hash")
-        .fact("file", file)
-        .fact("hash", current_hash)
+        .with_detail("file", file)
+        .with_detail("hash", current_hash)
 }
 
 /// A file cannot be read or written.

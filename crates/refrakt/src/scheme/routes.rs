@@ -1,6 +1,6 @@
 //! The addresses of this scheme.
 
-use quad_core::{Error, Grammar, Need, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub(crate) enum ResourceKind {
     Page,
 }
 
-pub(crate) const READ: Need = Need(&["refrakt:read"]);
-pub(crate) const WRITE: Need = Need(&["plan:write"]);
+pub(crate) const READ: ScopeRequirement = ScopeRequirement(&["refrakt:read"]);
+pub(crate) const WRITE: ScopeRequirement = ScopeRequirement(&["plan:write"]);
 
 /// The types of entities, as an address spells them.
 pub(crate) const TYPES: [&str; 5] = ["spec", "work", "bug", "decision", "milestone"];
@@ -153,11 +153,11 @@ fn build_spec(def: &RouteDef) -> Result<RouteSpec> {
     ];
     for (variable, grammar) in grammars {
         if spec.template.variables().any(|name| name == variable) {
-            spec = spec.with(variable, grammar);
+            spec = spec.with_grammar(variable, grammar);
         }
     }
     if def.kind == ResourceKind::Rune {
-        spec = spec.with("name", Grammar::Name).with_open_query();
+        spec = spec.with_grammar("name", Grammar::Name).allow_extra_query();
     }
     Ok(spec)
 }
@@ -169,7 +169,7 @@ fn build_route(def: &RouteDef, spec: RouteSpec) -> Route {
         title: def.title,
         description: def.description,
         mime_type: def.mime_type,
-        need: READ,
+        required_scope: READ,
         advertised: true,
     }
 }

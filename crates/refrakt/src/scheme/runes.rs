@@ -26,8 +26,8 @@ pub(crate) fn inspect(
         InspectError::Invalid(invalid) => {
             Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", refusal::capitalize(&invalid.message))
                 .hint(refusal::capitalize(&invalid.hint()))
-                .fact("attribute", invalid.attribute)
-                .fact("allowed", invalid.allowed)
+                .with_detail("attribute", invalid.attribute)
+                .with_detail("allowed", invalid.allowed)
         }
         InspectError::Render(error) => render_error(&error),
     })
@@ -52,6 +52,6 @@ pub(crate) fn render_error(error: &RenderError) -> Error {
             .hint("Nest fewer runes and lists within each other"),
         RenderError::Rune { rune, .. } => Error::new(Kind::BadInput, "RUNE_NOT_RENDERED", message)
             .hint("refrakt.reference says what the rune needs; some need a site that is being built")
-            .fact("rune", rune.as_str()),
+            .with_detail("rune", rune.as_str()),
     }
 }

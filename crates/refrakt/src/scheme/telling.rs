@@ -51,7 +51,7 @@ impl FolderSnapshot {
     fn changed_tags(&self, current: &FolderSnapshot, project_tags: &ProjectTags) -> Vec<Tag> {
         let mut tags = Vec::new();
         if self.listed_resources != current.listed_resources {
-            tags.push(Tag::listing("refrakt"));
+            tags.push(Tag::resource_list("refrakt"));
         }
         if self.project_json != current.project_json {
             tags.push(project_tags.detect());

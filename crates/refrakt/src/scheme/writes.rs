@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use quad_core::tool::Call;
+use quad_core::tool::ToolCall;
 use quad_core::{Error, EventDraft, Kind, Receipt, Result, TenantId};
 use quad_store::{Sql, Tx, Writer, params};
 
@@ -40,7 +40,7 @@ pub(super) struct PlannedWrite<T> {
 /// and gives no receipt.
 pub(super) async fn write<T: Send + 'static>(
     refrakt: &Refrakt,
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     plan_write: impl FnOnce(&PlanSnapshot) -> Result<PlannedWrite<T>> + Send + 'static,
 ) -> Result<(T, Option<Receipt>)> {
     let project = refrakt.project_for(call.caller).ok_or_else(|| refusal::plan_missing(None))?;
@@ -88,9 +88,9 @@ fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>
                             format!("{} cannot be written", file_write.file),
                         )
                         .hint("The server's user needs the right to write in the plan folder")
-                        .because(error)
+                        .with_cause(error)
                     }
-                    _ => refusal::io_error(error).fact("entity", file_write.id.as_str()),
+                    _ => refusal::io_error(error).with_detail("entity", file_write.id.as_str()),
                 });
             }
         }
@@ -101,7 +101,7 @@ fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>
 /// The intent, the exchange, and the word that it is done.
 async fn commit_files(
     refrakt: &Refrakt,
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     project: &std::sync::Arc<ProjectCache>,
     before: FolderSnapshot,
     staged: Vec<StagedFile>,
@@ -152,7 +152,7 @@ fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
         };
         staged.iter().skip(committed).for_each(StagedFile::discard);
         let written: Vec<&str> = staged.iter().take(committed).map(|staged_file| staged_file.file.as_str()).collect();
-        return (committed, Some(error.fact("written", written)));
+        return (committed, Some(error.with_detail("written", written)));
     }
     (staged.len(), None)
 }
@@ -160,7 +160,7 @@ fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
 /// Writes down what is about to happen.
 async fn record_intents(
     refrakt: &Refrakt,
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     root: &str,
     staged: &[StagedFile],
 ) -> Result<Vec<String>> {

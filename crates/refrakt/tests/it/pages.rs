@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quad_core::{Change, Feed as _, Kind};
+use quad_core::{Change, ChangeFeed as _, Kind};
 use serde_json::json;
 
 use crate::world::{file_hashes, test_projects};
@@ -52,7 +52,7 @@ async fn missing_page_or_site_error_has_hint() {
     for project in test_projects(&[SITE, BERTHS]).await {
         let error = project.read_json("refrakt://pages/docs/brths").await.unwrap_err();
         assert_eq!((error.kind(), error.code()), (Kind::NotFound, "NOT_FOUND"));
-        assert!(error.next_step().unwrap().contains("/docs/berths"), "{error:?}");
+        assert!(error.hint_text().unwrap().contains("/docs/berths"), "{error:?}");
         for traversal in
             ["refrakt://pages/../refrakt.config.json", "refrakt://pages/%2e%2e/refrakt.config.json"]
         {
@@ -113,9 +113,9 @@ async fn page_reads_are_never_stale_and_use_the_cache() {
             std::fs::File::open(project.dir.path().join(path)).unwrap().set_modified(old).unwrap();
         }
         project.read_text("refrakt://pages/moved").await.unwrap();
-        let before = project.resolver.cache_figures();
+        let before = project.resolver.cache_stats();
         project.read_text("refrakt://pages/moved").await.unwrap();
-        assert_eq!(project.resolver.cache_figures().hits - before.hits, 1);
+        assert_eq!(project.resolver.cache_stats().hits - before.hits, 1);
     }
 }
 
@@ -123,7 +123,7 @@ async fn page_reads_are_never_stale_and_use_the_cache() {
 async fn page_change_is_published_with_page_tags() {
     for project in test_projects(&[SITE, HOME, BERTHS]).await {
         tokio::spawn(project.refrakt.clone().watch());
-        let mut changes = project.test.store.listen(&project.test.tenant).await.unwrap();
+        let mut changes = project.test.store.subscribe(&project.test.tenant).await.unwrap();
         project.read_json("refrakt://pages/index").await.unwrap();
         project.save("content/docs/01-berths.md", "---\nslug: moved\n---\n");
         let mut tags: Vec<String> = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quad_core::canonical::sha256_hex;
 use quad_core::resolver::View;
-use quad_core::{Change, Feed as _};
+use quad_core::{Change, ChangeFeed as _};
 use quad_store::params;
 use serde_json::json;
 
@@ -99,10 +99,10 @@ async fn reads_are_never_stale_and_use_the_cache() {
         std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         std::fs::File::open(project.dir.path().join("plan")).unwrap().set_modified(old).unwrap();
         project.read_text("refrakt://plan/status").await.unwrap();
-        let before = project.resolver.cache_figures();
+        let before = project.resolver.cache_stats();
         project.read_text("refrakt://plan/status").await.unwrap();
         project.read_text("refrakt://plan/status").await.unwrap();
-        let after = project.resolver.cache_figures();
+        let after = project.resolver.cache_stats();
         assert_eq!(after.hits - before.hits, 2);
     }
 }
@@ -185,7 +185,7 @@ async fn change_seen_by_two_processes_is_published_once() {
         let (second, other) = start_server(&project.test, project.dir.path());
         tokio::spawn(project.refrakt.clone().watch());
         tokio::spawn(second.watch());
-        let mut changes = project.test.store.listen(&project.test.tenant).await.unwrap();
+        let mut changes = project.test.store.subscribe(&project.test.tenant).await.unwrap();
         for resolver in [&project.resolver, &other] {
             resolver.read(&project.caller, View::All, "refrakt://plan/index").await.unwrap();
         }
@@ -219,7 +219,7 @@ async fn concurrent_writers_do_not_lose_updates() {
             async move {
                 let arguments = arguments.as_object().cloned().unwrap();
                 resolver
-                    .call(&caller, View::All, "plan.update", arguments, &quad_core::tool::NoProgress)
+                    .call_tool(&caller, View::All, "plan.update", arguments, &quad_core::tool::NoProgress)
                     .await
                     .unwrap();
             }

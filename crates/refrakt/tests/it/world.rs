@@ -78,7 +78,7 @@ pub fn file_hashes(folder: &Path) -> BTreeMap<String, String> {
 impl TestProject {
     pub async fn read_text(&self, uri: &str) -> Result<String, Error> {
         let answer = self.resolver.read(&self.caller, View::All, uri).await?;
-        Ok(String::from_utf8(answer.sealed.contents[0].bytes().to_vec()).unwrap())
+        Ok(String::from_utf8(answer.read.contents[0].bytes().to_vec()).unwrap())
     }
 
     pub async fn read_json(&self, uri: &str) -> Result<Value, Error> {
@@ -87,8 +87,8 @@ impl TestProject {
 
     pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Value, Error> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call(&self.caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.value().unwrap_or_else(|| json!(null)))
+        let output = self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured_value().unwrap_or_else(|| json!(null)))
     }
 
     pub fn save(&self, path: &str, text: &str) {

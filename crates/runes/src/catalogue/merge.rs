@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use quad_address::nearest_few;
+use quad_address::closest_few;
 
 use super::attribute::Attribute;
 use super::engine::{EngineConfig, OrderedMap};
@@ -214,7 +214,7 @@ impl Catalogue {
         });
         UnknownRune {
             name: name.to_owned(),
-            nearest: nearest_few(name, known_names).into_iter().map(str::to_owned).collect(),
+            nearest: closest_few(name, known_names).into_iter().map(str::to_owned).collect(),
             available_in: available_in.map(|package| package.name.clone()),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use quad_address::nearest_few;
+use quad_address::closest_few;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
@@ -88,7 +88,7 @@ pub fn check_attributes(
 fn unknown_attribute(catalogue: &Catalogue, rune: &Rune, name: &str) -> InvalidAttribute {
     let own: Vec<&str> = catalogue.own_attributes(rune).keys().copied().collect();
     let universal = catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal);
-    let nearest = nearest_few(name, own.iter().copied().chain(universal));
+    let nearest = closest_few(name, own.iter().copied().chain(universal));
     let nearest = nearest.into_iter().map(str::to_owned).collect();
     let own: Vec<String> = own.into_iter().map(str::to_owned).collect();
     invalid_attribute(rune, name, format!("the rune {} has no attribute called {name}", rune.name), &own, nearest)
@@ -115,7 +115,7 @@ fn parse_value(rune: &Rune, name: &str, attribute: &Attribute, text: &str) -> Re
     }
     if !attribute.matches.is_empty() && !attribute.matches.iter().any(|allowed| allowed == text) {
         let message = format!("`{text}` is not a value of {name} of {}", rune.name);
-        let nearest = nearest_few(text, attribute.matches.iter().map(String::as_str));
+        let nearest = closest_few(text, attribute.matches.iter().map(String::as_str));
         let nearest = nearest.into_iter().map(str::to_owned).collect();
         return Err(invalid_attribute(rune, name, message, &attribute.matches, nearest));
     }

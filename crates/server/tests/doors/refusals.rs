@@ -331,6 +331,6 @@ async fn every_call_leaves_one_event() {
         client.modern(method, params.clone()).await;
         let events = running.world.events();
         assert_eq!(events.len(), count + 1, "{method}");
-        assert_eq!(events[count].inputs.get("method"), Some(&quad_core::facts::Fact::Word(method)));
+        assert_eq!(events[count].inputs.get("method"), Some(&quad_core::facts::AuditValue::Static(method)));
     }
 }

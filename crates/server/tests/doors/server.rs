@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use quad_core::{Basis, Version};
+use quad_core::{ReadSet, Version};
 use quad_core::{BoxFuture, Principal, Result, Tag, TenantId, Timestamp};
 use quad_gate::RateLimit;
 use quad_server::http::{HttpOptions, serve};
 use quad_server::{Denial, Door, Keeper, TimeLimits};
-use quad_wire::{SessionFault, Sessions};
+use quad_wire::{SessionStoreError, SessionStore};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -60,7 +60,7 @@ async fn start_within(
         listener,
         resolver: world.resolver(),
         door,
-        sessions: sessions.then(|| Arc::new(Memory::default()) as Arc<dyn Sessions>),
+        sessions: sessions.then(|| Arc::new(Memory::default()) as Arc<dyn SessionStore>),
         allowed_hosts: vec!["quad.example.com".to_owned()],
         public_url: None,
         authorization_servers: vec!["https://auth.example.com".to_owned()],
@@ -136,8 +136,8 @@ impl Keeper for Tokens {
             let tenant = if token == "other" { "u" } else { "t" };
             let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
             principal.subject = token.into();
-            principal.proof =
-                Some(Arc::new(Basis::at(Version(version)).on(Tag::new(format!("token:{token}")))));
+            principal.credential_read_set =
+                Some(Arc::new(ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}")))));
             principal.expires_at = *self.until.lock().unwrap();
             Ok(principal)
         })
@@ -173,18 +173,18 @@ impl Memory {
         caller: &Principal,
         id: &str,
         work: impl FnOnce(&mut Kept) -> T,
-    ) -> Result<T, SessionFault> {
+    ) -> Result<T, SessionStoreError> {
         let mut sessions = self.0.lock().unwrap();
         let kept = sessions.get_mut(id).filter(|kept| kept.owner == caller.subject);
-        kept.map(work).ok_or(SessionFault::Unknown)
+        kept.map(work).ok_or(SessionStoreError::Unknown)
     }
 }
 
-fn gone<T>(found: Result<T, SessionFault>) -> Result<T> {
+fn gone<T>(found: Result<T, SessionStoreError>) -> Result<T> {
     found.map_err(|_| quad_core::Error::bad_input("no such session"))
 }
 
-impl Sessions for Memory {
+impl SessionStore for Memory {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         let mut sessions = self.0.lock().unwrap();
         let id = format!("session-{}", sessions.len());
@@ -197,7 +197,7 @@ impl Sessions for Memory {
         &'a self,
         caller: &'a Principal,
         id: &'a str,
-    ) -> BoxFuture<'a, Result<String, SessionFault>> {
+    ) -> BoxFuture<'a, Result<String, SessionStoreError>> {
         Box::pin(async move { self.with(caller, id, |kept| kept.revision.clone()) })
     }
 

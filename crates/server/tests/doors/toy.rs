@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::scheme::{Completion, CompletionQuery, Listed, Listing, Subject};
-use quad_core::tool::{Block, Call, Called, Effect};
+use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage, CompletionTarget};
+use quad_core::tool::{ContentBlock, ToolCall, ToolResult, ToolEffect};
 use quad_core::{
-    Address, Basis, Body, BoxFuture, Change, Content, Error, EventDraft, Feed, Journal, Need, NotRecorded,
-    Principal, Reading, Receipt, Resolver, Result, Route, RouteSpec, Scheme, Tag, TenantId, Tool, ToolOutput,
+    Address, ReadSet, Body, BoxFuture, Change, Content, Error, EventDraft, ChangeFeed, AuditLog, ScopeRequirement, AppendError,
+    Principal, ReadOutput, Receipt, Resolver, Result, Route, RouteSpec, Scheme, Tag, TenantId, Tool, ToolOutput,
     Version,
 };
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl World {
         let is_new = state.items.insert(id.to_owned(), value.to_owned()).is_none();
         let mut tags = vec![item(id)];
         if is_new {
-            tags.push(Tag::listing("toy"));
+            tags.push(Tag::resource_list("toy"));
         }
         self.commit(&mut state, tags)
     }
@@ -101,26 +101,26 @@ fn item(id: &str) -> Tag {
     Tag::new(format!("toy:item:{id}"))
 }
 
-impl Feed for World {
-    fn listen<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+impl ChangeFeed for World {
+    fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async { Ok(self.changes.subscribe()) })
     }
 }
 
-impl Journal for World {
-    fn record<'a>(
+impl AuditLog for World {
+    fn append<'a>(
         &'a self,
         _: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<Basis>>,
-    ) -> BoxFuture<'a, Result<Receipt, NotRecorded>> {
+        bases: Vec<Arc<ReadSet>>,
+    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             for (index, basis) in bases.iter().enumerate() {
                 let since = basis.version.unwrap_or(Version(0));
                 let mut newer = state.log.iter().filter(|change| change.version > since);
-                if newer.any(|change| basis.is_touched_by(&change.tags)) {
-                    return Err(NotRecorded::Stale(index));
+                if newer.any(|change| basis.is_invalidated_by(&change.tags)) {
+                    return Err(AppendError::Stale(index));
                 }
             }
             state.events.push(event);
@@ -136,11 +136,11 @@ impl Journal for World {
 
 pub struct Toy(Arc<World>);
 
-const READ: Need = Need(&["toy:read"]);
-const WRITE: Need = Need(&["toy:write"]);
-const SECRET: Need = Need(&["toy:secret"]);
+const READ: ScopeRequirement = ScopeRequirement(&["toy:read"]);
+const WRITE: ScopeRequirement = ScopeRequirement(&["toy:write"]);
+const SECRET: ScopeRequirement = ScopeRequirement(&["toy:secret"]);
 
-const ROUTES: [(&str, Need); 9] = [
+const ROUTES: [(&str, ScopeRequirement); 9] = [
     ("toy://static", READ),
     ("toy://items/{id}", READ),
     ("toy://picture", READ),
@@ -158,9 +158,9 @@ static PROMPTS: [Prompt; 2] = [
         title: "Greet",
         description: "Greets somebody",
         arguments: &[PromptArgument { name: "who", description: "Whom to greet", required: true }],
-        need: READ,
+        required_scope: READ,
     },
-    Prompt { name: "toy_show", title: "Show", description: "Shows things", arguments: &[], need: READ },
+    Prompt { name: "toy_show", title: "Show", description: "Shows things", arguments: &[], required_scope: READ },
 ];
 
 impl Scheme for Toy {
@@ -185,7 +185,7 @@ impl Scheme for Toy {
                 title: "Toy",
                 description: "A toy",
                 mime_type: None,
-                need: *need,
+                required_scope: *need,
                 advertised: true,
             })
             .collect()
@@ -196,32 +196,32 @@ impl Scheme for Toy {
         _: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let state = self.0.state.lock().unwrap();
-            let basis = Basis::at(Version(state.version));
+            let basis = ReadSet::at_version(Version(state.version));
             let text = |text: &str| Content::text("text/plain", text);
             Ok(match route {
-                0 => Reading::new(text("never \"changes\"\n"), basis),
+                0 => ReadOutput::new(text("never \"changes\"\n"), basis),
                 1 => {
                     let id = address.variable("id").unwrap();
                     let Some(value) = state.items.get(id) else {
                         return Err(Error::not_found(address.requested()));
                     };
-                    Reading::new(Content::json(&json!({"id": id, "value": value}))?, basis.on(item(id)))
+                    ReadOutput::new(Content::json(&json!({"id": id, "value": value}))?, basis.with_tag(item(id)))
                 }
                 2 => {
                     let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
-                    Reading::new(Content { mime_type: "image/png".into(), body }, basis)
+                    ReadOutput::new(Content { mime_type: "image/png".into(), body }, basis)
                 }
                 3 => {
-                    let mut reading = Reading::new(text("left"), basis);
+                    let mut reading = ReadOutput::new(text("left"), basis);
                     reading.contents.push(text("right"));
                     reading
                 }
-                4 => Reading { immutable: true, ..Reading::new(text("for ever"), basis) },
-                5 => Reading { cacheable: false, ..Reading::new(text("once"), basis) },
-                6 => Reading::new(text("psst"), basis),
+                4 => ReadOutput { immutable: true, ..ReadOutput::new(text("for ever"), basis) },
+                5 => ReadOutput { cacheable: false, ..ReadOutput::new(text("once"), basis) },
+                6 => ReadOutput::new(text("psst"), basis),
                 7 => return Err(Error::internal("the disk is on fire")),
                 _ => {
                     // What the item `pointer` points to: it rests on both.
@@ -229,7 +229,7 @@ impl Scheme for Toy {
                         return Err(Error::not_found(address.requested()));
                     };
                     let value = state.items.get(id).map_or("", String::as_str);
-                    Reading::new(text(value), basis.on(item("pointer")).on(item(id)))
+                    ReadOutput::new(text(value), basis.with_tag(item("pointer")).with_tag(item(id)))
                 }
             })
         })
@@ -240,12 +240,12 @@ impl Scheme for Toy {
         _: &'a Principal,
         after: Option<&'a str>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Listing>> {
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async move {
             let state = self.0.state.lock().unwrap();
             let fixed = [("toy://static".to_owned(), "static")].into_iter();
             let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
-            let listed = |(uri, name): (String, &'static str)| Listed {
+            let listed = |(uri, name): (String, &'static str)| ResourceEntry {
                 uri,
                 name: name.into(),
                 title: None,
@@ -253,7 +253,7 @@ impl Scheme for Toy {
                 mime_type: "text/plain".into(),
                 priority: Some(0.5),
             };
-            let mut entries: Vec<Listed> = fixed.chain(items).map(listed).collect();
+            let mut entries: Vec<ResourceEntry> = fixed.chain(items).map(listed).collect();
             entries.sort_by(|a, b| a.uri.cmp(&b.uri));
             if let Some(after) = after {
                 entries.retain(|entry| entry.uri.as_str() > after);
@@ -261,8 +261,8 @@ impl Scheme for Toy {
             let more = entries.len() > limit;
             entries.truncate(limit);
             let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
-            let basis = Basis::at(Version(state.version)).on(Tag::listing("toy"));
-            Ok(Listing { entries, next, basis })
+            let basis = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
+            Ok(SchemePage { entries, next, read_set: basis })
         })
     }
 
@@ -273,13 +273,13 @@ impl Scheme for Toy {
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             let state = self.0.state.lock().unwrap();
-            let values: Vec<String> = match query.subject {
-                Subject::Template(_) => {
+            let values: Vec<String> = match query.target {
+                CompletionTarget::Template(_) => {
                     state.items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
                 }
-                Subject::Prompt(_) => vec!["world".to_owned()],
+                CompletionTarget::Prompt(_) => vec!["world".to_owned()],
             };
-            Ok(Completion { total: values.len(), values, basis: Basis::at(Version(state.version)) })
+            Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(Version(state.version)) })
         })
     }
 
@@ -290,7 +290,7 @@ impl Scheme for Toy {
             description: "A toy tool",
             input_schema,
             output_schema: None,
-            need,
+            required_scope: need,
             effect,
             core,
         };
@@ -301,53 +301,53 @@ impl Scheme for Toy {
             "required": ["id", "value"],
             "additionalProperties": false,
         });
-        let mut set = tool("toy_set", WRITE, Effect::Updates, true, strings);
+        let mut set = tool("toy_set", WRITE, ToolEffect::Updates, true, strings);
         set.output_schema = Some(json!({"type": "object"}));
         vec![
             set,
-            tool("toy_media", READ, Effect::Reads, true, nothing()),
-            tool("toy_progress", READ, Effect::Reads, true, nothing()),
-            tool("toy_hasty", READ, Effect::Reads, false, nothing()),
-            tool("toy_hang", READ, Effect::Reads, false, nothing()),
-            tool("toy_slow", READ, Effect::Reads, false, nothing()),
-            tool("toy_fail", READ, Effect::Reads, false, nothing()),
-            tool("toy_secret", SECRET, Effect::Reads, false, nothing()),
+            tool("toy_media", READ, ToolEffect::Reads, true, nothing()),
+            tool("toy_progress", READ, ToolEffect::Reads, true, nothing()),
+            tool("toy_hasty", READ, ToolEffect::Reads, false, nothing()),
+            tool("toy_hang", READ, ToolEffect::Reads, false, nothing()),
+            tool("toy_slow", READ, ToolEffect::Reads, false, nothing()),
+            tool("toy_fail", READ, ToolEffect::Reads, false, nothing()),
+            tool("toy_secret", SECRET, ToolEffect::Reads, false, nothing()),
         ]
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(async move {
-            let basis = Basis::default();
-            let text = |call: &Call<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
+            let basis = ReadSet::default();
+            let text = |call: &ToolCall<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
             match call.tool.name {
                 "toy_set" => {
                     let (id, value) = (text(&call, "id"), text(&call, "value"));
                     let receipt = self.0.set(&id, &value);
                     let output = ToolOutput::structured(json!({"id": id, "value": value}));
-                    Ok(Called::wrote(output.link(format!("toy://items/{id}"), "the item"), receipt))
+                    Ok(ToolResult::committed(output.with_link(format!("toy://items/{id}"), "the item"), receipt))
                 }
                 "toy_media" => {
                     let blocks = vec![
-                        Block::Image { data: "AP8=".into(), mime_type: "image/png".into() },
-                        Block::Audio { data: "AP8=".into(), mime_type: "audio/wav".into() },
-                        Block::Embedded {
+                        ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() },
+                        ContentBlock::Audio { data: "AP8=".into(), mime_type: "audio/wav".into() },
+                        ContentBlock::Embedded {
                             uri: "toy://static".into(),
                             content: Content::text("text/plain", "inside"),
                         },
                     ];
-                    Ok(Called::read(ToolOutput { structured: None, blocks, is_error: false }, basis))
+                    Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, basis))
                 }
                 "toy_progress" => {
                     for done in [0.0, 50.0, 100.0] {
                         call.progress.report(done, Some(100.0), "on the way");
                         tokio::task::yield_now().await;
                     }
-                    Ok(Called::read(ToolOutput::structured(json!({"done": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), basis))
                 }
                 "toy_hasty" => {
                     // Reports and is done before anybody can look.
                     call.progress.report(1.0, None, "");
-                    Ok(Called::read(ToolOutput::structured(json!({"done": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), basis))
                 }
                 "toy_hang" => {
                     struct Fallen<'a>(&'a World);
@@ -364,10 +364,10 @@ impl Scheme for Toy {
                     self.0.begun.fetch_add(1, Ordering::SeqCst);
                     let _ = self.0.go.acquire().await;
                     self.0.finished.fetch_add(1, Ordering::SeqCst);
-                    Ok(Called::read(ToolOutput::structured(json!({"slow": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), basis))
                 }
-                "toy_fail" => Err(Error::bad_input("It does not work").fact("errorCode", "TOY_BROKEN")),
-                _ => Ok(Called::read(ToolOutput::structured(json!({"secret": 1})), basis)),
+                "toy_fail" => Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN")),
+                _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), basis)),
             }
         })
     }
@@ -376,27 +376,27 @@ impl Scheme for Toy {
         &PROMPTS
     }
 
-    fn prompt<'a>(
+    fn get_prompt<'a>(
         &'a self,
         _: &'a Principal,
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, Basis)>> {
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         Box::pin(async move {
             let say = |block| Message { role: Role::User, block };
             let messages = match prompt.name {
                 "toy_greet" => {
-                    vec![say(Block::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
+                    vec![say(ContentBlock::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
                 }
                 _ => vec![
-                    say(Block::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
-                    say(Block::Embedded {
+                    say(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
+                    say(ContentBlock::Embedded {
                         uri: "toy://static".into(),
                         content: Content::text("text/plain", "in"),
                     }),
                 ],
             };
-            Ok((messages, Basis::default()))
+            Ok((messages, ReadSet::default()))
         })
     }
 }

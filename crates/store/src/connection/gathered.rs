@@ -65,7 +65,7 @@ impl Layers {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::facts::Facts;
+    use quad_core::facts::AuditFields;
     use quad_core::{Timestamp, Version};
 
     use super::*;
@@ -98,7 +98,7 @@ mod tests {
             version: Version(0),
             now: Timestamp::now(),
             tags: Vec::new(),
-            outputs: Facts::default(),
+            outputs: AuditFields::default(),
             told: Vec::new(),
         })
     }

@@ -7,7 +7,7 @@ pub(crate) mod sqlite;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use quad_core::facts::Facts;
+use quad_core::facts::AuditFields;
 use quad_core::{Error, Timestamp, Version};
 
 use crate::sql::{Show, Tx, show_all};
@@ -141,13 +141,13 @@ impl Connection {
             version: Version(0),
             now: Timestamp::now(),
             tags: Vec::new(),
-            outputs: Facts::default(),
+            outputs: AuditFields::default(),
             told: Vec::new(),
         };
         // As a job would: a panic must not end the thread that writes for all.
         let written = catch_unwind(AssertUnwindSafe(|| entry.rows.write(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("gathered rows panicked when they were to be written")))
-            .map_err(|error| DbError::other(error.causes()));
+            .map_err(|error| DbError::other(error.cause_chain()));
         if let (Err(_), Connection::Sqlite(conn)) = (&written, self) {
             // Not lost where somebody goes on regardless: the commit fails as well.
             conn.gathered.put(entry);

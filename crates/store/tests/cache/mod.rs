@@ -113,7 +113,7 @@ async fn run(
                 if let Some(update) = meanwhile {
                     process.toy.write_before_answering(&tenants[update.tenant], update);
                 }
-                let (asked, figures) = (process.toy.asked(), process.resolver.cache_figures());
+                let (asked, figures) = (process.toy.asked(), process.resolver.cache_stats());
                 let answer = process.resolver.read(&principal, View::All, &place.uri()).await;
                 let asked = process.toy.asked() - asked;
                 // Only whoever is asked can be overtaken.
@@ -129,7 +129,7 @@ async fn run(
                     process.toy.forget_what_to_write();
                     continue;
                 }
-                let sealed = answer.unwrap().sealed;
+                let sealed = answer.unwrap().read;
                 let text = String::from_utf8(sealed.contents[0].bytes().to_vec()).unwrap();
                 prop_assert_eq!(text, model.answer(caller, place), "{:?} {:?}", caller, place);
                 let touched = overtaken.is_some_and(|update| model.touches(update, caller, place));
@@ -142,7 +142,7 @@ async fn run(
                     (true, Some(_)) => prop_assert!(asked <= 1 + u64::from(touched)),
                     (false, _) => prop_assert_eq!(asked, 1 + u64::from(touched)),
                 }
-                let after = process.resolver.cache_figures();
+                let after = process.resolver.cache_stats();
                 totals.hits.fetch_add(after.hits - figures.hits, Relaxed);
                 totals.overtaken.fetch_add(u64::from(touched), Relaxed);
                 // Found, but no longer right: the commit sent it back.

@@ -52,7 +52,7 @@ impl Caller {
             subject: format!("subject-{}", u8::from(self.has_more)).into(),
             kind: if self.is_user { PrincipalKind::User } else { PrincipalKind::Agent },
             scopes,
-            proof: None,
+            credential_read_set: None,
             expires_at: None,
         }
     }

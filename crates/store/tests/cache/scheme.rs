@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
-use quad_core::scheme::{Completion, CompletionQuery, Listing};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, Basis, BoxFuture, Content, EventDraft, Need, Principal, Reading, Result, Route, RouteSpec,
+    Address, ReadSet, BoxFuture, Content, EventDraft, ScopeRequirement, Principal, ReadOutput, Result, Route, RouteSpec,
     Scheme, Tag, TenantId,
 };
 use quad_store::{Component, Sql, Store, Writer, params};
@@ -116,14 +116,14 @@ impl Scheme for Toy {
             title: "Toy",
             description: "A toy",
             mime_type: None,
-            need: Need(&["toy:read"]),
+            required_scope: ScopeRequirement(&["toy:read"]),
             advertised: true,
         };
         vec![route("toy://rows/{rows}"), route("toy://signed/{rows}")]
     }
 
     /// Only what the address really shows of the reader: those who see the same share an answer.
-    fn facts(&self, caller: &Principal, address: &Address) -> String {
+    fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let mut facts = String::new();
         if rows_of(address).into_iter().any(is_odd) {
             facts.push_str(&format!("odd={} ", sees_odd(caller)));
@@ -139,13 +139,13 @@ impl Scheme for Toy {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             self.asked.fetch_add(1, Relaxed);
             let (rows, sees_odd) = (rows_of(address), sees_odd(caller));
             let looked = self.store.read(&caller.tenant, move |sql| {
                 let tenant = sql.tenant().as_str().to_owned();
-                let mut basis = Basis::at(sql.version());
+                let mut basis = ReadSet::at_version(sql.version());
                 let mut shown = Vec::new();
                 for row in &rows {
                     if is_odd(*row) && !sees_odd {
@@ -153,7 +153,7 @@ impl Scheme for Toy {
                         continue;
                     }
                     // Both kinds of tags make an answer stale.
-                    let tags = if is_odd(*row) { &mut basis.incidental } else { &mut basis.tags };
+                    let tags = if is_odd(*row) { &mut basis.silent_tags } else { &mut basis.tags };
                     tags.insert(tag(*row));
                     let found = sql.query_opt(
                         "SELECT value FROM toy WHERE tenant_id = $1 AND id = $2",
@@ -172,12 +172,12 @@ impl Scheme for Toy {
             if let Some((tenant, update)) = overtaken {
                 self.write(&tenant, &update).await;
             }
-            Ok(Reading::new(Content::text("application/json", answer.to_string()), basis))
+            Ok(ReadOutput::new(Content::text("application/json", answer.to_string()), basis))
         })
     }
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
-        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
     }
 
     fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {

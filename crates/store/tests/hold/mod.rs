@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quad_core::{Bases, Basis, Hold, Journal, NotRecorded, Receipt, Tag, TenantId, Version};
+use quad_core::{ReadSets, ReadSet, HeadLease, AuditLog, AppendError, Receipt, Tag, TenantId, Version};
 use quad_store::testing::{TestStore, stores};
 use quad_store::{AuditMode, Sql, Store, Writer};
 
@@ -15,14 +15,14 @@ async fn call<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static)
     tokio::time::timeout(Duration::from_secs(60), tokio::spawn(work)).await.unwrap().unwrap()
 }
 
-async fn hold(store: &Store, tenant: &TenantId) -> Box<dyn Hold> {
-    store.hold(tenant, None).await.unwrap().unwrap()
+async fn hold(store: &Store, tenant: &TenantId) -> Box<dyn HeadLease> {
+    store.lease_head(tenant, None).await.unwrap().unwrap()
 }
 
 /// Records an answer that anything would touch, as it was at that version.
-async fn record(hold: Box<dyn Hold>, version: Version) -> Result<Receipt, NotRecorded> {
-    let basis = Basis::at(version).on(Tag::new("everything"));
-    hold.record(event("note.read"), Bases::from_iter([Arc::new(basis)])).await
+async fn record(hold: Box<dyn HeadLease>, version: Version) -> Result<Receipt, AppendError> {
+    let basis = ReadSet::at_version(version).with_tag(Tag::new("everything"));
+    hold.append(event("note.read"), ReadSets::from_iter([Arc::new(basis)])).await
 }
 
 async fn version(store: &Store, tenant: &TenantId) -> Version {
@@ -68,7 +68,7 @@ async fn beside_writers_that_never_rest_every_held_answer_counts() {
                         counted += 1;
                     }
                     // On a machine that stood still for so long.
-                    Err(NotRecorded::Stale(0)) => {}
+                    Err(AppendError::Stale(0)) => {}
                     Err(other) => panic!("{other:?}"),
                 }
             }
@@ -96,7 +96,7 @@ async fn a_hold_that_is_not_used_keeps_nobody_for_long() {
             let (store, tenant) = (holding.clone(), of.clone());
             call(async move { touch_everything(&store, &tenant).await }).await;
             let late = record(hold, seen).await;
-            assert!(matches!(late, Err(NotRecorded::Stale(0))), "{late:?}");
+            assert!(matches!(late, Err(AppendError::Stale(0))), "{late:?}");
             // Dropped, it is over at once.
             for _ in 0..1_000 {
                 drop(crate::hold::hold(&holding, &of).await);
@@ -123,7 +123,7 @@ async fn whoever_holds_and_writes_does_not_wait_for_itself() {
                 store.jot(&tenant, |_| Ok(())).await.unwrap();
                 if number % 100 == 0 {
                     let given_up = record(hold, seen).await;
-                    assert!(matches!(given_up, Err(NotRecorded::Stale(0))), "{given_up:?}");
+                    assert!(matches!(given_up, Err(AppendError::Stale(0))), "{given_up:?}");
                 }
             }
         })
@@ -140,7 +140,7 @@ async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
         let calls = (0..64).map(|number: i64| {
             let (store, tenant) = (store.clone(), tenant.clone());
             tokio::spawn(async move {
-                let hold = store.hold(&tenant, Some(counting(number % 4))).await.unwrap();
+                let hold = store.lease_head(&tenant, Some(counting(number % 4))).await.unwrap();
                 // Some find that there is nothing to answer.
                 match hold {
                     Some(hold) if number % 16 != 5 => {
@@ -163,7 +163,7 @@ async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
         call(async move {
             // Once more where the machine stood still for longer than a hold lasts.
             loop {
-                let hold = of.0.hold(&of.1, Some(counting(0))).await.unwrap().unwrap();
+                let hold = of.0.lease_head(&of.1, Some(counting(0))).await.unwrap().unwrap();
                 let seen = version(&of.0, &of.1).await;
                 if record(hold, seen).await.is_ok() {
                     break;
@@ -184,16 +184,16 @@ async fn a_credential_that_was_withdrawn_is_noticed_behind_a_hold_too() {
             touch_everything(&store, &tenant).await;
             let refused = loop {
                 let hold = hold(&store, &tenant).await;
-                let answer = Basis::at(version(&store, &tenant).await).on(Tag::new("everything"));
-                let credential = Basis::at(before).on(Tag::new("everything"));
-                let bases = Bases::from_iter([Arc::new(answer), Arc::new(credential)]);
-                match hold.record(event("note.read"), bases).await {
+                let answer = ReadSet::at_version(version(&store, &tenant).await).with_tag(Tag::new("everything"));
+                let credential = ReadSet::at_version(before).with_tag(Tag::new("everything"));
+                let bases = ReadSets::from_iter([Arc::new(answer), Arc::new(credential)]);
+                match hold.append(event("note.read"), bases).await {
                     // Once more where the machine stood still for longer than a hold lasts.
-                    Err(NotRecorded::Stale(0)) => {}
+                    Err(AppendError::Stale(0)) => {}
                     refused => break refused,
                 }
             };
-            assert!(matches!(refused, Err(NotRecorded::Stale(1))), "{refused:?}");
+            assert!(matches!(refused, Err(AppendError::Stale(1))), "{refused:?}");
         })
         .await;
     }
@@ -204,6 +204,6 @@ async fn nobody_is_held_for_an_answer_that_does_not_wait_for_its_event() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         store.set_audit_mode(AuditMode::Async);
         let (store, tenant) = (store.clone(), tenant.clone());
-        assert!(call(async move { store.hold(&tenant, None).await.unwrap().is_none() }).await);
+        assert!(call(async move { store.lease_head(&tenant, None).await.unwrap().is_none() }).await);
     }
 }

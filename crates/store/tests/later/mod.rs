@@ -6,8 +6,8 @@ use quad_store::AuditMode;
 use super::*;
 
 /// Records and answers ahead of the event.
-async fn answered(store: &Store, tenant: &TenantId, bases: Vec<Arc<Basis>>) -> Receipt {
-    let receipt = store.record(tenant, event("note.read"), bases).await.unwrap();
+async fn answered(store: &Store, tenant: &TenantId, bases: Vec<Arc<ReadSet>>) -> Receipt {
+    let receipt = store.append(tenant, event("note.read"), bases).await.unwrap();
     assert_eq!(receipt.sequence, None, "the event has no place yet");
     receipt
 }
@@ -50,7 +50,7 @@ async fn nothing_stale_is_answered_whoever_changed_it() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         store.set_audit_mode(AuditMode::Async);
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let basis = |tag: &str| Arc::new(Basis::at(version).on(Tag::new(tag)));
+        let basis = |tag: &str| Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)));
         assert_eq!(answered(store, tenant, vec![basis("note:2")]).await.version, version);
         store.settle().await.unwrap();
         let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
@@ -58,15 +58,15 @@ async fn nothing_stale_is_answered_whoever_changed_it() {
             let newer = add_note(writer, tenant, number, "newer").await.unwrap();
             let events = checked_chain(store, tenant).await.len();
             let bases = vec![basis("note:1"), basis(&format!("note:{number}"))];
-            let stale = store.record(tenant, event("note.read"), bases).await;
-            assert!(matches!(stale, Err(NotRecorded::Stale(1))), "{stale:?}");
+            let stale = store.append(tenant, event("note.read"), bases).await;
+            assert!(matches!(stale, Err(AppendError::Stale(1))), "{stale:?}");
             assert_eq!(answered(store, tenant, vec![basis("note:1")]).await.version, newer);
             store.settle().await.unwrap();
             assert_eq!(checked_chain(store, tenant).await.len(), events + 1, "a stale read leaves no event");
         }
         let nobody = TenantId::new("tnt_nobody");
-        let refused = store.record(&nobody, event("note.read"), Vec::new()).await;
-        assert!(matches!(refused, Err(NotRecorded::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
+        let refused = store.append(&nobody, event("note.read"), Vec::new()).await;
+        assert!(matches!(refused, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
     }
 }
 
@@ -76,7 +76,7 @@ async fn an_errand_is_run_once_with_its_event() {
         store.set_audit_mode(AuditMode::Async);
         add_note(store, tenant, 1, "0").await.unwrap();
         for _ in 0..50 {
-            store.record_with(tenant, event("note.read"), Bases::new(), Some(counting(1))).await.unwrap();
+            store.append_with_side_effect(tenant, event("note.read"), ReadSets::new(), Some(counting(1))).await.unwrap();
         }
         store.settle().await.unwrap();
         assert_eq!(notes(store, tenant).await, [(1, "50".to_owned())]);
@@ -117,10 +117,10 @@ async fn what_cannot_be_written_is_kept_and_nobody_else_is_answered_ahead() {
         rename(store, tenant, "audit_block", "audit_block_elsewhere").await;
         let first = answered(store, tenant, Vec::new()).await.event_id;
         store.settle().await.unwrap();
-        let refused = store.record(tenant, event("note.read"), Vec::new()).await;
-        assert!(matches!(refused, Err(NotRecorded::Failed(_))), "{refused:?}");
+        let refused = store.append(tenant, event("note.read"), Vec::new()).await;
+        assert!(matches!(refused, Err(AppendError::Failed(_))), "{refused:?}");
         rename(store, tenant, "audit_block_elsewhere", "audit_block").await;
-        let waited = store.record(tenant, event("note.read"), Vec::new()).await.unwrap();
+        let waited = store.append(tenant, event("note.read"), Vec::new()).await.unwrap();
         let second = answered(store, tenant, Vec::new()).await.event_id;
         store.settle().await.unwrap();
         let chain = checked_chain(store, tenant).await;

@@ -126,7 +126,7 @@ pub(crate) struct Link {
 impl Link {
     fn from_row(row: &Row) -> Result<Link> {
         Ok(Link {
-            id: LinkId::stored(row.text(0)?),
+            id: LinkId::from_db(row.text(0)?),
             from: row.text(1)?.to_owned(),
             to: row.text(2)?.to_owned(),
             relation: Relation::stored(row.text(3)?),

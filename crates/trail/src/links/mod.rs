@@ -24,11 +24,11 @@ mod tools;
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use quad_core::citations::{Citations, Cited};
-use quad_core::scheme::{Completion, CompletionQuery, Listing, Subject};
-use quad_core::tool::{Call, Called};
+use quad_core::citations::{LinkIndex, VisibleLinks};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage, CompletionTarget};
+use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Basis, BoxFuture, Content, Error, Grammar, Need, Principal, Reading, Resolver, Result, Route,
+    Address, ReadSet, BoxFuture, Content, Error, Grammar, ScopeRequirement, Principal, ReadOutput, Resolver, Result, Route,
     Scheme, TenantId, Tool, canonical, cursor,
 };
 use quad_store::{Sql as _, Store};
@@ -73,15 +73,15 @@ impl Links {
     }
 
     /// The address that a question is about, if the caller can read it. If not, the refusal is that of reading it.
-    async fn subject(&self, caller: &Principal, address: &Address) -> Result<(End, Basis)> {
+    async fn subject(&self, caller: &Principal, address: &Address) -> Result<(End, ReadSet)> {
         let Some(uri) = address.variable("uri").filter(|uri| !uri.is_empty()) else {
             return Err(Error::bad_input("The query must name an address")
                 .hint("Send ?uri= with the address, percent-encoded")
-                .at(address.requested()));
+                .with_uri(address.requested()));
         };
         let resolver = self.resolver()?;
         let (subject, basis) =
-            resolver.probe(caller, uri).await.map_err(|error| error.at(address.requested()))?;
+            resolver.check_readable(caller, uri).await.map_err(|error| error.with_uri(address.requested()))?;
         Ok((settled(&resolver, &subject)?, basis))
     }
 
@@ -92,7 +92,7 @@ impl Links {
         end: &End,
         direction: Direction,
         before: Option<LinkId>,
-        basis: Basis,
+        basis: ReadSet,
     ) -> Result<Seen> {
         let reach = match direction {
             Direction::To => self.page,
@@ -107,18 +107,18 @@ impl Links {
         let resolver = self.resolver()?;
         let mut sight = Sight::new(&resolver, caller);
         let basis =
-            Basis::at(version).and_veiled(&Basis::default().on(direction.tag(end))).and_veiled(&basis);
+            ReadSet::at_version(version).merge_hidden(&ReadSet::default().with_tag(direction.tag(end))).merge_hidden(&basis);
         let mut seen = sight.filter(links, direction, reach, basis).await?;
         let removed = gone::last_seen(&mut sight, &removals).await?;
         let shown: Vec<Value> = seen.links.iter().map(|link| Value::Object(link.show())).collect();
         let shown = serde_json::json!([removed, shown, seen.next.as_ref().map(LinkId::as_str)]);
-        seen.basis.shows = Some(canonical::sha256_hex_of(&shown).into());
+        seen.basis.visible_hash = Some(canonical::sha256_hex_of(&shown).into());
         Ok(seen)
     }
 
     /// The links at which `template` is completed: addresses that were linked lately, as far as the caller sees the link.
     async fn completed(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
-        let (Subject::Template(template), "uri") = (query.subject, query.variable) else {
+        let (CompletionTarget::Template(template), "uri") = (query.target, query.variable) else {
             return Ok(Completion::default());
         };
         let read = |sql: &mut quad_store::Snapshot<'_>| {
@@ -127,7 +127,7 @@ impl Links {
         let (links, version) = self.store.read(&caller.tenant, read).await?;
         let resolver = self.resolver()?;
         let mut sight = Sight::new(&resolver, caller);
-        let mut basis = Basis::at(version).on(link::any());
+        let mut basis = ReadSet::at_version(version).with_tag(link::any());
         let mut values: Vec<String> = Vec::new();
         for link in links {
             let uri = if template == FROM { &link.from } else { &link.to };
@@ -136,12 +136,12 @@ impl Links {
             }
             for end in [&link.from, &link.to] {
                 if let Some(end) = sight.reaches(end).await? {
-                    basis = basis.and(&end);
+                    basis = basis.merge(&end);
                 }
             }
             values.push(uri.clone());
         }
-        Ok(Completion { total: values.len(), values, basis })
+        Ok(Completion { total: values.len(), values, read_set: basis })
     }
 }
 
@@ -150,13 +150,13 @@ fn settled(resolver: &Resolver, address: &Address) -> Result<End> {
     let Some(inner) = address.variable("uri").filter(|_| address.scheme() == "link") else {
         return Ok(End::new(address.canonical()));
     };
-    let inner = settled(resolver, &resolver.address(inner)?)?;
+    let inner = settled(resolver, &resolver.parse_uri(inner)?)?;
     let path = address.canonical().split_once('?').map_or(address.canonical(), |(path, _)| path);
     let mut uri = format!("{path}?uri={}", encoded(&inner.uri));
     if let Some(cursor) = address.variable("cursor") {
         uri.push_str(&format!("&cursor={}", encoded(cursor)));
     }
-    Ok(End::new(resolver.address(&uri)?.canonical()))
+    Ok(End::new(resolver.parse_uri(&uri)?.canonical()))
 }
 
 /// Percent-encoded, as the value of a query key.
@@ -199,7 +199,7 @@ impl Scheme for Links {
         &[]
     }
 
-    fn is_everywhere(&self) -> bool {
+    fn is_global(&self) -> bool {
         true
     }
 
@@ -210,11 +210,11 @@ impl Scheme for Links {
             title,
             description,
             mime_type: Some("application/json"),
-            need: Need::NOTHING,
+            required_scope: ScopeRequirement::NONE,
             advertised: true,
         };
         let citing = spec(CITING).map(|spec| {
-            let spec = spec.with("uri", Grammar::Text).with("cursor", Grammar::Text);
+            let spec = spec.with_grammar("uri", Grammar::Text).with_grammar("cursor", Grammar::Text);
             route(
                 spec,
                 "Citing links",
@@ -223,7 +223,7 @@ impl Scheme for Links {
             )
         });
         let from = spec(FROM).map(|spec| {
-            let spec = spec.with("uri", Grammar::Text);
+            let spec = spec.with_grammar("uri", Grammar::Text);
             route(
                 spec,
                 "Links from an address",
@@ -239,14 +239,14 @@ impl Scheme for Links {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let (end, basis) = self.subject(caller, address).await?;
             let direction = if route == 0 { Direction::To } else { Direction::From };
             let list = list_name(&caller.tenant, &end);
             let before = match address.variable("cursor") {
                 None => None,
-                Some(cursor) => Some(LinkId::stored(cursor::decode(&list, cursor)?)),
+                Some(cursor) => Some(LinkId::from_db(cursor::decode(&list, cursor)?)),
             };
             let seen = self.look(caller, &end, direction, before, basis).await?;
             let mut document = Map::new();
@@ -257,24 +257,24 @@ impl Scheme for Links {
                 document.insert("nextCursor".into(), cursor::encode(&list, next.as_str()).into());
             }
             let content = Content::json(&Value::Object(document))?;
-            Ok(Reading { cacheable: false, ..Reading::new(content, seen.basis) })
+            Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, seen.basis) })
         })
     }
 
     /// Such an address can be read by whoever can read the one that it is about. Its links are not looked at: they may lead back
     /// here.
-    fn probe<'a>(
+    fn check_readable<'a>(
         &'a self,
         caller: &'a Principal,
         _: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Basis>> {
+    ) -> BoxFuture<'a, Result<ReadSet>> {
         Box::pin(async move { Ok(self.subject(caller, address).await?.1) })
     }
 
     /// Nothing: links are found by what they are about.
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
-        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
     }
 
     fn complete<'a>(
@@ -289,23 +289,23 @@ impl Scheme for Links {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Called>> {
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(tools::call(self, call))
     }
 }
 
-impl Citations for Links {
-    fn of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<Cited>> {
+impl LinkIndex for Links {
+    fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>> {
         Box::pin(async move {
             let end = End::new(uri);
-            let from = self.look(caller, &end, Direction::From, None, Basis::default()).await?;
-            let to = self.look(caller, &end, Direction::To, None, Basis::default()).await?;
+            let from = self.look(caller, &end, Direction::From, None, ReadSet::default()).await?;
+            let to = self.look(caller, &end, Direction::To, None, ReadSet::default()).await?;
             let links = from.links.iter().chain(&to.links);
-            let both = serde_json::json!([&from.basis.shows.as_deref(), &to.basis.shows.as_deref()]);
-            let mut basis = from.basis.and(&to.basis);
-            basis.shows = Some(canonical::sha256_hex_of(&both).into());
+            let both = serde_json::json!([&from.basis.visible_hash.as_deref(), &to.basis.visible_hash.as_deref()]);
+            let mut basis = from.basis.merge(&to.basis);
+            basis.visible_hash = Some(canonical::sha256_hex_of(&both).into());
             let links = links.map(|link| Value::Object(link.show())).collect();
-            Ok(Cited { links, is_cut: to.next.is_some(), basis })
+            Ok(VisibleLinks { links, is_truncated: to.next.is_some(), read_set: basis })
         })
     }
 }

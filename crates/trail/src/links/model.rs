@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use quad_core::resolver::View;
-use quad_core::scheme::{Completion, CompletionQuery, Listing};
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Address, Basis, BoxFuture, Content, Error, Grammar, Kind, Need, Principal, PrincipalKind, Reading,
+    Address, ReadSet, BoxFuture, Content, Error, Grammar, Kind, ScopeRequirement, Principal, PrincipalKind, ReadOutput,
     Resolver, Result, Route, Scheme, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
@@ -35,11 +35,11 @@ impl Toy {
     }
 }
 
-const ROUTES: [(&str, Need); 4] = [
-    ("toy://a/{id}", Need(&["a:read"])),
-    ("toy://b/{id}", Need(&["b:read"])),
-    ("toy://own/{subject}/{id}", Need::NOTHING),
-    ("toy://text{?q}", Need::NOTHING),
+const ROUTES: [(&str, ScopeRequirement); 4] = [
+    ("toy://a/{id}", ScopeRequirement(&["a:read"])),
+    ("toy://b/{id}", ScopeRequirement(&["b:read"])),
+    ("toy://own/{subject}/{id}", ScopeRequirement::NONE),
+    ("toy://text{?q}", ScopeRequirement::NONE),
 ];
 
 impl Scheme for Toy {
@@ -58,8 +58,8 @@ impl Scheme for Toy {
     fn routes(&self) -> Vec<Route> {
         let route = |(template, need)| {
             let spec = spec(template).unwrap();
-            let spec = if template.contains("{?q}") { spec.with("q", Grammar::Text) } else { spec };
-            Route { spec, name: "", title: "", description: "", mime_type: None, need, advertised: true }
+            let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
+            Route { spec, name: "", title: "", description: "", mime_type: None, required_scope: need, advertised: true }
         };
         ROUTES.into_iter().map(route).collect()
     }
@@ -69,7 +69,7 @@ impl Scheme for Toy {
         caller: &'a Principal,
         route: usize,
         address: &'a Address,
-    ) -> BoxFuture<'a, Result<Reading>> {
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
         let thing = (caller.tenant.clone(), address.canonical().to_owned());
         let is_there = route == 3 || self.0.lock().unwrap().contains(&thing);
@@ -77,12 +77,12 @@ impl Scheme for Toy {
             if !is_there || !is_own {
                 return Err(Error::not_found(address.requested()));
             }
-            Ok(Reading::new(Content::text("text/plain", "toy"), Basis::default()))
+            Ok(ReadOutput::new(Content::text("text/plain", "toy"), ReadSet::default()))
         })
     }
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<Listing>> {
-        Box::pin(async { Ok(Listing { entries: Vec::new(), next: None, basis: Basis::default() }) })
+    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
     }
 
     fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {
@@ -121,7 +121,7 @@ pub(super) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
         subject: subject.into(),
         kind: PrincipalKind::Agent,
         scopes: ScopeSet::parse(scopes),
-        proof: None,
+        credential_read_set: None,
         expires_at: None,
     }
 }
@@ -141,14 +141,14 @@ impl World {
 
     pub(super) async fn read(&self, caller: &Principal, uri: &str) -> Result<Value> {
         let answer = self.resolver.read(caller, View::All, uri).await?;
-        assert!(!answer.sealed.cacheable, "{uri}");
-        Ok(serde_json::from_slice(answer.sealed.contents[0].bytes()).unwrap())
+        assert!(!answer.read.cacheable, "{uri}");
+        Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
     pub(super) async fn call(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.value().unwrap())
+        let output = self.resolver.call_tool(caller, View::All, tool, arguments, &NoProgress).await?;
+        Ok(output.structured_value().unwrap())
     }
 
     /// How many events the chain has.

@@ -41,7 +41,7 @@ impl Relation {
             return Ok(Relation(text.into()));
         }
         let words = KNOWN.map(|(word, _)| word);
-        let hint = match quad_core::nearest(text, words) {
+        let hint = match quad_core::closest(text, words) {
             Some(near) => format!("The nearest known one is {near}"),
             None => format!("Known ones are {}; any other such word will do", words.join(", ")),
         };
@@ -74,6 +74,6 @@ mod tests {
             assert_eq!(Relation::parse(bad).unwrap_err().code(), "VALIDATION_ERROR", "{bad}");
         }
         let near = Relation::parse("Cites").unwrap_err();
-        assert_eq!(near.next_step(), Some("The nearest known one is cites"));
+        assert_eq!(near.hint_text(), Some("The nearest known one is cites"));
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quad_core::{Basis, Kind, Principal, Resolver, Result};
+use quad_core::{ReadSet, Kind, Principal, Resolver, Result};
 
 use super::link::{Direction, Link, LinkId};
 
@@ -15,7 +15,7 @@ use super::link::{Direction, Link, LinkId};
 pub(crate) struct Sight<'a> {
     resolver: &'a Resolver,
     caller: &'a Principal,
-    known: HashMap<String, Option<Arc<Basis>>>,
+    known: HashMap<String, Option<Arc<ReadSet>>>,
 }
 
 /// Links that the caller can see, and what that rests on.
@@ -24,7 +24,7 @@ pub(crate) struct Seen {
     pub(crate) links: Vec<Link>,
     /// The link after which to go on, if there is more to see or more to look at.
     pub(crate) next: Option<LinkId>,
-    pub(crate) basis: Basis,
+    pub(crate) basis: ReadSet,
 }
 
 /// How far one look goes.
@@ -42,11 +42,11 @@ impl<'a> Sight<'a> {
     }
 
     /// What it rests on that the caller can read an address; `None` if it cannot.
-    pub(crate) async fn reaches(&mut self, uri: &str) -> Result<Option<Arc<Basis>>> {
+    pub(crate) async fn reaches(&mut self, uri: &str) -> Result<Option<Arc<ReadSet>>> {
         if let Some(known) = self.known.get(uri) {
             return Ok(known.clone());
         }
-        let found = match self.resolver.probe(self.caller, uri).await {
+        let found = match self.resolver.check_readable(self.caller, uri).await {
             Ok((_, basis)) => Some(Arc::new(basis)),
             // Our own failure must not look like an absence.
             Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
@@ -70,7 +70,7 @@ impl<'a> Sight<'a> {
         links: Vec<Link>,
         direction: Direction,
         reach: Reach,
-        mut basis: Basis,
+        mut basis: ReadSet,
     ) -> Result<Seen> {
         let mut shown: Vec<Link> = Vec::new();
         let mut last_looked = None;
@@ -80,7 +80,7 @@ impl<'a> Sight<'a> {
             }
             last_looked = Some(link.id.clone());
             let Some(end) = self.reaches(direction.other(&link)).await? else { continue };
-            basis = basis.and_veiled(&end);
+            basis = basis.merge_hidden(&end);
             if shown.len() == reach.shown {
                 let next = shown.last().map(|last| last.id.clone());
                 return Ok(Seen { links: shown, next, basis });

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, Subject};
-use quad_core::{Citations as _, Feed as _, Kind, PrincipalKind, Result};
+use quad_core::scheme::{CompletionQuery, CompletionTarget};
+use quad_core::{LinkIndex as _, ChangeFeed as _, Kind, PrincipalKind, Result};
 
 use super::model::{World, caller, worlds};
 use super::*;
@@ -12,7 +12,7 @@ use super::*;
 async fn completed(world: &World, caller: &Principal, template: &str, prefix: &str) -> Vec<String> {
     let context = Map::new();
     let query =
-        CompletionQuery { subject: Subject::Template(template), variable: "uri", prefix, context: &context };
+        CompletionQuery { target: CompletionTarget::Template(template), variable: "uri", prefix, context: &context };
     world.resolver.complete(caller, View::All, query).await.unwrap().values
 }
 
@@ -98,7 +98,7 @@ async fn who_cannot_read_an_end_sees_nothing_of_the_link() {
         assert!(seen.get("nextCursor").is_none());
         // To ask about what one cannot read is to read it.
         let refused = world.read(&only_b, "link://from?uri=toy://a/1").await.unwrap_err();
-        assert_eq!((refused.kind(), refused.get_fact("scope")), (Kind::Scope, Some(&json!("a:read"))));
+        assert_eq!((refused.kind(), refused.detail("scope")), (Kind::Scope, Some(&json!("a:read"))));
         // Nor does a scope tell what exists.
         let ask = |uri: &str| format!("link://from?uri={uri}");
         let here = envelope(world.read(&only_b, &ask("toy://a/1")).await);
@@ -227,7 +227,7 @@ async fn what_does_not_fit_is_refused_with_what_would() {
         for uri in ["link://citing", "link://from", "link://from?uri="] {
             let refused = read(uri).await;
             assert_eq!((refused.kind(), refused.uri()), (Kind::BadInput, Some(uri)));
-            assert!(refused.next_step().unwrap().contains("?uri="));
+            assert!(refused.hint_text().unwrap().contains("?uri="));
         }
         assert_eq!(read("link://citing?uri=nope").await.code(), "INVALID_URI");
         assert_eq!(read("link://citing?uri=toy://b/2&cursor=x").await.code(), "INVALID_CURSOR");
@@ -237,7 +237,7 @@ async fn what_does_not_fit_is_refused_with_what_would() {
         // An address that a page can be asked about, however it has to be encoded.
         let wide = format!("toy://text?q={}", "é".repeat((limits::ADDRESS_BYTES - 14) / 6));
         world.call(&agent, "link", link(json!({"to": wide}))).await.unwrap();
-        let canonical = world.resolver.address(&wide).unwrap();
+        let canonical = world.resolver.parse_uri(&wide).unwrap();
         let asked = question(Direction::To, &End::new(canonical.canonical()));
         assert_eq!(ids(&world.read(&agent, &asked).await.unwrap()).len(), 1);
     }
@@ -321,16 +321,16 @@ async fn a_watcher_is_woken_by_what_it_sees() {
         let maker = caller(&world.tenant, "maker", "*:read");
         let only_b = caller(&world.tenant, "only_b", "b:read");
         let uri = "link://citing?uri=toy://b/2";
-        let basis = async |caller: &Principal| world.resolver.basis_of(caller, View::All, uri).await.unwrap();
-        let mut feed = world.test.store.listen(&world.tenant).await.unwrap();
-        let shows = async || (basis(&maker).await.shows.clone(), basis(&only_b).await.shows.clone());
+        let basis = async |caller: &Principal| world.resolver.read_set_of(caller, View::All, uri).await.unwrap();
+        let mut feed = world.test.store.subscribe(&world.tenant).await.unwrap();
+        let shows = async || (basis(&maker).await.visible_hash.clone(), basis(&only_b).await.visible_hash.clone());
         let empty = shows().await;
         let before = basis(&only_b).await;
         let hidden = json!({"from": "toy://a/1", "to": "toy://b/2"});
         world.call(&maker, "link", hidden.clone()).await.unwrap();
         let change = feed.recv().await.unwrap();
-        assert!(before.is_touched_by(&change.tags) && before.is_perhaps_announced_by(&change.tags));
-        assert!(!before.is_announced_by(&change.tags));
+        assert!(before.is_invalidated_by(&change.tags) && before.may_notify_on(&change.tags));
+        assert!(!before.notifies_on(&change.tags));
         let linked = shows().await;
         assert_ne!(linked.0, empty.0, "who sees it hears of it");
         assert_eq!(linked.1, empty.1, "who does not, does not");
@@ -356,7 +356,7 @@ async fn both_directions_are_an_address_s_citations() {
             let (from, to) = (format!("toy://{from}"), format!("toy://{to}"));
             world.call(&maker, "link", json!({"from": from, "to": to})).await.unwrap();
         }
-        let cited = world.links.of(&maker, "toy://b/2").await.unwrap();
+        let cited = world.links.links_of(&maker, "toy://b/2").await.unwrap();
         let ends: Vec<(&str, &str)> = cited
             .links
             .iter()
@@ -364,8 +364,8 @@ async fn both_directions_are_an_address_s_citations() {
             .collect();
         assert_eq!(ends[0], ("toy://b/2", "toy://a/1"), "what it cites comes first");
         assert_eq!(ends.len(), 3);
-        assert!(cited.basis.tags.is_empty() && !cited.basis.veiled.is_empty() && !cited.is_cut);
-        assert_eq!(world.links.of(&only_b, "toy://b/2").await.unwrap().links.len(), 1);
+        assert!(cited.read_set.tags.is_empty() && !cited.read_set.hidden_tags.is_empty() && !cited.is_truncated);
+        assert_eq!(world.links.links_of(&only_b, "toy://b/2").await.unwrap().links.len(), 1);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Whoever can read both ends may link them. A link belongs to who made it: only its author, or a person of the tenant who sees it,
 //! changes its note or removes it, for an agent that may only read should not take away what others have put down.
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Kind, Need, Principal, PrincipalKind, Result, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Principal, PrincipalKind, Result, Tool, ToolOutput};
 use quad_store::{Sql as _, Tx, Writer};
 use serde_json::{Map, Value, json};
 
@@ -43,8 +43,8 @@ pub(crate) fn all() -> Vec<Tool> {
                 "required": ["from", "to"],
                 "additionalProperties": false,
             }),
-            Need::NOTHING,
-            Effect::Updates,
+            ScopeRequirement::NONE,
+            ToolEffect::Updates,
         )),
         core(Tool::new(
             "unlink",
@@ -61,14 +61,14 @@ pub(crate) fn all() -> Vec<Tool> {
                 "oneOf": [{"required": ["id"]}, {"required": ["from", "to"]}],
                 "additionalProperties": false,
             }),
-            Need::NOTHING,
-            Effect::Deletes,
+            ScopeRequirement::NONE,
+            ToolEffect::Deletes,
         )),
     ]
 }
 
 /// Calls one of them.
-pub(crate) async fn call(links: &Links, call: Call<'_>) -> Result<Called> {
+pub(crate) async fn call(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "link" => add(links, call).await,
         "unlink" => remove(links, call).await,
@@ -119,14 +119,14 @@ impl Wanted {
     }
 }
 
-async fn add(links: &Links, call: Call<'_>) -> Result<Called> {
+async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let relation = Relation::parse(text("relation").unwrap_or(relation::DEFAULT))?;
     let note = text("note").map(checked_note).transpose()?;
     let from = end(links, call.caller, "from", text("from")).await?;
     let to = end(links, call.caller, "to", text("to")).await?;
     if from == to {
-        return Err(Error::bad_input("An address cannot cite itself").at(&from.uri));
+        return Err(Error::bad_input("An address cannot cite itself").with_uri(&from.uri));
     }
     let wanted = Wanted {
         from,
@@ -144,8 +144,8 @@ async fn add(links: &Links, call: Call<'_>) -> Result<Called> {
     if let (Some(found), version) = links.store.read(&call.caller.tenant, read).await?
         && wanted.against(&found)? == Outcome::Unchanged
     {
-        let basis = Basis::at(version).on(Direction::From.tag(&wanted.from));
-        return Ok(Called::read(output(&found, Outcome::Unchanged), basis));
+        let basis = ReadSet::at_version(version).with_tag(Direction::From.tag(&wanted.from));
+        return Ok(ToolResult::read_only(output(&found, Outcome::Unchanged), basis));
     }
     // As they were sent: the trail keeps the spelling that the link itself does not.
     let mut event = call.event.succeeded();
@@ -156,7 +156,7 @@ async fn add(links: &Links, call: Call<'_>) -> Result<Called> {
     }
     let write = move |tx: &mut Tx<'_>| put(tx, &wanted);
     let ((link, outcome), receipt) = links.store.write(&Writer::from(call.caller), event, write).await?;
-    Ok(Called::wrote(output(&link, outcome), receipt))
+    Ok(ToolResult::committed(output(&link, outcome), receipt))
 }
 
 /// Stores a link, or changes the note of the one that is there.
@@ -174,8 +174,8 @@ fn put(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<(Link, Outcome)> {
     if link::count_from(tx, &wanted.from)? >= limits::LINKS_FROM as i64 {
         return Err(Error::new(Kind::Limit, "TOO_MANY_LINKS", "No more links can start at this address")
             .hint("Remove some with unlink; those whose other end is gone count, too. Links that end at an address have no limit")
-            .fact("limit", limits::LINKS_FROM)
-            .at(&wanted.from.uri));
+            .with_detail("limit", limits::LINKS_FROM)
+            .with_uri(&wanted.from.uri));
     }
     let link = Link {
         id: LinkId::generate()?,
@@ -191,7 +191,7 @@ fn put(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<(Link, Outcome)> {
     Ok((link, Outcome::Created))
 }
 
-async fn remove(links: &Links, call: Call<'_>) -> Result<Called> {
+async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     let found = find(links, &call).await?;
     let resolver = links.resolver()?;
     let mut sight = Sight::new(&resolver, call.caller);
@@ -213,11 +213,11 @@ async fn remove(links: &Links, call: Call<'_>) -> Result<Called> {
     };
     let (link, receipt) =
         links.store.write(&Writer::from(call.caller), call.event.succeeded(), write).await?;
-    Ok(Called::wrote(output(&link, Outcome::Removed), receipt))
+    Ok(ToolResult::committed(output(&link, Outcome::Removed), receipt))
 }
 
 /// The link that a call of `unlink` names, whether or not the caller sees it.
-async fn find(links: &Links, call: &Call<'_>) -> Result<Link> {
+async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let tenant = &call.caller.tenant;
     let found = match text("id") {
@@ -228,7 +228,7 @@ async fn find(links: &Links, call: &Call<'_>) -> Result<Link> {
         None => {
             let resolver = links.resolver()?;
             let relation = Relation::parse(text("relation").unwrap_or(relation::DEFAULT))?;
-            let end = |name: &str| settled(&resolver, &resolver.address(text(name).unwrap_or_default())?);
+            let end = |name: &str| settled(&resolver, &resolver.parse_uri(text(name).unwrap_or_default())?);
             let (from, to) = (end("from")?, end("to")?);
             links.store.read(tenant, move |sql| link::between(sql, &from, &to, &relation)).await?
         }
@@ -240,14 +240,14 @@ async fn find(links: &Links, call: &Call<'_>) -> Result<Link> {
 async fn end(links: &Links, caller: &Principal, name: &str, uri: Option<&str>) -> Result<End> {
     let uri = uri.unwrap_or_default();
     let resolver = links.resolver()?;
-    let (address, _) = resolver.probe(caller, uri).await.map_err(|error| error.fact("argument", name))?;
+    let (address, _) = resolver.check_readable(caller, uri).await.map_err(|error| error.with_detail("argument", name))?;
     let end = settled(&resolver, &address)?;
     if end.uri.len() > limits::ADDRESS_BYTES {
         return Err(Error::new(Kind::Limit, "ADDRESS_TOO_LONG", "The address is too long for a link")
             .hint("Link a shorter address of it, without parameters that can be left out")
-            .fact("argument", name)
-            .fact("limit_bytes", limits::ADDRESS_BYTES)
-            .at(uri));
+            .with_detail("argument", name)
+            .with_detail("limit_bytes", limits::ADDRESS_BYTES)
+            .with_uri(uri));
     }
     Ok(end)
 }
@@ -272,7 +272,7 @@ fn missing() -> Error {
 fn not_yours(link: &Link) -> Error {
     Error::new(Kind::Conflict, "LINK_NOT_YOURS", "Somebody else made this link")
         .hint("Only its author or a person of the tenant changes or removes it")
-        .fact("created_by", link.created_by.as_str())
+        .with_detail("created_by", link.created_by.as_str())
 }
 
 fn output(link: &Link, outcome: Outcome) -> ToolOutput {
@@ -280,6 +280,6 @@ fn output(link: &Link, outcome: Outcome) -> ToolOutput {
     shown.insert("result".into(), outcome.as_str().into());
     let (from, to) = (End::new(&link.from), End::new(&link.to));
     ToolOutput::structured(Value::Object(shown))
-        .link(question(Direction::From, &from), format!("Links from {}", link.from))
-        .link(question(Direction::To, &to), format!("What cites {}", link.to))
+        .with_link(question(Direction::From, &from), format!("Links from {}", link.from))
+        .with_link(question(Direction::To, &to), format!("What cites {}", link.to))
 }

@@ -1,8 +1,8 @@
 //! `plan.create`: a new entity in a file of its own.
 
 use indexmap::IndexMap;
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Kind, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, Kind, Result, Tool};
 use serde_json::{Map, Value, json};
 
 use super::schema::{input_schema, one_of, string, boolean};
@@ -45,11 +45,11 @@ pub(super) fn tool() -> Tool {
             &["type", "title"],
         ),
         WRITE,
-        Effect::Creates,
+        ToolEffect::Creates,
     )
 }
 
-pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let request = CreateRequest::parse(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&crate::live::ProjectCache>| {
@@ -59,7 +59,7 @@ pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
             Ok(Value::Object(response))
         };
         let (value, version) = refrakt.with_project(call.caller, preview).await?;
-        return Ok(Called::read(output(value), Basis::at(version)));
+        return Ok(ToolResult::read_only(output(value), ReadSet::at_version(version)));
     }
     let plan_write = move |plan: &PlanSnapshot| {
         let (file_write, mut response) = request.build(plan)?;
@@ -74,7 +74,7 @@ pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
         response.get("id").and_then(Value::as_str).unwrap_or_default()
     );
     let name = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Called::wrote(output(Value::Object(response)).link(uri, name), receipt))
+    Ok(ToolResult::committed(output(Value::Object(response)).with_link(uri, name), receipt))
 }
 
 struct CreateRequest {

@@ -6,7 +6,7 @@ mod reads;
 mod schema;
 mod update;
 
-use quad_core::tool::{Call, Called};
+use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{Result, Tool, ToolOutput};
 use serde_json::{Map, Value};
 
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Tool> {
 }
 
 /// Calls one.
-pub(crate) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
+pub(crate) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "plan.update" => update::call(refrakt, call).await,
         "plan.create" => create::call(refrakt, call).await,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, Result, Tool};
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn read_tool(
     description: &'static str,
     schema: Value,
 ) -> Tool {
-    Tool::new(name, title, description, schema, READ, Effect::Reads)
+    Tool::new(name, title, description, schema, READ, ToolEffect::Reads)
 }
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -194,22 +194,22 @@ fn plan_tools() -> Vec<Tool> {
 }
 
 /// Calls one.
-pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let (name, arguments) = (call.tool.name, call.arguments);
     let run = move |project: Option<&ProjectCache>| execute(name, &arguments, project);
     let ((value, basis), version) = refrakt.with_project(call.caller, run).await?;
-    Ok(Called::read(output(value), basis.and(&Basis::at(version))))
+    Ok(ToolResult::read_only(output(value), basis.merge(&ReadSet::at_version(version))))
 }
 
 /// The answer and what it rests on, but for the version.
-fn execute(name: &str, arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+fn execute(name: &str, arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
     if let Some(query) = query_for_tool(name, arguments) {
         let document = query.execute(project)?;
         let value = match document.mime_type {
             "text/markdown" => json!({ "markdown": &*document.text }),
             _ => document.value()?,
         };
-        return Ok((value, document.tags.into_iter().fold(Basis::default(), Basis::on)));
+        return Ok((value, document.tags.into_iter().fold(ReadSet::default(), ReadSet::with_tag)));
     }
     match name {
         "refrakt.plugins_list" => Ok(list_plugins(project)),
@@ -245,8 +245,8 @@ fn query_for_tool(name: &str, arguments: &Map<String, Value>) -> Option<Resource
     })
 }
 
-fn list_plugins(project: Option<&ProjectCache>) -> (Value, Basis) {
-    let Some(project) = project else { return (json!({ "plugins": [] }), Basis::default()) };
+fn list_plugins(project: Option<&ProjectCache>) -> (Value, ReadSet) {
+    let Some(project) = project else { return (json!({ "plugins": [] }), ReadSet::default()) };
     let snapshot = project.project_snapshot();
     let plugins: Vec<Value> = snapshot
         .project
@@ -262,17 +262,17 @@ fn list_plugins(project: Option<&ProjectCache>) -> (Value, Basis) {
             entry
         })
         .collect();
-    (json!({ "plugins": plugins }), Basis::default().on(ProjectTags::from_path(project.root()).sites()))
+    (json!({ "plugins": plugins }), ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites()))
 }
 
 /// The runes that a text is read with: those of the site that is meant, or all official ones where there is no site.
 fn catalogue_for(
     arguments: &Map<String, Value>,
     project: Option<&ProjectCache>,
-) -> Result<(Option<Site>, Arc<Catalogue>, Basis)> {
+) -> Result<(Option<Site>, Arc<Catalogue>, ReadSet)> {
     let requested_site = non_empty_text(arguments, "site");
     let snapshot = project.map(ProjectCache::project_snapshot);
-    let basis = project.map_or_else(Basis::default, |project| Basis::default().on(ProjectTags::from_path(project.root()).sites()));
+    let basis = project.map_or_else(ReadSet::default, |project| ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites()));
     match &snapshot {
         Some(snapshot) if requested_site.is_some() || !snapshot.project.sites.is_empty() => {
             let site = require_site(snapshot, requested_site.as_deref())?;
@@ -283,7 +283,7 @@ fn catalogue_for(
     }
 }
 
-fn inspect(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+fn inspect(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
     let (site, catalogue, basis) = catalogue_for(arguments, project)?;
     let attribute_arguments = arguments.get("attributes").and_then(Value::as_object);
     let attributes: Vec<(String, String)> = attribute_arguments
@@ -298,13 +298,13 @@ fn inspect(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Re
     Ok((value, basis))
 }
 
-fn render(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+fn render(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
     let (_, catalogue, basis) = catalogue_for(arguments, project)?;
     let source = arguments.get("source").and_then(Value::as_str).unwrap_or_default();
     Ok((runes::render(&catalogue, source)?, basis))
 }
 
-fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, Basis)> {
+fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
     let content = arguments.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
         return Err(Error::new(
@@ -313,7 +313,7 @@ fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCach
             "The text is too long to be checked",
         )
         .hint("Split it, as the page would have to be")
-        .fact("limit_bytes", CONTENT_BYTES_MAX));
+        .with_detail("limit_bytes", CONTENT_BYTES_MAX));
     }
     let (site, catalogue, basis) = catalogue_for(arguments, project)?;
     let findings = content::lint_page(content, &catalogue);
@@ -327,11 +327,11 @@ fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCach
     Ok((value, basis))
 }
 
-fn execute_plan_tool(name: &str, arguments: &Map<String, Value>, project: &ProjectCache) -> Result<(Value, Basis)> {
+fn execute_plan_tool(name: &str, arguments: &Map<String, Value>, project: &ProjectCache) -> Result<(Value, ReadSet)> {
     let plan = require_plan(project)?;
     let index = &plan.index;
     let project_tags = ProjectTags::from_path(project.root());
-    let basis = Basis::default().on(project_tags.plan());
+    let basis = ReadSet::default().with_tag(project_tags.plan());
     let text = |name: &str| non_empty_text(arguments, name);
     let value = match name {
         "plan.entity" => {

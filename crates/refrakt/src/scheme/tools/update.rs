@@ -1,8 +1,8 @@
 //! `plan.update`: status, attributes, ticks and resolutions, of one entity or of many. All of them or none.
 
 use indexmap::IndexMap;
-use quad_core::tool::{Call, Called, Effect};
-use quad_core::{Basis, Error, Kind, Result, Tool};
+use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::{ReadSet, Error, Kind, Result, Tool};
 use serde_json::{Map, Value, json};
 
 use super::schema::{input_schema, one_of, string, allowed_values, boolean};
@@ -54,7 +54,7 @@ pub(super) fn tool() -> Tool {
         "Changes entities in their files: status, attributes, criteria to check and uncheck, a resolution. Every other byte stays. ifHash refuses the change if the file is not the one you read; dryRun shows a diff. Several entities change together or not at all.",
         schema,
         WRITE,
-        Effect::Updates,
+        ToolEffect::Updates,
     )
 }
 
@@ -87,7 +87,7 @@ fn change_properties() -> Vec<(&'static str, Value)> {
     ]
 }
 
-pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
+pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let requests = parse_requests(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&ProjectCache>| {
@@ -95,7 +95,7 @@ pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
             Ok(to_response(&apply_updates(&plan, &requests)?, true))
         };
         let (value, version) = refrakt.with_project(call.caller, preview).await?;
-        return Ok(Called::read(output(value), Basis::at(version)));
+        return Ok(ToolResult::read_only(output(value), ReadSet::at_version(version)));
     }
     let plan_write = move |plan: &PlanSnapshot| {
         let edits = apply_updates(plan, &requests)?;
@@ -104,9 +104,9 @@ pub(super) async fn call(refrakt: &Refrakt, call: Call<'_>) -> Result<Called> {
     };
     let (value, receipt) = write(refrakt, &call, plan_write).await?;
     match receipt {
-        Some(receipt) => Ok(Called::wrote(output(value), receipt)),
+        Some(receipt) => Ok(ToolResult::committed(output(value), receipt)),
         // Everything was so already.
-        None => Ok(Called::read(output(value), Basis::at(refrakt.version(call.caller).await?))),
+        None => Ok(ToolResult::read_only(output(value), ReadSet::at_version(refrakt.version(call.caller).await?))),
     }
 }
 
