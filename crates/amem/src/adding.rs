@@ -109,7 +109,7 @@ pub(crate) fn add(tx: &mut Tx<'_>, subject: &str, new: &[NewNode], chained: bool
         ahead.place.last = Some(last);
     }
     ahead.place.count_nodes(&mut ahead.stats, new.len());
-    tx.touch(tags::session(session));
+    tx.invalidate(tags::session(session));
     ahead.gather(tx)?;
     Ok(Added { ids, session, edges: edges_made })
 }
@@ -205,11 +205,11 @@ fn write(
     for edge in &edges {
         stats.count_edges(edge.edge_type, 1);
     }
-    tx.touch(tags::stats());
-    tx.touch(tags::nodes());
+    tx.invalidate(tags::stats());
+    tx.invalidate(tags::nodes());
     for event_type in EventType::ALL {
         if nodes.iter().any(|node| node.event_type == event_type) {
-            tx.touch(tags::event_type(event_type));
+            tx.invalidate(tags::event_type(event_type));
         }
     }
     tags::touch_nodes(tx, &given);
@@ -276,8 +276,8 @@ pub(crate) fn supersede(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> 
 /// Adds the vectors of nodes.
 pub(crate) fn insert_vectors(tx: &mut Tx<'_>, vectors: &[(NodeId, &[f32])]) -> Result<()> {
     let tenant = tx.tenant().clone();
-    for piece in batch::pieces(vectors) {
-        let places = batch::rows(piece.len(), 2, 2, "$1");
+    for piece in batch::chunks(vectors) {
+        let places = batch::values_placeholders(piece.len(), 2, 2, "$1");
         let mut cells = vec![Cell::from(tenant.as_str())];
         for (id, vector) in piece {
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use quad_core::Result;
-use quad_store::{Gathered, Tx};
+use quad_store::{DeferredRows, Tx};
 
 use crate::edge::{self, Edge};
 use crate::node::{self, Node};
@@ -34,7 +34,7 @@ pub(crate) struct Piece {
 impl Ahead {
     /// The state of the graph for a caller that is to add to it: as an earlier job has left it, or as it is stored.
     pub(crate) fn take(tx: &mut Tx<'_>, subject: &str) -> Result<Ahead> {
-        if let Some(ahead) = tx.take_gathered::<Ahead>() {
+        if let Some(ahead) = tx.take_deferred_rows::<Ahead>() {
             if *ahead.subject == *subject {
                 return Ok(Arc::unwrap_or_clone(ahead));
             }
@@ -50,7 +50,7 @@ impl Ahead {
         if nodes >= limits::GATHERED_NODES {
             self.write_pieces(tx)?;
         }
-        tx.gather(Arc::new(self))
+        tx.defer_rows(Arc::new(self))
     }
 
     /// Writes the nodes and edges, not the counters.
@@ -73,7 +73,7 @@ impl Ahead {
     }
 }
 
-impl Gathered for Ahead {
+impl DeferredRows for Ahead {
     fn write(&self, tx: &mut Tx<'_>) -> Result<()> {
         self.insert(tx)?;
         self.place.save(tx, &self.subject)?;

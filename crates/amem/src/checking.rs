@@ -412,7 +412,7 @@ mod tests {
         world
             .test
             .store
-            .jot(&world.test.tenant, move |tx| {
+            .write_unaudited(&world.test.tenant, move |tx| {
                 tx.execute(statement, &[])?;
                 Ok(())
             })

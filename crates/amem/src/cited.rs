@@ -30,7 +30,7 @@ pub(crate) async fn around(
         let found = Neighbourhood::around(&mut Graph::new(sql, &held)?, id, depth, offset)?;
         Ok((found.document(micros::now()), found.rests_on(ReadSet::at_version(sql.version()))))
     };
-    let (mut document, basis) = amem.store.glance(&caller.tenant, read).await?;
+    let (mut document, basis) = amem.store.read_inline(&caller.tenant, read).await?;
     let (Some(citations), 0) = (&amem.citations, offset) else {
         return Ok((document, basis));
     };

@@ -58,8 +58,8 @@ impl Corpus for Nodes<'_> {
         let tenant = self.sql.tenant().clone();
         let condition = if self.superseded { "" } else { " AND superseded_by IS NULL" };
         let mut shown = BTreeSet::new();
-        for piece in batch::pieces(ids) {
-            let places = batch::list(piece.len(), 2);
+        for piece in batch::chunks(ids) {
+            let places = batch::placeholders(piece.len(), 2);
             let mut cells = vec![Cell::from(tenant.as_str())];
             cells.extend(piece.iter().map(|id| Cell::Int(i64::try_from(*id).unwrap_or(i64::MAX))));
             let query =

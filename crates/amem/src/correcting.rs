@@ -45,7 +45,7 @@ pub(crate) fn correct(
         tags::event_type(EventType::Correction),
         tags::node(old),
     ] {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok((id, session))
 }

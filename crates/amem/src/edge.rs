@@ -229,8 +229,8 @@ pub(crate) fn of_nodes(
     }
     let (own, other) = side.columns();
     let tenant = sql.tenant().clone();
-    for piece in batch::pieces(ids) {
-        let places = batch::list(piece.len(), 3);
+    for piece in batch::chunks(ids) {
+        let places = batch::placeholders(piece.len(), 3);
         let mut cells = vec![Cell::from(tenant.as_str()), Cell::Int(limits::FANOUT as i64)];
         cells.extend(piece.iter().map(|id| Cell::Int(id.0)));
         let rows = sql.query(
@@ -285,13 +285,13 @@ pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
 /// The same where the sources know their edges already: see [`crate::node::insert`].
 pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     const WIDTH: usize = 5;
-    static INSERT: batch::Texts = batch::Texts::new(|rows| {
+    static INSERT: batch::BatchStatement = batch::BatchStatement::new(|rows| {
         format!(
             "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {}",
-            batch::rows(rows, 2, WIDTH, "$1")
+            batch::values_placeholders(rows, 2, WIDTH, "$1")
         )
     });
-    for piece in batch::pieces(edges) {
+    for piece in batch::chunks(edges) {
         let mut cells = Vec::with_capacity(1 + piece.len() * WIDTH);
         cells.push(Cell::from(tx.tenant().as_str()));
         for (edge, created_at) in piece {
@@ -303,7 +303,7 @@ pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> 
                 edge.weight.into(),
             ]);
         }
-        tx.execute(&INSERT.of(piece.len()), &cells)?;
+        tx.execute(&INSERT.for_row_count(piece.len()), &cells)?;
     }
     Ok(())
 }
@@ -312,7 +312,7 @@ pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> 
 pub(crate) fn existing(sql: &mut dyn Sql, edges: &[Edge]) -> Result<BTreeSet<(NodeId, NodeId, EdgeType)>> {
     let tenant = sql.tenant().clone();
     let mut found = BTreeSet::new();
-    for piece in batch::pieces(edges) {
+    for piece in batch::chunks(edges) {
         let cell = |number: usize| format!("CAST(${number} AS BIGINT)");
         let one = |row: usize| {
             let first = 2 + row * 3;

@@ -52,12 +52,12 @@ pub(crate) fn forget(tx: &mut Tx<'_>, id: NodeId) -> Result<Forgotten> {
         session::count_nodes(tx, &mut stats, node.session_id, -1)?;
         session::forget_episode(tx, node.session_id, id)?;
         place::forget(tx, id)?;
-        tx.touch(tags::session(node.session_id));
-        tx.touch(tags::event_type(node.event_type));
+        tx.invalidate(tags::session(node.session_id));
+        tx.invalidate(tags::event_type(node.event_type));
     }
     stats.save(tx)?;
-    tx.touch(tags::stats());
-    tx.touch(tags::nodes());
+    tx.invalidate(tags::stats());
+    tx.invalidate(tags::nodes());
     tags::touch_nodes(tx, &touched);
     Ok(Forgotten { done, edges: edges.len() })
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use quad_core::{Result, Tag, TenantId, Version};
-use quad_store::{Sql, changes_since};
+use quad_store::{Sql, tags_changed_since};
 
 use crate::edge::{self, Edge, EdgeTypes, Side};
 use crate::node::{self, Node, NodeId};
@@ -137,7 +137,7 @@ impl<'s> Graph<'s> {
             (part.version < version).then_some(part.version)
         };
         if let Some(behind) = behind {
-            let touched = changes_since(sql, behind)?;
+            let touched = tags_changed_since(sql, behind)?;
             // Somebody else may have been faster.
             if let Some(part) = held.parts().of.get_mut(&tenant).filter(|part| part.version == behind) {
                 part.move_on(version, touched.as_deref());
@@ -388,7 +388,7 @@ mod tests {
             assert!(said(&world).await.iter().all(Option::is_some));
             let expected = answers(&world, 0, 3).await;
             let silence = |tx: &mut Tx<'_>| Ok(tx.execute("UPDATE amem_node SET outgoing = NULL", &[])?);
-            assert_eq!(world.test.store.jot(&world.test.tenant, silence).await.unwrap(), 4);
+            assert_eq!(world.test.store.write_unaudited(&world.test.tenant, silence).await.unwrap(), 4);
             world.amem.held.forget();
             assert_eq!(answers(&world, 0, 3).await, expected);
             assert_eq!(world.amem.check(&world.test.tenant).await.unwrap().faults, Vec::<String>::new());

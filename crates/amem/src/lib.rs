@@ -160,7 +160,7 @@ impl Scheme for Amem {
                     let read = move |sql: &mut Snapshot<'_>| reading::read(sql, &engine, &held, &question);
                     match is_search {
                         true => self.store.read(&caller.tenant, read).await,
-                        false => self.store.glance(&caller.tenant, read).await,
+                        false => self.store.read_inline(&caller.tenant, read).await,
                     }
                 }
             };

@@ -40,10 +40,10 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
         if edge.edge_type == EdgeType::Supersedes {
             correcting::check_circle(tx, edge.source, edge.target)?;
             adding::supersede(tx, edge.target, Some(edge.source))?;
-            tx.touch(tags::nodes());
+            tx.invalidate(tags::nodes());
         }
         stats.count_edges(edge.edge_type, 1);
-        tx.touch(tags::stats());
+        tx.invalidate(tags::stats());
     }
     let at = stats.moment();
     edge::upsert(tx, &edge, at)?;
@@ -61,11 +61,11 @@ pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
     }
     if edge.edge_type == EdgeType::Supersedes {
         correcting::refresh(tx, edge.target)?;
-        tx.touch(tags::nodes());
+        tx.invalidate(tags::nodes());
     }
     stats.count_edges(edge.edge_type, -1);
     stats.save(tx)?;
-    tx.touch(tags::stats());
+    tx.invalidate(tags::stats());
     tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
     Ok(Linked::Removed)
 }

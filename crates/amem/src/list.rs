@@ -239,7 +239,7 @@ fn put_nodes(
             let cells: [Cell; 4] = [tenant.as_str().into(), value.into(), after.into(), (step as i64).into()];
             let mut taken = 0;
             let mut is_full = false;
-            sql.each(&query, &cells, &mut |row| {
+            sql.for_each_row(&query, &cells, &mut |row| {
                 let node = Node::told(row)?;
                 if !room.take(&node) {
                     is_full = true;

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{JsonObjectWriter, Result};
-use quad_store::{Numbered, Row, Sql, Tx, Value as Cell, batch, params};
+use quad_store::{IdQuery, Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
 use crate::edge::Edge;
@@ -244,14 +244,14 @@ pub(crate) fn expect(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
 
 /// Those of these nodes that exist.
 pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<NodeId, Node>> {
-    static WHOLE: Numbered = Numbered::new("amem_node", "id", COLUMNS);
+    static WHOLE: IdQuery = IdQuery::new("amem_node", "id", COLUMNS);
     let nodes = rows_of(sql, &WHOLE, ids)?.into_iter().map(|row| Node::from_row(&row));
     nodes.map(|node| node.map(|node| (node.id, node))).collect()
 }
 
 /// Those of these nodes that exist, without their accesses, each with the edges that leave it, as far as its row tells them.
 pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
-    static MET: Numbered = Numbered::new("amem_node", "id", COLUMNS_MET);
+    static MET: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_MET);
     let node = |row: &Row| {
         let node = Node::told(row)?.owned();
         let leaving = leaving_in(row, 7, node.id)?;
@@ -262,7 +262,7 @@ pub(crate) fn find_leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Nod
 
 /// The node of that id, or the refusal, with the edges that leave it, if its row tells them.
 pub(crate) fn expect_leaving(sql: &mut dyn Sql, id: NodeId) -> Result<(Node, Option<Vec<Edge>>)> {
-    static LEAVING: Numbered = Numbered::new("amem_node", "id", COLUMNS_LEAVING);
+    static LEAVING: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_LEAVING);
     let rows = rows_of(sql, &LEAVING, &[id])?;
     let row = rows.first().ok_or_else(|| refusal::no_node(id))?;
     Ok((Node::from_row(row)?, leaving_in(row, 10, id)?))
@@ -275,7 +275,7 @@ fn leaving_in(row: &Row, column: usize, id: NodeId) -> Result<Option<Vec<Edge>>>
 
 /// The edges that leave these nodes, of those that exist and whose row tells them.
 pub(crate) fn leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, Vec<Edge>)>> {
-    static LEAVING: Numbered = Numbered::new("amem_node", "id", "id, outgoing");
+    static LEAVING: IdQuery = IdQuery::new("amem_node", "id", "id, outgoing");
     let edges = |row: &Row| -> Result<Option<(NodeId, Vec<Edge>)>> {
         let id = NodeId(row.int(0)?);
         Ok(leaving_in(row, 1, id)?.map(|edges| (id, edges)))
@@ -285,7 +285,7 @@ pub(crate) fn leaving(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, 
 
 /// Which of these ids exist.
 pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
-    static IDS: Numbered = Numbered::new("amem_node", "id", "id");
+    static IDS: IdQuery = IdQuery::new("amem_node", "id", "id");
     rows_of(sql, &IDS, ids)?.iter().map(|row| Ok(NodeId(row.int(0)?))).collect()
 }
 
@@ -297,13 +297,13 @@ pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<
 
 /// The session of a node, if that exists.
 pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<SessionId>> {
-    static SESSIONS: Numbered = Numbered::new("amem_node", "id", "session_id");
+    static SESSIONS: IdQuery = IdQuery::new("amem_node", "id", "session_id");
     rows_of(sql, &SESSIONS, &[id])?.first().map(|row| SessionId::stored(row.int(0)?)).transpose()
 }
 
-fn rows_of(sql: &mut dyn Sql, columns: &Numbered, ids: &[NodeId]) -> Result<Vec<Row>> {
+fn rows_of(sql: &mut dyn Sql, columns: &IdQuery, ids: &[NodeId]) -> Result<Vec<Row>> {
     let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
-    Ok(sql.numbered(columns, &numbers)?)
+    Ok(sql.rows_by_id(columns, &numbers)?)
 }
 
 /// Adds nodes as they are; counters, sessions, the chain and the edges that leave them are the caller's.
@@ -314,14 +314,14 @@ pub(crate) fn insert(
     leaving: &BySource,
 ) -> Result<()> {
     const WIDTH: usize = 12;
-    static INSERT: batch::Texts = batch::Texts::new(|rows| {
+    static INSERT: batch::BatchStatement = batch::BatchStatement::new(|rows| {
         format!(
             "INSERT INTO amem_node (tenant_id, created_by, id, event_type, session_id, created_at, confidence, \
              access_count, last_accessed, tier, effective_access, superseded_by, content, outgoing) VALUES {}",
-            batch::rows(rows, 3, WIDTH, "$1, $2")
+            batch::values_placeholders(rows, 3, WIDTH, "$1, $2")
         )
     });
-    for piece in batch::pieces(nodes) {
+    for piece in batch::chunks(nodes) {
         let mut cells = Vec::with_capacity(2 + piece.len() * WIDTH);
         cells.extend([Cell::from(tx.tenant().as_str()), Cell::from(created_by)]);
         for node in piece.iter().map(Borrow::borrow) {
@@ -340,7 +340,7 @@ pub(crate) fn insert(
                 outgoing::pack(leaving.get(&node.id).map_or(&[], Vec::as_slice)).into(),
             ]);
         }
-        tx.execute(&INSERT.of(piece.len()), &cells)?;
+        tx.execute(&INSERT.for_row_count(piece.len()), &cells)?;
     }
     Ok(())
 }

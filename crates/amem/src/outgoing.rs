@@ -87,7 +87,7 @@ fn refresh_one(tx: &mut Tx<'_>, source: NodeId) -> Result<()> {
 }
 
 fn refresh_many(tx: &mut Tx<'_>, sources: &[NodeId]) -> Result<()> {
-    static UPDATE: batch::Texts = batch::Texts::new(|rows| {
+    static UPDATE: batch::BatchStatement = batch::BatchStatement::new(|rows| {
         let one = |row: usize| format!("(CAST(${} AS BIGINT), CAST(${} AS TEXT))", 2 + row * 2, 3 + row * 2);
         let packed = (0..rows).map(one).collect::<Vec<_>>().join(", ");
         format!(
@@ -95,14 +95,14 @@ fn refresh_many(tx: &mut Tx<'_>, sources: &[NodeId]) -> Result<()> {
              WHERE tenant_id = $1 AND id = p.column1"
         )
     });
-    for piece in batch::pieces(sources) {
+    for piece in batch::chunks(sources) {
         let mut edges = edge::of_nodes(tx, piece, Side::Outgoing, EdgeTypes::ALL)?;
         let mut cells = vec![Cell::from(tx.tenant().as_str())];
         for source in piece {
             let packed = pack(&edges.remove(source).unwrap_or_default());
             cells.extend([Cell::Int(source.0), packed.into()]);
         }
-        tx.execute(&UPDATE.of(piece.len()), &cells)?;
+        tx.execute(&UPDATE.for_row_count(piece.len()), &cells)?;
     }
     Ok(())
 }

@@ -201,7 +201,7 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     if !query.sessions.is_empty() {
         let mut cells = vec![Cell::from(tenant.as_str())];
         cells.extend(query.sessions.iter().map(|id| Cell::Int(i64::from(id.0))));
-        let places = batch::list(query.sessions.len(), 2);
+        let places = batch::placeholders(query.sessions.len(), 2);
         let rows = sql.query(
             &format!("SELECT node_count FROM amem_session WHERE tenant_id = $1 AND id IN ({places})"),
             &cells,

@@ -194,7 +194,7 @@ fn one(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<ReadOu
             shown.put(cut, true);
         }
     }
-    let errand = quad_store::errand(id.0, move |tx| node::count_access(tx, &accessed, now));
+    let errand = quad_store::side_effect(id.0, move |tx| node::count_access(tx, &accessed, now));
     let basis = basis.with_tag(tags::node(id)).with_tag(tags::bulk());
     let reading = ReadOutput::new(Content::from_json_text(shown.into()), basis);
     Ok(ReadOutput { cacheable: false, side_effect: Some(errand), ..reading })

@@ -159,7 +159,7 @@ pub(crate) fn create_at(
     )?;
     stats.next_session = stats.next_session.max(id.cell() + 1);
     stats.sessions += 1;
-    tx.touch(crate::tags::sessions());
+    tx.invalidate(crate::tags::sessions());
     Ok(id)
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, id: SessionId, at: i64, episode: Option<NodeI
         "UPDATE amem_session SET ended_at = $3, episode_id = COALESCE($4, episode_id) WHERE tenant_id = $1 AND id = $2",
         params![tenant.as_str(), id.cell(), at, episode.map(|id| id.0)],
     )?;
-    tx.touch(crate::tags::sessions());
+    tx.invalidate(crate::tags::sessions());
     Ok(())
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn reopen(tx: &mut Tx<'_>, id: SessionId, metadata: Option<&str>) -> 
         "UPDATE amem_session SET ended_at = NULL, metadata = COALESCE($3, metadata) WHERE tenant_id = $1 AND id = $2",
         params![tenant.as_str(), id.cell(), metadata],
     )?;
-    tx.touch(crate::tags::sessions());
+    tx.invalidate(crate::tags::sessions());
     Ok(())
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn start(
     };
     place::enter(tx, subject, Some(session), None)?;
     stats.save(tx)?;
-    tx.touch(tags::session(session));
+    tx.invalidate(tags::session(session));
     Ok(Started { session, previous, sessions: stats.sessions_used })
 }
 
@@ -102,9 +102,9 @@ pub(crate) fn end(
         stats.count_nodes(EventType::Episode, 1);
         parts.iter().for_each(|(part, _)| stats.count_edges(part.edge_type, 1));
         session::count_nodes(tx, &mut stats, id, 1)?;
-        tx.touch(tags::stats());
-        tx.touch(tags::nodes());
-        tx.touch(tags::event_type(EventType::Episode));
+        tx.invalidate(tags::stats());
+        tx.invalidate(tags::nodes());
+        tx.invalidate(tags::event_type(EventType::Episode));
         tags::touch_nodes(tx, &members.into_iter().collect());
         ended.episode = Some(episode);
         ended.summary = Some(summary);
@@ -116,7 +116,7 @@ pub(crate) fn end(
         place::enter(tx, subject, None, None)?;
     }
     stats.save(tx)?;
-    tx.touch(tags::session(id));
+    tx.invalidate(tags::session(id));
     Ok(ended)
 }
 

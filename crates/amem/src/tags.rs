@@ -56,8 +56,8 @@ pub(crate) fn bulk() -> Tag {
 /// Touches single nodes.
 pub(crate) fn touch_nodes(tx: &mut Tx<'_>, nodes: &BTreeSet<NodeId>) {
     if nodes.len() > limits::TAGGED_NODES {
-        tx.touch(bulk());
+        tx.invalidate(bulk());
     } else {
-        nodes.iter().for_each(|id| tx.touch(node(*id)));
+        nodes.iter().for_each(|id| tx.invalidate(node(*id)));
     }
 }

@@ -434,15 +434,15 @@ fn save(tx: &mut Tx<'_>, table: &mut Table, before: &Table, actor: &str) -> Resu
     )?;
     if table.schema_version != before.schema_version {
         schema_version::write_schema(tx, table, actor)?;
-        tx.output("schema_version", table.schema_version);
+        tx.audit_output("schema_version", table.schema_version);
     }
     if table.index_version != before.index_version {
         schema_version::write_indexes(tx, table, actor)?;
-        tx.output("index_version", table.index_version);
+        tx.audit_output("index_version", table.index_version);
     }
-    tx.output("table_id", table.id.as_str());
+    tx.audit_output("table_id", table.id.as_str());
     for tag in tags::for_table_change(table) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(())
 }

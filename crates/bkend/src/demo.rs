@@ -1,7 +1,7 @@
 //! The demonstration: a first organization, so that a new server is not an empty room.
 
 use quad_core::{EventDraft, Result, TenantId};
-use quad_store::{Sql, Store, Writer, params};
+use quad_store::{Sql, Store, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::organization::{self, NewOrganization};
@@ -21,7 +21,7 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     }
     let event = EventDraft::system("backend", "demo_created", ACTOR).succeeded();
     let result = store
-        .write(&Writer::from(tenant), event, |tx| {
+        .write(&WriteContext::from(tenant), event, |tx| {
             tx.lock("bkend:orgs")?;
             // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
             if has_organization(tx)? {

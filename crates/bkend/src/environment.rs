@@ -174,9 +174,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
         }
         done => done?,
     };
-    tx.output("environment_id", created.id.as_str());
+    tx.audit_output("environment_id", created.id.as_str());
     for tag in tags::for_environment_change(&created) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(created)
 }
@@ -227,7 +227,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Environment> {
     tx.lock(&format!("bkend:project:{project}"))?;
     let environment = find(tx, id)?;
     delete_all(tx, std::slice::from_ref(&environment))?;
-    tx.output("environment_id", id);
+    tx.audit_output("environment_id", id);
     Ok(environment)
 }
 
@@ -256,9 +256,9 @@ pub(crate) fn delete_all(tx: &mut Tx<'_>, environments: &[Environment]) -> Resul
             "DELETE FROM bkend_environment WHERE tenant_id = $1 AND id = $2",
             params![tenant.as_str(), environment.id.as_str()],
         )?;
-        tx.touch(tags::tables(environment.id.as_str()));
+        tx.invalidate(tags::tables(environment.id.as_str()));
         for tag in tags::for_environment_change(environment) {
-            tx.touch(tag);
+            tx.invalidate(tag);
         }
     }
     Ok(())

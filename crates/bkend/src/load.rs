@@ -12,7 +12,7 @@
 //! so an interrupted load is simply run again.
 
 use quad_core::{Error, EventDraft, Kind, Result, Timestamp, id};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
 use crate::environment::{self, EnvironmentId, NewEnvironment};
@@ -36,7 +36,7 @@ pub struct LoadSummary {
 /// names the line; the transactions before it stay.
 pub async fn load(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     lines: impl IntoIterator<Item = std::io::Result<String>>,
 ) -> Result<LoadSummary> {
     let mut lines = lines.into_iter().zip(1usize..);
@@ -100,8 +100,8 @@ fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<
             loaded.skipped += 1;
         }
     }
-    tx.output("created", loaded.created);
-    tx.output("skipped", loaded.skipped);
+    tx.audit_output("created", loaded.created);
+    tx.audit_output("skipped", loaded.skipped);
     Ok(loaded)
 }
 
@@ -311,7 +311,7 @@ mod tests {
                 r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":{"x":"int"}}"#,
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{"x":7}}"#,
             ]);
-            load(&test_env.db.store, &Writer::from(&other), lines).await.unwrap();
+            load(&test_env.db.store, &WriteContext::from(&other), lines).await.unwrap();
             let other_caller = crate::testing::caller(&other, "*:*");
             let rows = format!("{}/tables/tbl_users/rows", crate::testing::ENV_URI);
             assert_eq!(test_env.read_as(&other_caller, &rows).await.unwrap()["items"][0]["x"], 7);

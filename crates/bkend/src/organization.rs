@@ -1,7 +1,7 @@
 //! Organizations: the top of the tree. Made by the command line, read by everybody.
 
 use quad_core::{EventDraft, Result, TenantId, Timestamp, typed_id};
-use quad_store::{DbError, Row, Sql, Store, Tx, Writer, params};
+use quad_store::{DbError, Row, Sql, Store, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::page::Page;
@@ -103,7 +103,7 @@ impl Organization {
 /// Makes an organization, in a transaction of its own, on behalf of `actor`.
 pub async fn create(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     new: NewOrganization,
 ) -> Result<Organization> {
@@ -181,9 +181,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         Err(DbError::Unique { .. }) => return Err(refusal::conflict("The organization exists already")),
         done => done?,
     };
-    tx.output("organization_id", created.id.as_str());
+    tx.audit_output("organization_id", created.id.as_str());
     for tag in tags::for_organization_change(created.id.as_str()) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(created)
 }

@@ -66,7 +66,7 @@ pub(crate) fn create_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
         quote(&index_name(table, "_created_")),
         qualified_name(table)
     ));
-    tx.batch(&ddl)?;
+    tx.execute_ddl(&ddl)?;
     for index in &table.indexes {
         create_index(tx, table, index)?;
     }
@@ -77,21 +77,21 @@ pub(crate) fn create_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
 /// not grow behind its back.
 pub(crate) fn lock_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     if tx.backend() == Backend::Postgres {
-        tx.batch(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified_name(table)))?;
+        tx.execute_ddl(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified_name(table)))?;
     }
     Ok(())
 }
 
 /// Drops the table with all its rows.
 pub(crate) fn drop_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
-    Ok(tx.batch(&format!("DROP TABLE {}", qualified_name(table)))?)
+    Ok(tx.execute_ddl(&format!("DROP TABLE {}", qualified_name(table)))?)
 }
 
 /// Drops what an environment has in the database beyond its tables, which are gone already.
 pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
     if tx.backend() == Backend::Postgres {
         // Without CASCADE: whatever somebody else has put there is not ours to drop.
-        tx.batch(&format!("DROP SCHEMA IF EXISTS {}", quote(physical)))?;
+        tx.execute_ddl(&format!("DROP SCHEMA IF EXISTS {}", quote(physical)))?;
     }
     Ok(())
 }
@@ -99,12 +99,12 @@ pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
 /// Adds a column.
 pub(crate) fn add_column(tx: &mut Tx<'_>, table: &Table, column: &str, kind: FieldType) -> Result<()> {
     let kind = column_type(tx.backend(), kind);
-    Ok(tx.batch(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified_name(table), quote(column)))?)
+    Ok(tx.execute_ddl(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified_name(table), quote(column)))?)
 }
 
 /// Renames a column.
 pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
-    Ok(tx.batch(&format!(
+    Ok(tx.execute_ddl(&format!(
         "ALTER TABLE {} RENAME COLUMN {} TO {}",
         qualified_name(table),
         quote(from),
@@ -160,7 +160,7 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
             missing.join(" OR ")
         ));
     }
-    match tx.batch(&ddl) {
+    match tx.execute_ddl(&ddl) {
         Err(DbError::Unique { .. }) => Err(duplicates_error(index, Vec::new())),
         done => Ok(done?),
     }
@@ -177,7 +177,7 @@ pub(crate) fn drop_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Resul
     if index.unique && !index.sparse && tx.backend() == Backend::Sqlite {
         ddl.push_str(&format!("DROP INDEX {};\n", quote(&format!("{name}.missing"))));
     }
-    Ok(tx.batch(&ddl)?)
+    Ok(tx.execute_ddl(&ddl)?)
 }
 
 /// Which of the table's unique indexes a database error is about.

@@ -195,7 +195,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         Err(DbError::Unique { .. }) => return Err(refusal::conflict("The project exists already")),
         done => done?,
     };
-    tx.output("project_id", created.id.as_str());
+    tx.audit_output("project_id", created.id.as_str());
     let mut dev = None;
     if new.with_dev {
         let environment = NewEnvironment {
@@ -208,7 +208,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         created.environment_count = 1;
     }
     for tag in tags::for_project_change(&created) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok((created, dev))
 }
@@ -241,9 +241,9 @@ pub(crate) fn update(tx: &mut Tx<'_>, id: &str, change: &ProjectChange) -> Resul
             project.updated_at,
         ],
     )?;
-    tx.output("project_id", id);
+    tx.audit_output("project_id", id);
     for tag in tags::for_project_change(&project) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(project)
 }
@@ -285,9 +285,9 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
     environment::delete_all(tx, &environments)?;
     let tenant = tx.tenant().clone();
     tx.execute("DELETE FROM bkend_project WHERE tenant_id = $1 AND id = $2", params![tenant.as_str(), id])?;
-    tx.output("project_id", id);
+    tx.audit_output("project_id", id);
     for tag in tags::for_project_change(&project) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(project)
 }

@@ -150,7 +150,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
         Err(DbError::Unique { constraint }) => return Err(duplicate_error(table, &constraint)),
         done => done?,
     };
-    tx.output("record_id", id.as_str());
+    tx.audit_output("record_id", id.as_str());
     touch_rows(tx, table);
     update_row_count(tx, table, 1)?;
     Ok(record)
@@ -207,7 +207,7 @@ pub(crate) fn update(
     };
     let record = from_row(table, row)?;
     check_record_size(&record)?;
-    tx.output("record_id", id);
+    tx.audit_output("record_id", id);
     touch_rows(tx, table);
     check_schema_unchanged(tx, table)?;
     Ok(record)
@@ -219,7 +219,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
     if deleted == 0 {
         return Err(refusal::not_found("Record"));
     }
-    tx.output("record_id", id);
+    tx.audit_output("record_id", id);
     touch_rows(tx, table);
     update_row_count(tx, table, -1)
 }
@@ -258,7 +258,7 @@ fn update_row_count(tx: &mut Tx<'_>, table: &Table, difference: i64) -> Result<(
 }
 
 fn touch_rows(tx: &mut Tx<'_>, table: &Table) {
-    tx.touch(tags::rows(table.id.as_str()));
+    tx.invalidate(tags::rows(table.id.as_str()));
 }
 
 /// Every column by name, the system's first.

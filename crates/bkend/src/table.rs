@@ -353,9 +353,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     };
     schema_version::write_schema(tx, &created, &created.created_by)?;
     schema_version::write_indexes(tx, &created, &created.created_by)?;
-    tx.output("table_id", created.id.as_str());
+    tx.audit_output("table_id", created.id.as_str());
     for tag in tags::for_table_set_change(&created) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(created)
 }
@@ -457,9 +457,9 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
             table.updated_at,
         ],
     )?;
-    tx.output("table_id", table.id.as_str());
+    tx.audit_output("table_id", table.id.as_str());
     for tag in tags::for_table_change(&table) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok((table, dropped))
 }
@@ -492,7 +492,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     tx.lock(&lock_name(table.environment_id.as_str()))?;
     let table = find(tx, table.id.as_str())?;
     physical::drop_table(tx, &table)?;
-    tx.output("table_id", table.id.as_str());
+    tx.audit_output("table_id", table.id.as_str());
     delete_catalog_rows(tx, &table)
 }
 
@@ -507,7 +507,7 @@ pub(crate) fn delete_catalog_rows(tx: &mut Tx<'_>, table: &Table) -> Result<()> 
         tx.execute(statement, params![tenant.as_str(), table.id.as_str()])?;
     }
     for tag in tags::for_table_set_change(table) {
-        tx.touch(tag);
+        tx.invalidate(tag);
     }
     Ok(())
 }

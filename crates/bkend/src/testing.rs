@@ -11,7 +11,7 @@ use quad_core::{
     ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
     ToolOutput,
 };
-use quad_store::Writer;
+use quad_store::WriteContext;
 use quad_store::testing::{TestStore, stores};
 use serde_json::{Map, Value};
 
@@ -98,7 +98,7 @@ pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
 
 impl TestEnv {
     pub(crate) async fn load(&self, text: &[&str]) -> Result<load::LoadSummary> {
-        load::load(&self.db.store, &Writer::from(&self.db.tenant), lines(text)).await
+        load::load(&self.db.store, &WriteContext::from(&self.db.tenant), lines(text)).await
     }
 
     pub(crate) async fn read_as(&self, caller: &Principal, uri: &str) -> Result<Value> {

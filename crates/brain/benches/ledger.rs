@@ -16,7 +16,7 @@ use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
-use quad_store::{Writer, testing};
+use quad_store::{WriteContext, testing};
 use serde_json::{Map, Value, json};
 
 /// As in the program.
@@ -88,7 +88,7 @@ fn statement(account: usize, rows: usize) -> String {
 
 async fn measure(transactions: usize) {
     let test = testing::sqlite(&[COMPONENT]).await.unwrap();
-    let writer = Writer::from(&test.tenant);
+    let writer = WriteContext::from(&test.tenant);
     let mut lines = String::new();
     for account in 0..ACCOUNTS {
         writeln!(lines, "{}", json!({"kind": "account", "id": format!("acct_{account:03}"), "name": format!("Account {account}"), "currency": "USD"})).unwrap();

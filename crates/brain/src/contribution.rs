@@ -4,7 +4,7 @@
 //! stored and shown, but nothing is made of them until somebody releases the agent or it has contributed more.
 
 use quad_core::{EventDraft, Result, Timestamp};
-use quad_store::{Sql, Store, Tx, Writer, params};
+use quad_store::{Sql, Store, Tx, WriteContext, params};
 use serde_json::{Map, Value};
 
 use crate::raw::{self, Artifact};
@@ -63,9 +63,9 @@ pub(crate) fn record(
          VALUES ($1, $2, $3, $4, 1, $5)",
         params![tenant.as_str(), agent, artifact.id.as_str(), Value::Object(source_ref.clone()).to_string(), now],
     )?;
-    tx.touch(tags::row(raw::KIND, artifact.id.as_str()));
-    tx.touch(tags::row("agent", agent));
-    tx.touch(tags::listing());
+    tx.invalidate(tags::row(raw::KIND, artifact.id.as_str()));
+    tx.invalidate(tags::row("agent", agent));
+    tx.invalidate(tags::listing());
     Ok(())
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize
 
 /// Ends the hold on an agent. Once more does no harm. What was held back is extracted by
 /// [`Brain::extract_waiting`](crate::Brain::extract_waiting).
-pub async fn release(store: &Store, writer: &Writer, actor: &str, agent: &str) -> Result<Timestamp> {
+pub async fn release(store: &Store, writer: &WriteContext, actor: &str, agent: &str) -> Result<Timestamp> {
     let event = EventDraft::system("identity", "agent.contribution_hold.released", actor)
         .input("agent_id", agent)
         .succeeded();
@@ -136,7 +136,7 @@ pub async fn release(store: &Store, writer: &Writer, actor: &str, agent: &str) -
              ON CONFLICT (tenant_id, agent_id) DO UPDATE SET hold_cleared_at = excluded.hold_cleared_at",
             params![tenant, agent.as_str(), now],
         )?;
-        tx.touch(tags::row("agent", &agent));
+        tx.invalidate(tags::row("agent", &agent));
         Ok(now)
     };
     Ok(store.write(writer, event, work).await?.0)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::{EventDraft, Result, canonical};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 use serde_json::json;
 
 use crate::raw::{self, NewArtifact, SourceType};
@@ -48,7 +48,7 @@ impl Upload {
     }
 
     /// Stores the bytes of one that is not small, before anybody speaks of it.
-    pub(crate) async fn store_bytes(&self, store: &Store, writer: &Writer) -> Result<()> {
+    pub(crate) async fn store_bytes(&self, store: &Store, writer: &WriteContext) -> Result<()> {
         if self.fits_one_commit() {
             return Ok(());
         }
@@ -64,9 +64,9 @@ impl Upload {
         if artifact.tombstoned_at.is_some() {
             return Err(raw::artifact_tombstoned(artifact.id.as_str()));
         }
-        tx.output("raw_id", artifact.id.as_str());
-        tx.output("deduplicated", !is_new);
-        tx.tell(
+        tx.audit_output("raw_id", artifact.id.as_str());
+        tx.audit_output("deduplicated", !is_new);
+        tx.emit_event(
             EventDraft::system("raw", "raw.ingest", &self.artifact.ingested_by)
                 .input("sha256", self.artifact.sha256.as_str())
                 .input("bytes", self.bytes.len()),
@@ -75,10 +75,10 @@ impl Upload {
     }
 
     /// Stores it by itself and gives its id.
-    pub(crate) async fn store(self, store: &Store, writer: &Writer) -> Result<String> {
+    pub(crate) async fn store(self, store: &Store, writer: &WriteContext) -> Result<String> {
         self.store_bytes(store, writer).await?;
         let upload = Arc::new(self);
-        store.write_told(writer, move |tx| upload.register(tx)).await
+        store.write_with_events(writer, move |tx| upload.register(tx)).await
     }
 }
 

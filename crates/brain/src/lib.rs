@@ -79,7 +79,7 @@ use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
     Address, ReadSet, BoxFuture, Error, Principal, ReadOutput, Result, Route, Scheme, TenantId, Timestamp, Tool,
 };
-use quad_store::{Store, Writer};
+use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
 
 pub use book::LoadCounts;
@@ -137,7 +137,7 @@ impl Brain {
 
     /// Makes what can be made of an agent's evidence that waits; nothing while the agent is held back. Says how many
     /// artifacts have become rows.
-    pub async fn extract_pending(&self, writer: &Writer, agent: &str) -> Result<usize> {
+    pub async fn extract_pending(&self, writer: &WriteContext, agent: &str) -> Result<usize> {
         let name = agent.to_owned();
         let pending = self.store.read(&writer.tenant, move |sql| {
             let ids = contribution::pending(sql, &name)?;
@@ -151,7 +151,7 @@ impl Brain {
             let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
             extracted += usize::from(report.is_some());
             let (name, id) = (agent.to_owned(), raw_id);
-            self.store.jot(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id)).await?;
+            self.store.write_unaudited(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id)).await?;
         }
         Ok(extracted)
     }

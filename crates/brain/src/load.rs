@@ -11,7 +11,7 @@
 //! one that was interrupted is simply run again.
 
 use quad_core::{EventDraft, Result, canonical};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
 use crate::book::{self, LoadCounts, NumberedLine};
@@ -23,7 +23,7 @@ use crate::{limits, refusal};
 /// Loads a file. `done` hears how many of its bytes are behind.
 pub async fn load(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     name: &str,
     bytes: &[u8],
@@ -69,7 +69,7 @@ fn parse_line(number: usize, line: &str) -> Result<Map<String, Value>> {
 
 async fn commit_lines(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     raw_id: &str,
     lines: Vec<NumberedLine>,
@@ -92,8 +92,8 @@ async fn commit_lines(
             }
         }
         counts += book::apply_lines(tx, &rows, &defaults)?;
-        tx.output("created", counts.created);
-        tx.output("updated", counts.updated);
+        tx.audit_output("created", counts.created);
+        tx.audit_output("updated", counts.updated);
         Ok(counts)
     };
     Ok(store.write(writer, event, work).await?.0)
@@ -126,7 +126,7 @@ fn insert_artifact_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bo
 /// Adds one row that a person typed. What was typed is its evidence, and the person vouches for it.
 pub async fn add(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     kind: &str,
     fields: Map<String, Value>,

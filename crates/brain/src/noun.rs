@@ -437,12 +437,12 @@ pub(crate) fn get<N: Entity>(sql: &mut dyn Sql, id: &str) -> Result<N> {
 pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<Vec<N>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut rows = Vec::with_capacity(ids.len());
-    for chunk in batch::pieces(ids) {
+    for chunk in batch::chunks(ids) {
         let query = format!(
             "SELECT {} FROM {} WHERE tenant_id = $1 AND id IN ({})",
             N::columns(),
             N::TABLE,
-            batch::list(chunk.len(), 2)
+            batch::placeholders(chunk.len(), 2)
         );
         let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
         cells.extend(chunk.iter().map(|id| id.as_str().into()));
@@ -471,7 +471,7 @@ pub(crate) enum IdSource {
 pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSource) -> Result<Vec<bool>> {
     let tenant = tx.tenant().as_str().to_owned();
     let mut is_new = Vec::with_capacity(rows.len());
-    for chunk in batch::pieces(rows) {
+    for chunk in batch::chunks(rows) {
         let mut cells: Vec<Cell> = Vec::with_capacity(1 + chunk.len() * N::column_count());
         cells.push(tenant.as_str().into());
         for row in chunk {
@@ -481,7 +481,7 @@ pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSo
             "INSERT INTO {} (tenant_id, {}) VALUES {} ON CONFLICT DO NOTHING",
             N::TABLE,
             N::columns(),
-            batch::rows(chunk.len(), 2, N::column_count(), "$1"),
+            batch::values_placeholders(chunk.len(), 2, N::column_count(), "$1"),
         );
         let inserted = match id_source {
             // A database that need not say which is a third faster.
@@ -493,7 +493,7 @@ pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSo
                 let query = format!(
                     "SELECT id FROM {} WHERE tenant_id = $1 AND id IN ({})",
                     N::TABLE,
-                    batch::list(chunk.len(), 2)
+                    batch::placeholders(chunk.len(), 2)
                 );
                 let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
                 cells.extend(chunk.iter().map(|row| row.id_text().into()));

@@ -36,11 +36,11 @@ pub(crate) struct TransferHint {
 /// Remembers transactions that wait for their other side.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, hints: &[TransferHint]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
-    for chunk in batch::pieces(hints) {
+    for chunk in batch::chunks(hints) {
         let statement = format!(
             "INSERT INTO brain_transfer_waiting (tenant_id, transaction_id, transaction_date, named) VALUES {} \
              ON CONFLICT DO NOTHING",
-            batch::rows(chunk.len(), 2, 3, "$1")
+            batch::values_placeholders(chunk.len(), 2, 3, "$1")
         );
         let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
         for hint in chunk {
@@ -145,7 +145,7 @@ pub(crate) fn record_matches(tx: &mut Tx<'_>, own_accounts: &OwnAccounts, pairs:
         record_match(tx, &from, &to, if is_named { NAMED_MATCH_CONFIDENCE } else { INFERRED_MATCH_CONFIDENCE }, &mut touched)?;
         recorded += 1;
     }
-    tx.output("paired", recorded);
+    tx.audit_output("paired", recorded);
     touched.touch(tx);
     Ok(recorded)
 }
@@ -287,11 +287,11 @@ fn find_same_amount(sql: &mut dyn Sql, row: &Transaction, accounts: &[String]) -
     let tenant = sql.tenant().as_str().to_owned();
     let opposite_effect = if row.effect == Effect::Debit { Effect::Credit } else { Effect::Debit };
     let mut ids = Vec::new();
-    for chunk in batch::pieces(accounts) {
+    for chunk in batch::chunks(accounts) {
         let query = format!(
             "SELECT id FROM brain_transaction WHERE tenant_id = $1 AND transaction_date >= $2 AND transaction_date <= $3 \
              AND amount_units = $4 AND amount_nanos = $5 AND effect = $6 AND account_id IN ({}) LIMIT $7",
-            batch::list(chunk.len(), 8)
+            batch::placeholders(chunk.len(), 8)
         );
         let mut cells: Vec<Cell> = vec![
             tenant.as_str().into(),

@@ -290,10 +290,10 @@ pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut Touc
 pub(crate) fn existing_keys(sql: &mut dyn Sql, account: &str, keys: &[String]) -> Result<HashSet<String>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut existing = HashSet::new();
-    for chunk in batch::pieces(keys) {
+    for chunk in batch::chunks(keys) {
         let query = format!(
             "SELECT dedup_key FROM brain_transaction WHERE tenant_id = $1 AND account_id = $2 AND dedup_key IN ({})",
-            batch::list(chunk.len(), 3)
+            batch::placeholders(chunk.len(), 3)
         );
         let mut cells: Vec<Cell> = vec![tenant.as_str().into(), account.into()];
         cells.extend(chunk.iter().map(|key| key.as_str().into()));

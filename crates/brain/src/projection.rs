@@ -84,6 +84,6 @@ pub(crate) fn get_or_insert(
         &format!("INSERT INTO brain_parsed (tenant_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"),
         params![tenant, id.as_str(), raw_id, parser, version, extracted, confidence, now],
     )?;
-    tx.touch(tags::row(raw::KIND, raw_id));
+    tx.invalidate(tags::row(raw::KIND, raw_id));
     Ok(id)
 }

@@ -5,7 +5,7 @@
 //! read the ledger once a row of the ledger cites it. Nobody else can tell it from one that does not exist.
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
-use quad_store::{Row, Sql, Store, Tx, Writer, batch, params};
+use quad_store::{Row, Sql, Store, Tx, WriteContext, batch, params};
 use serde_json::{Map, Value};
 
 use crate::ids::RawId;
@@ -192,7 +192,7 @@ pub(crate) fn register_with_id(tx: &mut Tx<'_>, new: &NewArtifact, id: Option<Ra
             artifact.ingested_by.as_str()
         ],
     )?;
-    tx.touch(tags::row(KIND, artifact.id.as_str()));
+    tx.invalidate(tags::row(KIND, artifact.id.as_str()));
     Ok((artifact, true))
 }
 
@@ -209,11 +209,11 @@ pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &
 }
 
 /// Stores the bytes of a large artifact, a few chunks a commit, before anybody speaks of it.
-pub(crate) async fn store_bytes(store: &Store, writer: &Writer, sha256: &str, bytes: &[u8]) -> Result<()> {
+pub(crate) async fn store_bytes(store: &Store, writer: &WriteContext, sha256: &str, bytes: &[u8]) -> Result<()> {
     for (index, part) in bytes.chunks(limits::BYTES_PER_WRITE).enumerate() {
         let (part, hash) = (part.to_vec(), sha256.to_owned());
         let first = index * limits::CHUNKS_PER_WRITE;
-        store.jot(&writer.tenant, move |tx| write_chunks(tx, &hash, first, &part)).await?;
+        store.write_unaudited(&writer.tenant, move |tx| write_chunks(tx, &hash, first, &part)).await?;
     }
     Ok(())
 }
@@ -245,7 +245,7 @@ pub(crate) fn set_status(tx: &mut Tx<'_>, id: &str, status: ProjectionStatus) ->
         "UPDATE brain_raw SET projection_status = $3 WHERE tenant_id = $1 AND id = $2",
         params![tenant, id, status.as_str()],
     )?;
-    tx.touch(tags::row(KIND, id));
+    tx.invalidate(tags::row(KIND, id));
     Ok(())
 }
 
@@ -258,10 +258,10 @@ pub(crate) fn mark_cited(tx: &mut Tx<'_>, meta: &RowMeta) -> Result<()> {
 pub(crate) fn mark_ids_cited(tx: &mut Tx<'_>, sources: &[String], evidence: &[String]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     let mut raw_ids: Vec<String> = sources.to_vec();
-    for chunk in batch::pieces(evidence) {
+    for chunk in batch::chunks(evidence) {
         let query = format!(
             "SELECT raw_id FROM brain_parsed WHERE tenant_id = $1 AND id IN ({})",
-            batch::list(chunk.len(), 2)
+            batch::placeholders(chunk.len(), 2)
         );
         let mut cells = vec![quad_store::Value::from(tenant.as_str())];
         cells.extend(chunk.iter().map(|id| quad_store::Value::from(id.as_str())));
@@ -278,14 +278,14 @@ pub(crate) fn mark_ids_cited(tx: &mut Tx<'_>, sources: &[String], evidence: &[St
             params![tenant.as_str(), raw.as_str()],
         )?;
         if changed > 0 {
-            tx.touch(tags::row(KIND, raw));
+            tx.invalidate(tags::row(KIND, raw));
         }
     }
     Ok(())
 }
 
 /// Withdraws an artifact: its bytes stay, nothing new is made of it. Once more does no harm.
-pub async fn tombstone(store: &Store, writer: &Writer, actor: &str, id: &str) -> Result<Timestamp> {
+pub async fn tombstone(store: &Store, writer: &WriteContext, actor: &str, id: &str) -> Result<Timestamp> {
     let event = EventDraft::system("raw", "raw.tombstone", actor).input("raw_id", id).succeeded();
     let id = id.to_owned();
     let work = move |tx: &mut Tx<'_>| {
@@ -298,8 +298,8 @@ pub async fn tombstone(store: &Store, writer: &Writer, actor: &str, id: &str) ->
             "UPDATE brain_raw SET tombstoned_at = $3 WHERE tenant_id = $1 AND id = $2",
             params![tenant, id.as_str(), now],
         )?;
-        tx.touch(tags::row(KIND, &id));
-        tx.touch(tags::listing());
+        tx.invalidate(tags::row(KIND, &id));
+        tx.invalidate(tags::listing());
         Ok(now)
     };
     Ok(store.write(writer, event, work).await?.0)

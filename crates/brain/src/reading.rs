@@ -133,7 +133,7 @@ pub(crate) async fn get_or_render(brain: &Brain, caller: &Principal, page_ref: P
             return Ok(Some(Page::Current(rendered, current)));
         }
         let copy = rendered.clone();
-        if let Some(saved) = brain.store.jot(&caller.tenant, move |tx| revision::save_if_changed(tx, &copy)).await? {
+        if let Some(saved) = brain.store.write_unaudited(&caller.tenant, move |tx| revision::save_if_changed(tx, &copy)).await? {
             return Ok(Some(Page::Current(rendered, saved)));
         }
     }

@@ -76,11 +76,11 @@ impl TouchedTags {
 
     /// Touches them.
     pub(crate) fn touch(self, tx: &mut Tx<'_>) {
-        self.lists.into_iter().for_each(|tag| tx.touch(tag));
+        self.lists.into_iter().for_each(|tag| tx.invalidate(tag));
         if self.rows.len() > limits::MAX_ROW_TAGS {
-            tx.touch(any_row());
+            tx.invalidate(any_row());
         } else {
-            self.rows.into_iter().for_each(|tag| tx.touch(tag));
+            self.rows.into_iter().for_each(|tag| tx.invalidate(tag));
         }
     }
 }

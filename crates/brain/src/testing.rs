@@ -9,7 +9,7 @@ use quad_core::{
     Version,
 };
 use quad_store::testing::{TestStore, stores};
-use quad_store::{Writer, tenant};
+use quad_store::{WriteContext, tenant};
 use serde_json::{Value, json};
 
 use crate::{AgentDirectory, AgentSummary, LoadCounts, Brain, COMPONENT, load};
@@ -92,8 +92,8 @@ impl TestEnv {
     }
 
     /// The same door for another caller.
-    pub(crate) fn writer(&self) -> Writer {
-        Writer::from(&self.caller.tenant)
+    pub(crate) fn writer(&self) -> WriteContext {
+        WriteContext::from(&self.caller.tenant)
     }
 
     /// Another tenant of the same database.

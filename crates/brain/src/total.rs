@@ -165,7 +165,7 @@ impl Deltas {
         let tenant = tx.tenant().as_str().to_owned();
         let changed: Vec<(TotalKey, Delta)> =
             self.0.into_iter().filter(|(_, delta)| delta.count != 0 || delta.nanos != 0).collect();
-        for chunk in batch::pieces(&changed) {
+        for chunk in batch::chunks(&changed) {
             // Both parts of a sum are never negative, and those of a delta have one sign: at most one unit carries over.
             let statement = format!(
                 "INSERT INTO brain_total (tenant_id, kind, subject_id, period, currency, direction, count, units, nanos) \
@@ -177,7 +177,7 @@ impl Deltas {
                  nanos = brain_total.nanos + excluded.nanos - CASE \
                    WHEN brain_total.nanos + excluded.nanos >= 1000000000 THEN 1000000000 \
                    WHEN brain_total.nanos + excluded.nanos < 0 THEN -1000000000 ELSE 0 END",
-                batch::rows(chunk.len(), 2, 8, "$1")
+                batch::values_placeholders(chunk.len(), 2, 8, "$1")
             );
             let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
             for (key, delta) in chunk {

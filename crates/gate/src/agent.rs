@@ -5,11 +5,11 @@
 //! registered like programs; the scope of a person's decisions is what sets them apart.
 
 use quad_core::{ReadSet, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp};
-use quad_store::{Row, Sql, Tx, Writer, params};
+use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
-use crate::refusal::Reason;
+use crate::gate::AuthService;
+use crate::refusal::AuthErrorKind;
 use crate::{grant, limits, scope_hash};
 
 /// Whether an agent may come in.
@@ -86,7 +86,7 @@ pub(crate) fn tag(subject: &str) -> Tag {
 
 impl AgentRecord {
     /// The record as JSON, for lists.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "subject": self.subject,
             "tenant_id": self.tenant.as_str(),
@@ -100,41 +100,41 @@ impl AgentRecord {
     }
 
     /// Reads [`COLUMNS`], of which the first stands at `first`.
-    pub(crate) fn from_row(tenant: &TenantId, row: &Row, first: usize) -> Result<AgentRecord> {
-        let (kind, state) = (row.text(first + 1)?, row.text(first + 4)?);
+    pub(crate) fn from_row(tenant: &TenantId, row: &Row, first_column: usize) -> Result<AgentRecord> {
+        let (kind, state) = (row.text(first_column + 1)?, row.text(first_column + 4)?);
         Ok(AgentRecord {
             tenant: tenant.clone(),
-            subject: row.text(first)?.to_owned(),
+            subject: row.text(first_column)?.to_owned(),
             kind: PrincipalKind::parse(kind)
                 .ok_or_else(|| Error::internal(format!("an agent's kind is {kind}")))?,
-            scopes: ScopeSet::parse(row.text(first + 2)?),
-            scope_hash: row.opt_text(first + 3)?.map(str::to_owned),
+            scopes: ScopeSet::parse(row.text(first_column + 2)?),
+            scope_hash: row.opt_text(first_column + 3)?.map(str::to_owned),
             state: AgentState::parse(state)
                 .ok_or_else(|| Error::internal(format!("an agent's state is {state}")))?,
-            created_at: Timestamp(row.int(first + 5)?),
-            updated_at: Timestamp(row.int(first + 6)?),
+            created_at: Timestamp(row.int(first_column + 5)?),
+            updated_at: Timestamp(row.int(first_column + 6)?),
         })
     }
 
     /// Whether the registration is such that its holder may come in at all.
-    pub(crate) fn check(&self, claimed: PrincipalKind) -> Result<(), Reason> {
+    pub(crate) fn check_usable(&self, claimed_kind: PrincipalKind) -> Result<(), AuthErrorKind> {
         match self.state {
             AgentState::Active => {}
-            AgentState::Quarantined => return Err(Reason::AgentQuarantined),
-            AgentState::Revoked => return Err(Reason::AgentRevoked),
+            AgentState::Quarantined => return Err(AuthErrorKind::AgentQuarantined),
+            AgentState::Revoked => return Err(AuthErrorKind::AgentRevoked),
         }
-        if self.kind != claimed {
-            return Err(Reason::AgentUnregistered);
+        if self.kind != claimed_kind {
+            return Err(AuthErrorKind::AgentUnregistered);
         }
         match &self.scope_hash {
-            None => Err(Reason::ScopeHashMissing),
-            Some(hash) if *hash != scope_hash::of(&self.scopes) => Err(Reason::ScopeHashMismatch),
+            None => Err(AuthErrorKind::ScopeHashMissing),
+            Some(hash) if *hash != scope_hash::compute(&self.scopes) => Err(AuthErrorKind::ScopeHashMismatch),
             Some(_) => Ok(()),
         }
     }
 
     /// Whether all these scopes lie within the grants.
-    pub(crate) fn covers(&self, claimed: &ScopeSet) -> bool {
+    pub(crate) fn grants_all(&self, claimed: &ScopeSet) -> bool {
         claimed.iter().all(|scope| self.scopes.allows(scope))
     }
 }
@@ -149,9 +149,9 @@ pub(crate) fn find(sql: &mut impl Sql, subject: &str) -> Result<Option<AgentReco
 
 /// How new grants meet those that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meeting {
+pub(crate) enum GrantMerge {
     /// Both hold.
-    Add,
+    Union,
     /// The new ones hold.
     Replace,
 }
@@ -162,20 +162,20 @@ pub(crate) fn register(
     subject: &str,
     kind: PrincipalKind,
     scopes: &ScopeSet,
-    meeting: Meeting,
+    merge: GrantMerge,
 ) -> Result<AgentRecord> {
     // Two grants for one holder at once: the second must see the first's, or the union loses one.
     tx.lock(&format!("gate:agent:{subject}"))?;
-    let found = find(tx, subject)?;
+    let existing = find(tx, subject)?;
     let mut granted = scopes.clone();
-    if let Some(found) = &found {
-        check_fits(found, kind)?;
-        if meeting == Meeting::Add {
-            granted = found.scopes.iter().chain(scopes.iter()).collect();
+    if let Some(existing) = &existing {
+        check_can_register(existing, kind)?;
+        if merge == GrantMerge::Union {
+            granted = existing.scopes.iter().chain(scopes.iter()).collect();
         }
     }
-    let spelt = granted.to_string();
-    if spelt.len() > limits::GRANT_BYTES {
+    let scopes_text = granted.to_string();
+    if scopes_text.len() > limits::GRANT_BYTES_MAX {
         return Err(Error::bad_input("So many scopes do not fit into a registration")
             .hint("Use wildcards such as table:*")
             .with_detail("field", "scopes"));
@@ -187,38 +187,38 @@ pub(crate) fn register(
          ON CONFLICT (tenant_id, subject) DO UPDATE SET scopes = excluded.scopes, \
          scope_hash = excluded.scope_hash, updated_at = excluded.updated_at RETURNING {COLUMNS}"
     );
-    let hash = scope_hash::of(&granted);
+    let hash = scope_hash::compute(&granted);
     let row = tx.query_opt(
         &upsert,
-        params![tenant.as_str(), subject, kind.as_str(), spelt.as_str(), hash.as_str(), now],
+        params![tenant.as_str(), subject, kind.as_str(), scopes_text.as_str(), hash.as_str(), now],
     )?;
     let row = row.ok_or_else(|| Error::internal("a registration vanished"))?;
-    tx.output("scope_hash", hash);
+    tx.audit_output("scope_hash", hash);
     // What a new token adds spoils no proof, so it disturbs nobody.
-    if meeting == Meeting::Replace && found.is_some_and(|found| found.scopes != granted) {
-        tx.touch(tag(subject));
+    if merge == GrantMerge::Replace && existing.is_some_and(|existing| existing.scopes != granted) {
+        tx.invalidate(tag(subject));
     }
     AgentRecord::from_row(&tenant, &row, 0)
 }
 
-fn check_fits(found: &AgentRecord, kind: PrincipalKind) -> Result<()> {
-    let subject = &found.subject;
-    if found.kind != kind {
-        let message = format!("{subject} is registered as {}, not as {}", found.kind.as_str(), kind.as_str());
+fn check_can_register(existing: &AgentRecord, kind: PrincipalKind) -> Result<()> {
+    let subject = &existing.subject;
+    if existing.kind != kind {
+        let message = format!("{subject} is registered as {}, not as {}", existing.kind.as_str(), kind.as_str());
         return Err(Error::new(Kind::Conflict, "SUBJECT_KIND_DIFFERS", message)
             .hint("A program and a person need two subjects: choose another one"));
     }
-    match found.state {
+    match existing.state {
         AgentState::Active => Ok(()),
         AgentState::Quarantined => {
             Err(Error::new(Kind::Conflict, "AGENT_QUARANTINED", format!("{subject} is quarantined"))
                 .hint(format!("`quad agent restore {subject}` lets it in again")))
         }
-        AgentState::Revoked => Err(revoked(subject)),
+        AgentState::Revoked => Err(agent_revoked(subject)),
     }
 }
 
-impl Gate {
+impl AuthService {
     /// Registers an agent with exactly these grants, or changes those of one that is registered.
     /// `known_scopes` is the vocabulary of every mounted scheme.
     pub async fn register_agent(
@@ -227,37 +227,37 @@ impl Gate {
         known_scopes: &[&str],
     ) -> Result<AgentRecord> {
         grant::check_subject(&request.subject)?;
-        let scopes = grant::scopes(&request.scopes, request.kind, known_scopes)?;
+        let scopes = grant::parse_scopes(&request.scopes, request.kind, known_scopes)?;
         let event = EventDraft::system("identity", "agent.registered", &request.actor)
             .input("subject", request.subject.as_str())
             .input("kind", request.kind.as_str())
             .input("scopes", scopes.to_string());
-        let writer = Writer::from(&request.tenant);
-        let work =
-            move |tx: &mut Tx<'_>| register(tx, &request.subject, request.kind, &scopes, Meeting::Replace);
-        Ok(self.store.write(&writer, event, work).await?.0)
+        let context = WriteContext::from(&request.tenant);
+        let f =
+            move |tx: &mut Tx<'_>| register(tx, &request.subject, request.kind, &scopes, GrantMerge::Replace);
+        Ok(self.store.write(&context, event, f).await?.0)
     }
 
     /// The tenant's agents, by name.
     pub async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRecord>> {
-        Ok(self.agents_and_basis(tenant).await?.0)
+        Ok(self.agents_with_read_set(tenant).await?.0)
     }
 
     /// The same, and what the list rests on, for those who show it to others.
-    pub async fn agents_and_basis(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, ReadSet)> {
+    pub async fn agents_with_read_set(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
-                let listing = format!(
+                let sql = format!(
                     "SELECT {COLUMNS} FROM gate_agent WHERE tenant_id = $1 ORDER BY subject LIMIT {}",
-                    limits::AGENTS_LISTED
+                    limits::AGENTS_RETURNED_MAX
                 );
-                let rows = snapshot.query(&listing, params![tenant.as_str()])?;
+                let rows = snapshot.query(&sql, params![tenant.as_str()])?;
                 let agents: Vec<AgentRecord> =
                     rows.iter().map(|row| AgentRecord::from_row(&tenant, row, 0)).collect::<Result<_>>()?;
-                let mut basis = ReadSet::at_version(snapshot.version());
-                basis.tags.extend(agents.iter().map(|agent| tag(&agent.subject)));
-                Ok((agents, basis))
+                let mut read_set = ReadSet::at_version(snapshot.version());
+                read_set.tags.extend(agents.iter().map(|agent| tag(&agent.subject)));
+                Ok((agents, read_set))
             })
             .await
     }
@@ -277,35 +277,35 @@ impl Gate {
         };
         let event = EventDraft::system("identity", action, actor).input("subject", subject);
         let subject = subject.to_owned();
-        let work = move |tx: &mut Tx<'_>| change_state(tx, &subject, state);
-        Ok(self.store.write(&Writer::from(tenant), event, work).await?.0)
+        let f = move |tx: &mut Tx<'_>| change_state(tx, &subject, state);
+        Ok(self.store.write(&WriteContext::from(tenant), event, f).await?.0)
     }
 }
 
 fn change_state(tx: &mut Tx<'_>, subject: &str, state: AgentState) -> Result<AgentRecord> {
     tx.lock(&format!("gate:agent:{subject}"))?;
-    let found = find(tx, subject)?.ok_or_else(|| no_such_agent(subject))?;
-    if found.state == AgentState::Revoked && state != AgentState::Revoked {
-        return Err(revoked(subject));
+    let existing = find(tx, subject)?.ok_or_else(|| agent_not_found(subject))?;
+    if existing.state == AgentState::Revoked && state != AgentState::Revoked {
+        return Err(agent_revoked(subject));
     }
     let (tenant, now) = (tx.tenant().clone(), tx.now());
     let update = format!(
         "UPDATE gate_agent SET state = $3, updated_at = $4 WHERE tenant_id = $1 AND subject = $2 RETURNING {COLUMNS}"
     );
     let row = tx.query_opt(&update, params![tenant.as_str(), subject, state.as_str(), now])?;
-    let row = row.ok_or_else(|| no_such_agent(subject))?;
-    tx.touch(tag(subject));
+    let row = row.ok_or_else(|| agent_not_found(subject))?;
+    tx.invalidate(tag(subject));
     AgentRecord::from_row(&tenant, &row, 0)
 }
 
-fn revoked(subject: &str) -> Error {
+fn agent_revoked(subject: &str) -> Error {
     Error::new(Kind::Conflict, "AGENT_REVOKED", format!("{subject} was revoked, which is for good"))
         .hint("Choose another subject")
 }
 
-fn no_such_agent(subject: &str) -> Error {
-    let shown: String = subject.chars().take(limits::SUBJECT_BYTES).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no agent {shown} in this tenant"))
+fn agent_not_found(subject: &str) -> Error {
+    let truncated: String = subject.chars().take(limits::SUBJECT_BYTES_MAX).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no agent {truncated} in this tenant"))
         .hint("`quad agent list` shows the agents")
 }
 
@@ -314,11 +314,11 @@ mod tests {
     use quad_core::{AuditLog as _, AppendError, Principal};
 
     use super::*;
-    use crate::gate::tests::{KNOWN, TestGate, gates, outcome, refusal};
+    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
 
-    fn register(test: &TestGate, subject: &str, scopes: &str) -> RegisterRequest {
+    fn register_request(test: &AuthFixture, subject: &str, scopes: &str) -> RegisterRequest {
         RegisterRequest {
-            tenant: test.place.tenant.clone(),
+            tenant: test.db.tenant.clone(),
             subject: subject.to_owned(),
             kind: PrincipalKind::Agent,
             scopes: scopes.to_owned(),
@@ -327,9 +327,9 @@ mod tests {
     }
 
     /// Whether the audit takes a call of that principal, in that process.
-    async fn is_recorded(gate: &Gate, caller: &Principal) -> bool {
-        let proof = caller.credential_read_set.clone().unwrap();
-        match gate.store.append(&caller.tenant, EventDraft::call(caller, "ping"), vec![proof]).await {
+    async fn is_appended(auth: &AuthService, caller: &Principal) -> bool {
+        let credential = caller.credential_read_set.clone().unwrap();
+        match auth.store.append(&caller.tenant, EventDraft::call(caller, "ping"), vec![credential]).await {
             Ok(_) => true,
             Err(AppendError::Stale(_)) => false,
             Err(AppendError::Failed(error)) => panic!("{error}"),
@@ -337,10 +337,10 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_state_holds_from_the_next_call_on_in_a_process_that_remembers_the_token() {
-        for test in gates().await {
-            let running = test.another_process().await;
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn state_change_takes_effect_with_warm_cache() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             let header = format!("Bearer {}", minted.token);
             let steps = [
                 (AgentState::Quarantined, "agent_quarantined", "agent_not_registered"),
@@ -348,34 +348,34 @@ mod tests {
                 (AgentState::Revoked, "agent_revoked", "agent_not_registered"),
             ];
             for (state, reason, code) in steps {
-                let before = running.authenticate(Some(&header)).await.ok();
-                let changed = test.gate.set_agent_state(&test.place.tenant, "a", state, "operator").await;
+                let before = other_auth.authenticate(Some(&header)).await.ok();
+                let changed = test.auth.set_agent_state(&test.db.tenant, "a", state, "operator").await;
                 assert_eq!(changed.unwrap().state, state);
                 if let Some(before) = before {
-                    assert!(!is_recorded(&running, &before).await, "{state:?}");
+                    assert!(!is_appended(&other_auth, &before).await, "{state:?}");
                 }
-                running.forget(&header);
-                match running.authenticate(Some(&header)).await {
+                other_auth.evict_token(&header);
+                match other_auth.authenticate(Some(&header)).await {
                     Ok(caller) => {
                         assert_eq!(reason, "ok");
-                        assert!(is_recorded(&running, &caller).await);
+                        assert!(is_appended(&other_auth, &caller).await);
                     }
-                    Err(refusal) => assert_eq!((refusal.reason.as_str(), refusal.code()), (reason, code)),
+                    Err(error) => assert_eq!((error.kind.as_str(), error.code()), (reason, code)),
                 }
             }
-            let audit = test.audit(&test.place.tenant).await;
-            for told in ["agent.halted", "agent.restored", "agent.revoked"] {
-                assert!(audit.contains(told), "{told}");
+            let audit = test.audit_records(&test.db.tenant).await;
+            for action in ["agent.halted", "agent.restored", "agent.revoked"] {
+                assert!(audit.contains(action), "{action}");
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_revoked_agent_stays_out_and_a_halted_one_gets_no_token() {
-        for test in gates().await {
-            let tenant = &test.place.tenant;
-            let set = async |state| test.gate.set_agent_state(tenant, "a", state, "operator").await;
-            let mint = async || test.gate.mint(test.request("a", "table:read"), &KNOWN).await;
+    async fn revoked_is_final_and_quarantined_agent_cannot_mint() {
+        for test in auth_fixtures().await {
+            let tenant = &test.db.tenant;
+            let set = async |state| test.auth.set_agent_state(tenant, "a", state, "operator").await;
+            let mint = async || test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await;
             assert_eq!(set(AgentState::Active).await.unwrap_err().kind(), Kind::NotFound);
             mint().await.unwrap();
             set(AgentState::Quarantined).await.unwrap();
@@ -387,74 +387,74 @@ mod tests {
             }
             assert_eq!(set(AgentState::Revoked).await.unwrap().state, AgentState::Revoked);
             // Another tenant's agent of that name is another agent.
-            let elsewhere = TenantId::system();
-            let absent = test.gate.set_agent_state(&elsewhere, "a", AgentState::Revoked, "operator").await;
+            let other_tenant = TenantId::system();
+            let absent = test.auth.set_agent_state(&other_tenant, "a", AgentState::Revoked, "operator").await;
             assert_eq!(absent.unwrap_err().kind(), Kind::NotFound);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_token_is_good_within_its_holders_grants_only() {
-        for test in gates().await {
-            let wide = test.gate.mint(test.request("a", "table:*"), &KNOWN).await.unwrap();
-            let narrow = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn token_beyond_agent_grants_is_rejected() {
+        for test in auth_fixtures().await {
+            let wide = test.auth.mint(test.mint_request("a", "table:*"), &KNOWN_SCOPES).await.unwrap();
+            let narrow = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             let header = format!("Bearer {}", wide.token);
-            let before = test.gate.authenticate(Some(&header)).await.unwrap();
-            let agent = test.gate.register_agent(register(&test, "a", "table:read"), &KNOWN).await.unwrap();
+            let before = test.auth.authenticate(Some(&header)).await.unwrap();
+            let agent = test.auth.register_agent(register_request(&test, "a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             assert_eq!(agent.scopes.to_string(), "table:read");
-            assert_eq!(agent.scope_hash, Some(scope_hash::of(&agent.scopes)));
-            assert!(!is_recorded(&test.gate, &before).await);
-            test.gate.forget(&header);
-            let refused = refusal(&test.gate, Some(&header)).await;
-            assert_eq!((refused.reason.as_str(), refused.code()), ("scope_exceeded", "agent_scope_exceeded"));
-            assert_eq!(outcome(&test.gate, &narrow.token).await, "ok");
-            test.gate.register_agent(register(&test, "a", "*:*"), &KNOWN).await.unwrap();
-            assert_eq!(outcome(&test.gate, &wide.token).await, "ok");
+            assert_eq!(agent.scope_hash, Some(scope_hash::compute(&agent.scopes)));
+            assert!(!is_appended(&test.auth, &before).await);
+            test.auth.evict_token(&header);
+            let refused = expect_auth_error(&test.auth, Some(&header)).await;
+            assert_eq!((refused.kind.as_str(), refused.code()), ("scope_exceeded", "agent_scope_exceeded"));
+            assert_eq!(auth_outcome(&test.auth, &narrow.token).await, "ok");
+            test.auth.register_agent(register_request(&test, "a", "*:*"), &KNOWN_SCOPES).await.unwrap();
+            assert_eq!(auth_outcome(&test.auth, &wide.token).await, "ok");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn grants_that_were_edited_behind_our_back_lock_the_agent_out() {
-        for test in gates().await {
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn tampered_grants_fail_the_scope_hash_check() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             test.tamper("UPDATE gate_agent SET scopes = '*:*' WHERE tenant_id = $1").await;
-            let refused = refusal(&test.gate, Some(&format!("Bearer {}", minted.token))).await;
+            let refused = expect_auth_error(&test.auth, Some(&format!("Bearer {}", minted.token))).await;
             assert_eq!(refused.code(), "agent_scope_hash_mismatch");
             test.tamper("UPDATE gate_agent SET scope_hash = NULL WHERE tenant_id = $1").await;
-            let refused = refusal(&test.gate, Some(&format!("Bearer {}", minted.token))).await;
+            let refused = expect_auth_error(&test.auth, Some(&format!("Bearer {}", minted.token))).await;
             assert_eq!(refused.code(), "agent_scope_hash_missing");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_holder_whose_registration_is_gone_or_of_another_kind_is_refused() {
-        for test in gates().await {
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn token_without_matching_agent_is_rejected() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             test.tamper("UPDATE gate_agent SET kind = 'user' WHERE tenant_id = $1").await;
-            assert_eq!(outcome(&test.gate, &minted.token).await, "agent_unregistered");
+            assert_eq!(auth_outcome(&test.auth, &minted.token).await, "agent_unregistered");
             test.tamper("DELETE FROM gate_agent WHERE tenant_id = $1").await;
-            assert_eq!(outcome(&test.gate, &minted.token).await, "agent_unregistered");
+            assert_eq!(auth_outcome(&test.auth, &minted.token).await, "agent_unregistered");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn lists_agents_by_name_and_refuses_what_cannot_be_registered() {
-        for test in gates().await {
+    async fn agents_are_listed_by_name_and_bad_requests_rejected() {
+        for test in auth_fixtures().await {
             for subject in ["b", "a"] {
-                test.gate.register_agent(register(&test, subject, "table:read"), &KNOWN).await.unwrap();
+                test.auth.register_agent(register_request(&test, subject, "table:read"), &KNOWN_SCOPES).await.unwrap();
             }
-            let agents = test.gate.agents(&test.place.tenant).await.unwrap();
+            let agents = test.auth.agents(&test.db.tenant).await.unwrap();
             assert_eq!(agents.iter().map(|agent| &*agent.subject).collect::<Vec<_>>(), ["a", "b"]);
-            assert_eq!(agents[0].entry()["state"], "active");
-            assert!(test.gate.agents(&TenantId::system()).await.unwrap().is_empty());
+            assert_eq!(agents[0].to_json()["state"], "active");
+            assert!(test.auth.agents(&TenantId::system()).await.unwrap().is_empty());
             for (subject, scopes) in
                 [("a b", "table:read"), ("c", "tabel:read"), ("c", "payment_intent:approve")]
             {
-                let refused = test.gate.register_agent(register(&test, subject, scopes), &KNOWN).await;
+                let refused = test.auth.register_agent(register_request(&test, subject, scopes), &KNOWN_SCOPES).await;
                 assert_eq!(refused.unwrap_err().kind(), Kind::BadInput, "{subject} {scopes}");
             }
-            let person = RegisterRequest { kind: PrincipalKind::User, ..register(&test, "a", "table:read") };
-            let refused = test.gate.register_agent(person, &KNOWN).await.unwrap_err();
+            let person = RegisterRequest { kind: PrincipalKind::User, ..register_request(&test, "a", "table:read") };
+            let refused = test.auth.register_agent(person, &KNOWN_SCOPES).await.unwrap_err();
             assert_eq!(refused.code(), "SUBJECT_KIND_DIFFERS");
         }
     }

@@ -11,9 +11,9 @@ use quad_core::{Error, Kind, PrincipalKind, Result, ScopeSet, Timestamp};
 use serde_json::Value;
 
 use crate::jwk::{Algorithm, KeySet};
-use crate::jws::{self, Compact};
-use crate::refusal::Reason;
-use crate::reloaded::Reloaded;
+use crate::jws::{self, CompactJws};
+use crate::refusal::AuthErrorKind;
+use crate::reloaded::Reloading;
 use crate::{grant, limits};
 
 /// What is trusted, and how its claims are read.
@@ -71,7 +71,7 @@ pub(crate) struct ExternalClaims {
 #[derive(Debug)]
 pub struct Issuer {
     pub(crate) config: IssuerConfig,
-    keys: Reloaded<KeySet>,
+    key_set: Reloading<KeySet>,
 }
 
 impl Issuer {
@@ -85,80 +85,80 @@ impl Issuer {
             return Err(invalid("The issuer's name is the one of this server's own tokens")
                 .hint("Take the `iss` that stands in the issuer's tokens, usually a URL"));
         }
-        let keys = read(config.jwks_file.clone()).await?;
-        if keys.is_empty() {
+        let key_set = load_key_set(config.jwks_file.clone()).await?;
+        if key_set.is_empty() {
             return Err(invalid("The issuer's key set has no key that can be used")
                 .hint("Each key needs a kid, and must be RSA, P-256 or Ed25519, for signatures"));
         }
-        Ok(Issuer { config, keys: Reloaded::new(keys) })
+        Ok(Issuer { config, key_set: Reloading::new(key_set) })
     }
 
     /// Tells the present keys from others. Looks for new ones now and then.
-    pub(crate) async fn mark(&self) -> Result<u64> {
-        Ok(self.keys.recent(limits::KEY_SET_AGE, self.read()).await?.mark)
+    pub(crate) async fn key_set_version(&self) -> Result<u64> {
+        Ok(self.key_set.get_max_age(limits::KEY_SET_AGE_MAX, self.reload_keys()).await?.version)
     }
 
     /// Whether a token says that it is the issuer's. Proves nothing.
-    pub(crate) fn is_claimed_by(&self, token: &Compact<'_>) -> bool {
+    pub(crate) fn matches_iss(&self, token: &CompactJws<'_>) -> bool {
         token.text("iss") == Some(&self.config.issuer)
     }
 
     /// Whether a token names one of the issuer's keys. Proves nothing either.
-    pub(crate) fn is_named_by(&self, token: &Compact<'_>) -> bool {
-        token.kid().is_some_and(|kid| self.keys.get().find(kid).is_some())
+    pub(crate) fn matches_kid(&self, token: &CompactJws<'_>) -> bool {
+        token.kid().is_some_and(|kid| self.key_set.get().find(kid).is_some())
     }
 
     /// What `token` says, provided that the issuer signed it, for us, that its time is now, and that it is short enough; and
     /// the mark of the keys that say so.
     pub(crate) async fn verify(
         &self,
-        token: &Compact<'_>,
+        token: &CompactJws<'_>,
         now: Timestamp,
-    ) -> Result<(ExternalClaims, u64), Reason> {
+    ) -> Result<(ExternalClaims, u64), AuthErrorKind> {
         let algorithm = token.algorithm().and_then(Algorithm::parse);
         let algorithm = algorithm.filter(|algorithm| self.config.algorithms.contains(algorithm));
-        let algorithm = algorithm.ok_or(Reason::Algorithm)?;
-        let kid = token.kid().ok_or(Reason::UnknownKey)?;
-        let mut keys = self.keys.get();
-        if keys.find(kid).is_none() {
-            keys = self.keys.newer(self.read()).await.map_err(Reason::Failed)?;
+        let algorithm = algorithm.ok_or(AuthErrorKind::Algorithm)?;
+        let kid = token.kid().ok_or(AuthErrorKind::UnknownKey)?;
+        let mut key_set = self.key_set.get();
+        if key_set.find(kid).is_none() {
+            key_set = self.key_set.reload_throttled(self.reload_keys()).await.map_err(AuthErrorKind::Failed)?;
         }
-        let key = keys.find(kid).ok_or(Reason::UnknownKey)?;
+        let key = key_set.find(kid).ok_or(AuthErrorKind::UnknownKey)?;
         if key.algorithm() != algorithm {
-            return Err(Reason::Algorithm);
+            return Err(AuthErrorKind::Algorithm);
         }
-        if !key.verifies(token.signed, &token.signature) {
-            return Err(Reason::BadSignature);
+        if !key.verify(token.signing_input, &token.signature) {
+            return Err(AuthErrorKind::BadSignature);
         }
-        if !self.is_claimed_by(token) {
-            return Err(Reason::WrongIssuer);
+        if !self.matches_iss(token) {
+            return Err(AuthErrorKind::WrongIssuer);
         }
-        if !token.is_for(&self.config.audience) {
-            return Err(Reason::WrongAudience);
+        if !token.has_audience(&self.config.audience) {
+            return Err(AuthErrorKind::WrongAudience);
         }
-        let (issued_at, expires_at) = token.times(now)?;
+        let (issued_at, expires_at) = token.validity(now)?;
         if expires_at.0.saturating_sub(issued_at.0) > limits::EXTERNAL_TTL_MS_MAX {
-            return Err(Reason::LivesTooLong);
+            return Err(AuthErrorKind::LivesTooLong);
         }
-        Ok((self.read_claims(token, expires_at)?, keys.mark))
+        Ok((self.read_claims(token, expires_at)?, key_set.version))
     }
 
-    fn read_claims(&self, token: &Compact<'_>, expires_at: Timestamp) -> Result<ExternalClaims, Reason> {
+    fn read_claims(&self, token: &CompactJws<'_>, expires_at: Timestamp) -> Result<ExternalClaims, AuthErrorKind> {
         let names = &self.config.claims;
-        let text = |name: &str| token.text(name).ok_or(Reason::Malformed);
+        let text = |name: &str| token.text(name).ok_or(AuthErrorKind::Malformed);
         let subject = text(&names.subject)?;
-        grant::check_subject(subject).map_err(|_| Reason::Malformed)?;
+        grant::check_subject(subject).map_err(|_| AuthErrorKind::Malformed)?;
         let kind = match token.payload.get(&names.kind) {
             None => None,
-            Some(kind) => Some(kind.as_str().and_then(PrincipalKind::parse).ok_or(Reason::Malformed)?),
+            Some(kind) => Some(kind.as_str().and_then(PrincipalKind::parse).ok_or(AuthErrorKind::Malformed)?),
         };
         let scopes = match token.payload.get(&names.scopes) {
-            Some(Value::String(several)) => ScopeSet::parse(several),
-            Some(Value::Array(several)) => {
-                let texts: Option<Vec<&str>> = several.iter().map(Value::as_str).collect();
-                ScopeSet::parse(&texts.ok_or(Reason::Malformed)?.join(" "))
+            Some(Value::String(joined)) => ScopeSet::parse(joined),
+            Some(Value::Array(list)) => {
+                let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+                ScopeSet::parse(&texts.ok_or(AuthErrorKind::Malformed)?.join(" "))
             }
-            _ => return Err(Reason::Malformed),
+            _ => return Err(AuthErrorKind::Malformed),
         };
         Ok(ExternalClaims {
             tenant: text(&names.tenant)?.to_owned(),
@@ -170,21 +170,21 @@ impl Issuer {
     }
 
     /// The keys as the file has them; none, with a line in the log, if it cannot be used.
-    async fn read(&self) -> Result<KeySet> {
+    async fn reload_keys(&self) -> Result<KeySet> {
         let path = self.config.jwks_file.clone();
-        let shown = path.display().to_string();
-        Ok(read(path).await.unwrap_or_else(|error| {
-            tracing::error!(file = shown, cause = %error, "the issuer's keys cannot be read: none of its tokens is accepted");
+        let file_name = path.display().to_string();
+        Ok(load_key_set(path).await.unwrap_or_else(|error| {
+            tracing::error!(file = file_name, cause = %error, "the issuer's keys cannot be read: none of its tokens is accepted");
             KeySet::default()
         }))
     }
 }
 
-async fn read(path: PathBuf) -> Result<KeySet> {
-    tokio::task::spawn_blocking(move || read_file(&path)).await.map_err(Error::internal)?
+async fn load_key_set(path: PathBuf) -> Result<KeySet> {
+    tokio::task::spawn_blocking(move || read_key_set_file(&path)).await.map_err(Error::internal)?
 }
 
-fn read_file(path: &Path) -> Result<KeySet> {
+fn read_key_set_file(path: &Path) -> Result<KeySet> {
     use std::io::Read as _;
     let unreadable = |error: std::io::Error| {
         Error::new(Kind::BadInput, "ISSUER_INVALID", format!("{} cannot be read: {error}", path.display()))
@@ -192,10 +192,10 @@ fn read_file(path: &Path) -> Result<KeySet> {
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(limits::KEY_SET_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > limits::KEY_SET_BYTES {
+    file.take(limits::KEY_SET_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limits::KEY_SET_BYTES_MAX {
         return Err(Error::new(Kind::Limit, "KEY_SET_INVALID", format!("{} is too large", path.display()))
-            .with_detail("limit_bytes", limits::KEY_SET_BYTES));
+            .with_detail("limit_bytes", limits::KEY_SET_BYTES_MAX));
     }
     KeySet::parse(&bytes)
 }
@@ -210,27 +210,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gate::tests::{KNOWN, TestGate, gates, outcome, refusal};
+    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
     use crate::key::SigningKey;
-    use crate::{AgentState, Gate, RegisterRequest};
+    use crate::{AgentState, AuthService, RegisterRequest};
 
-    const ISS: &str = "https://auth.example.com/";
+    const TEST_ISS: &str = "https://auth.example.com/";
 
     /// The issuer's side: an Ed25519 key named `ed`, a P-256 key named `ec`, and the file with their public halves.
-    struct Provider {
+    struct TestIssuer {
         ed: SigningKey,
         ec: EcdsaKeyPair,
         file: PathBuf,
     }
 
-    impl Provider {
-        fn new(folder: &Path) -> Provider {
-            let chance = SystemRandom::new();
-            let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &chance).unwrap();
+    impl TestIssuer {
+        fn new(folder: &Path) -> TestIssuer {
+            let rng = SystemRandom::new();
+            let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &rng).unwrap();
             let ec =
-                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &chance).unwrap();
-            let ed = SigningKey::from_seed(&crate::key::random().unwrap()).unwrap();
-            let provider = Provider { ed, ec, file: folder.join("jwks.json") };
+                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &rng).unwrap();
+            let ed = SigningKey::from_seed(&crate::key::random_bytes().unwrap()).unwrap();
+            let provider = TestIssuer { ed, ec, file: folder.join("jwks.json") };
             provider.publish(&["ed", "ec"]);
             provider
         }
@@ -248,14 +248,14 @@ mod tests {
                 }),
             };
             let keys: Vec<Value> = kids.iter().map(key).collect();
-            let draft = self.file.with_extension("new");
-            std::fs::write(&draft, json!({"keys": keys}).to_string()).unwrap();
-            std::fs::rename(draft, &self.file).unwrap();
+            let temp_file = self.file.with_extension("new");
+            std::fs::write(&temp_file, json!({"keys": keys}).to_string()).unwrap();
+            std::fs::rename(temp_file, &self.file).unwrap();
         }
 
         fn config(&self) -> IssuerConfig {
             IssuerConfig {
-                issuer: ISS.to_owned(),
+                issuer: TEST_ISS.to_owned(),
                 audience: "quad-test".to_owned(),
                 jwks_file: self.file.clone(),
                 algorithms: Algorithm::ALL.to_vec(),
@@ -281,7 +281,7 @@ mod tests {
             let now = Timestamp::now().0 / 1_000;
             let mut header = json!({"alg": "EdDSA", "kid": "ed", "typ": "at+jwt"});
             let mut payload = json!({
-                "iss": ISS, "aud": ["other", "quad-test"], "sub": "a", "tenant_id": tenant,
+                "iss": TEST_ISS, "aud": ["other", "quad-test"], "sub": "a", "tenant_id": tenant,
                 "principal_type": "agent", "scope": "table:read project:create", "iat": now, "exp": now + 600,
             });
             change(&mut header, &mut payload);
@@ -289,52 +289,52 @@ mod tests {
         }
     }
 
-    async fn with_issuer(test: &TestGate, config: IssuerConfig) -> Gate {
+    async fn auth_with_issuer(test: &AuthFixture, config: IssuerConfig) -> AuthService {
         test.another_process().await.with_issuer(Issuer::open(config).await.unwrap())
     }
 
-    async fn register(test: &TestGate, scopes: &str) {
+    async fn register_agent_a(test: &AuthFixture, scopes: &str) {
         let request = RegisterRequest {
-            tenant: test.place.tenant.clone(),
+            tenant: test.db.tenant.clone(),
             subject: "a".to_owned(),
             kind: PrincipalKind::Agent,
             scopes: scopes.to_owned(),
             actor: "operator".to_owned(),
         };
-        test.gate.register_agent(request, &KNOWN).await.unwrap();
+        test.auth.register_agent(request, &KNOWN_SCOPES).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_token_of_the_issuer_opens_what_claim_and_registry_share() {
-        for test in gates().await {
-            let provider = Provider::new(test.folder.path());
-            let gate = with_issuer(&test, provider.config()).await;
-            register(&test, "table:* table:data:*").await;
-            for tenant in [test.place.tenant.as_str(), "local"] {
+    async fn external_token_gets_scopes_both_claimed_and_granted() {
+        for test in auth_fixtures().await {
+            let provider = TestIssuer::new(test.folder.path());
+            let auth = auth_with_issuer(&test, provider.config()).await;
+            register_agent_a(&test, "table:* table:data:*").await;
+            for tenant in [test.db.tenant.as_str(), "local"] {
                 for kid in ["ed", "ec"] {
                     let alg = if kid == "ed" { "EdDSA" } else { "ES256" };
                     let token = provider.token(tenant, |header, _| {
                         *header = json!({"alg": alg, "kid": kid});
                     });
-                    let caller = gate.authenticate(Some(&format!("Bearer {token}"))).await.unwrap();
-                    assert_eq!((&caller.tenant, &*caller.subject), (&test.place.tenant, "a"));
+                    let caller = auth.authenticate(Some(&format!("Bearer {token}"))).await.unwrap();
+                    assert_eq!((&caller.tenant, &*caller.subject), (&test.db.tenant, "a"));
                     assert_eq!(caller.scopes.to_string(), "table:read");
                     assert_eq!(caller.kind, PrincipalKind::Agent);
                     assert!(caller.expires_at.is_some() && caller.credential_read_set.is_some());
                 }
             }
-            let local = test.gate.mint(test.request("b", "table:read"), &KNOWN).await.unwrap();
-            assert_eq!(outcome(&gate, &local.token).await, "ok", "our own tokens are still good");
-            assert_eq!(outcome(&test.gate, &provider.token("local", |_, _| {})).await, "unknown_key");
+            let local = test.auth.mint(test.mint_request("b", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            assert_eq!(auth_outcome(&auth, &local.token).await, "ok", "our own tokens are still good");
+            assert_eq!(auth_outcome(&test.auth, &provider.token("local", |_, _| {})).await, "unknown_key");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn each_fault_has_its_reason_and_all_are_401() {
-        let test = &gates().await[0];
-        let provider = Provider::new(test.folder.path());
-        let gate = with_issuer(test, provider.config()).await;
-        register(test, "table:read").await;
+    async fn each_token_error_has_its_reason() {
+        let test = &auth_fixtures().await[0];
+        let provider = TestIssuer::new(test.folder.path());
+        let auth = auth_with_issuer(test, provider.config()).await;
+        register_agent_a(test, "table:read").await;
         let now = Timestamp::now().0 / 1_000;
         type Change = Box<dyn FnOnce(&mut Value, &mut Value)>;
         let header =
@@ -383,149 +383,149 @@ mod tests {
             ("no tenant", claim("tenant_id", Value::Null), "malformed"),
         ];
         for (name, change, expect) in cases {
-            assert_eq!(outcome(&gate, &provider.token("local", change)).await, expect, "{name}");
+            assert_eq!(auth_outcome(&auth, &provider.token("local", change)).await, expect, "{name}");
         }
         let good = provider.token("local", |_, _| {});
         let (signed, signature) = good.rsplit_once('.').unwrap();
         let (head, payload) = signed.split_once('.').unwrap();
         let more = provider.token("local", claim("scope", "*:*".into()));
         let forged = format!("{head}.{}.{signature}", more.split('.').nth(1).unwrap());
-        assert_eq!(outcome(&gate, &forged).await, "bad_signature");
-        assert_eq!(outcome(&gate, &format!("{signed}.")).await, "bad_signature");
-        let twice =
+        assert_eq!(auth_outcome(&auth, &forged).await, "bad_signature");
+        assert_eq!(auth_outcome(&auth, &format!("{signed}.")).await, "bad_signature");
+        let duplicated =
             String::from_utf8(BASE64.decode(payload).unwrap()).unwrap().replacen('{', r#"{"sub":"b","#, 1);
         assert_eq!(
-            outcome(&gate, &format!("{head}.{}.{signature}", BASE64.encode(twice))).await,
+            auth_outcome(&auth, &format!("{head}.{}.{signature}", BASE64.encode(duplicated))).await,
             "duplicate_claim"
         );
-        assert_eq!(outcome(&gate, &"x".repeat(limits::EXTERNAL_TOKEN_BYTES + 1)).await, "too_long");
+        assert_eq!(auth_outcome(&auth, &"x".repeat(limits::EXTERNAL_TOKEN_BYTES_MAX + 1)).await, "too_long");
         // One MAC with the published key as its secret, the classic confusion.
         let confused = format!("{}.{payload}", BASE64.encode(r#"{"alg":"HS256","kid":"ed"}"#));
         let mac = ring::hmac::sign(
             &ring::hmac::Key::new(ring::hmac::HMAC_SHA256, provider.ed.public_key()),
             confused.as_bytes(),
         );
-        assert_eq!(outcome(&gate, &format!("{confused}.{}", BASE64.encode(mac))).await, "algorithm");
+        assert_eq!(auth_outcome(&auth, &format!("{confused}.{}", BASE64.encode(mac))).await, "algorithm");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_algorithm_that_is_not_configured_is_refused() {
-        let test = &gates().await[0];
-        let provider = Provider::new(test.folder.path());
+    async fn unconfigured_algorithm_is_rejected() {
+        let test = &auth_fixtures().await[0];
+        let provider = TestIssuer::new(test.folder.path());
         let config = IssuerConfig { algorithms: vec![Algorithm::Es256], ..provider.config() };
-        let gate = with_issuer(test, config).await;
-        register(test, "table:read").await;
-        assert_eq!(outcome(&gate, &provider.token("local", |_, _| {})).await, "algorithm");
+        let auth = auth_with_issuer(test, config).await;
+        register_agent_a(test, "table:read").await;
+        assert_eq!(auth_outcome(&auth, &provider.token("local", |_, _| {})).await, "algorithm");
         let ec = provider.token("local", |header, _| *header = json!({"alg": "ES256", "kid": "ec"}));
-        assert_eq!(outcome(&gate, &ec).await, "ok");
+        assert_eq!(auth_outcome(&auth, &ec).await, "ok");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_claims_have_the_names_that_are_configured() {
-        let test = &gates().await[0];
-        let provider = Provider::new(test.folder.path());
+    async fn claims_are_read_by_configured_names() {
+        let test = &auth_fixtures().await[0];
+        let provider = TestIssuer::new(test.folder.path());
         let claims = ClaimNames {
             tenant: "org".to_owned(),
             subject: "client_id".to_owned(),
             kind: "type".to_owned(),
             scopes: "scp".to_owned(),
         };
-        let gate = with_issuer(test, IssuerConfig { claims, ..provider.config() }).await;
-        register(test, "table:read").await;
+        let auth = auth_with_issuer(test, IssuerConfig { claims, ..provider.config() }).await;
+        register_agent_a(test, "table:read").await;
         let token = provider.token("nowhere", |_, payload| {
             payload["org"] = "local".into();
             payload["sub"] = "somebody|else".into();
             payload["client_id"] = "a".into();
             payload["scp"] = json!(["table:read"]);
         });
-        assert_eq!(outcome(&gate, &token).await, "ok");
-        assert_eq!(outcome(&gate, &provider.token("local", |_, _| {})).await, "malformed");
+        assert_eq!(auth_outcome(&auth, &token).await, "ok");
+        assert_eq!(auth_outcome(&auth, &provider.token("local", |_, _| {})).await, "malformed");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn keys_come_and_go_with_the_file() {
-        let test = &gates().await[0];
-        let provider = Provider::new(test.folder.path());
+    async fn issuer_keys_follow_the_file() {
+        let test = &auth_fixtures().await[0];
+        let provider = TestIssuer::new(test.folder.path());
         provider.publish(&["ec"]);
-        let gate = with_issuer(test, provider.config()).await;
-        register(test, "table:read").await;
+        let auth = auth_with_issuer(test, provider.config()).await;
+        register_agent_a(test, "table:read").await;
         let token = provider.token("local", |_, _| {});
-        assert_eq!(outcome(&gate, &token).await, "unknown_key");
+        assert_eq!(auth_outcome(&auth, &token).await, "unknown_key");
         provider.publish(&["ed"]);
-        assert_eq!(outcome(&gate, &token).await, "ok", "a new key is looked for");
+        assert_eq!(auth_outcome(&auth, &token).await, "ok", "a new key is looked for");
         provider.publish(&["ec"]);
         // The token is remembered; but not for longer than its key is.
-        while outcome(&gate, &token).await == "ok" {
+        while auth_outcome(&auth, &token).await == "ok" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        assert_eq!(outcome(&gate, &token).await, "unknown_key");
+        assert_eq!(auth_outcome(&auth, &token).await, "unknown_key");
         provider.publish(&["ed"]);
-        assert_eq!(outcome(&gate, &token).await, "ok");
+        assert_eq!(auth_outcome(&auth, &token).await, "ok");
         std::fs::write(&provider.file, "{").unwrap();
-        while outcome(&gate, &token).await == "ok" {
+        while auth_outcome(&auth, &token).await == "ok" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        assert_eq!(outcome(&gate, &token).await, "unknown_key", "a damaged file holds no keys");
+        assert_eq!(auth_outcome(&auth, &token).await, "unknown_key", "a damaged file holds no keys");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_unregistered_subject_comes_in_only_where_tokens_register() {
-        for test in gates().await {
-            let provider = Provider::new(test.folder.path());
-            let strict = with_issuer(&test, provider.config()).await;
+    async fn unregistered_subject_needs_auto_register() {
+        for test in auth_fixtures().await {
+            let provider = TestIssuer::new(test.folder.path());
+            let strict_auth = auth_with_issuer(&test, provider.config()).await;
             let token = provider.token("local", |_, payload| {
                 payload["scope"] = "table:read payment_intent:approve not-a-scope".into();
             });
-            assert_eq!(outcome(&strict, &token).await, "agent_unregistered");
-            assert!(test.gate.agents(&test.place.tenant).await.unwrap().is_empty());
-            let open = with_issuer(&test, IssuerConfig { auto_register: true, ..provider.config() }).await;
-            let caller = open.authenticate(Some(&format!("Bearer {token}"))).await.unwrap();
+            assert_eq!(auth_outcome(&strict_auth, &token).await, "agent_unregistered");
+            assert!(test.auth.agents(&test.db.tenant).await.unwrap().is_empty());
+            let open_auth = auth_with_issuer(&test, IssuerConfig { auto_register: true, ..provider.config() }).await;
+            let caller = open_auth.authenticate(Some(&format!("Bearer {token}"))).await.unwrap();
             assert_eq!(caller.scopes.to_string(), "table:read");
-            let agents = test.gate.agents(&test.place.tenant).await.unwrap();
+            let agents = test.auth.agents(&test.db.tenant).await.unwrap();
             assert_eq!((agents.len(), agents[0].scopes.to_string().as_str()), (1, "table:read"));
             // A later token does not widen it.
             let more = provider.token("local", |_, payload| payload["scope"] = "*:*".into());
-            let caller = open.authenticate(Some(&format!("Bearer {more}"))).await.unwrap();
+            let caller = open_auth.authenticate(Some(&format!("Bearer {more}"))).await.unwrap();
             assert_eq!(caller.scopes.to_string(), "table:read");
-            assert_eq!(outcome(&strict, &token).await, "ok");
-            for nowhere in ["nowhere", "system"] {
-                assert_eq!(outcome(&open, &provider.token(nowhere, |_, _| {})).await, "agent_unregistered");
+            assert_eq!(auth_outcome(&strict_auth, &token).await, "ok");
+            for unknown_tenant in ["nowhere", "system"] {
+                assert_eq!(auth_outcome(&open_auth, &provider.token(unknown_tenant, |_, _| {})).await, "agent_unregistered");
             }
             let nothing = provider.token("local", |_, payload| {
                 payload["sub"] = "c".into();
                 payload["scope"] = "payment_intent:approve".into();
             });
-            assert_eq!(outcome(&open, &nothing).await, "agent_unregistered");
+            assert_eq!(auth_outcome(&open_auth, &nothing).await, "agent_unregistered");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_halted_agent_is_refused_with_an_external_token_too() {
-        for test in gates().await {
-            let provider = Provider::new(test.folder.path());
-            let gate = with_issuer(&test, provider.config()).await;
-            register(&test, "table:read").await;
+    async fn quarantined_agent_is_rejected_with_external_token() {
+        for test in auth_fixtures().await {
+            let provider = TestIssuer::new(test.folder.path());
+            let auth = auth_with_issuer(&test, provider.config()).await;
+            register_agent_a(&test, "table:read").await;
             let header = format!("Bearer {}", provider.token("local", |_, _| {}));
-            let before = gate.authenticate(Some(&header)).await.unwrap();
-            let set = test.gate.set_agent_state(&test.place.tenant, "a", AgentState::Quarantined, "operator");
+            let before = auth.authenticate(Some(&header)).await.unwrap();
+            let set = test.auth.set_agent_state(&test.db.tenant, "a", AgentState::Quarantined, "operator");
             set.await.unwrap();
-            let proof = before.credential_read_set.clone().unwrap();
+            let credential = before.credential_read_set.clone().unwrap();
             let event = quad_core::EventDraft::call(&before, "ping");
             use quad_core::AuditLog as _;
-            let recorded = gate.store.append(&before.tenant, event, vec![proof]).await;
+            let recorded = auth.store.append(&before.tenant, event, vec![credential]).await;
             assert!(matches!(recorded, Err(quad_core::AppendError::Stale(0))));
-            gate.forget(&header);
-            assert_eq!(refusal(&gate, Some(&header)).await.code(), "agent_not_registered");
-            gate.settle().await;
-            assert!(test.audit(&test.place.tenant).await.contains("agent_quarantined"));
-            assert!(!test.audit(&TenantId::system()).await.contains("agent_quarantined"));
+            auth.evict_token(&header);
+            assert_eq!(expect_auth_error(&auth, Some(&header)).await.code(), "agent_not_registered");
+            auth.flush_refusals().await;
+            assert!(test.audit_records(&test.db.tenant).await.contains("agent_quarantined"));
+            assert!(!test.audit_records(&TenantId::system()).await.contains("agent_quarantined"));
         }
     }
 
     #[tokio::test]
-    async fn an_issuer_that_could_never_work_is_refused_at_the_start() {
+    async fn open_rejects_invalid_issuer_config() {
         let folder = tempfile::tempdir().unwrap();
-        let provider = Provider::new(folder.path());
+        let provider = TestIssuer::new(folder.path());
         let good = || provider.config();
         let refused = [
             IssuerConfig { issuer: "quad".to_owned(), ..good() },
@@ -539,7 +539,7 @@ mod tests {
         }
         std::fs::write(&provider.file, r#"{"keys":[{"kty":"oct","kid":"a","k":"AA"}]}"#).unwrap();
         assert_eq!(Issuer::open(good()).await.unwrap_err().code(), "ISSUER_INVALID");
-        std::fs::write(&provider.file, vec![b' '; limits::KEY_SET_BYTES as usize + 1]).unwrap();
+        std::fs::write(&provider.file, vec![b' '; limits::KEY_SET_BYTES_MAX as usize + 1]).unwrap();
         assert_eq!(Issuer::open(good()).await.unwrap_err().kind(), Kind::Limit);
     }
 }

@@ -68,7 +68,7 @@ impl Jwk {
     }
 
     /// Whether `signature` is of that message.
-    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match self {
             Jwk::Rsa { n, e } => {
                 RsaPublicKeyComponents { n, e }.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
@@ -89,11 +89,11 @@ impl Jwk {
             return None;
         }
         let operations = entry.get("key_ops").and_then(Value::as_array);
-        if operations.is_some_and(|operations| !operations.iter().any(|one| one == "verify")) {
+        if operations.is_some_and(|operations| !operations.iter().any(|operation| operation == "verify")) {
             return None;
         }
         let key = match (text("kty")?, text("crv")) {
-            ("RSA", _) => Jwk::Rsa { n: without_zeros(bytes("n")?), e: without_zeros(bytes("e")?) },
+            ("RSA", _) => Jwk::Rsa { n: strip_leading_zeros(bytes("n")?), e: strip_leading_zeros(bytes("e")?) },
             ("EC", Some("P-256")) => {
                 let (x, y) = (bytes("x")?, bytes("y")?);
                 if x.len() != 32 || y.len() != 32 {
@@ -109,7 +109,7 @@ impl Jwk {
 }
 
 /// Some write a number with leading zeros, which the verifier refuses.
-fn without_zeros(number: Vec<u8>) -> Vec<u8> {
+fn strip_leading_zeros(number: Vec<u8>) -> Vec<u8> {
     number.into_iter().skip_while(|byte| *byte == 0).collect()
 }
 
@@ -118,18 +118,18 @@ fn without_zeros(number: Vec<u8>) -> Vec<u8> {
 pub struct KeySet {
     keys: HashMap<String, Jwk>,
     /// Tells this content from another.
-    pub mark: u64,
+    pub version: u64,
 }
 
 impl KeySet {
     /// Reads a JSON Web Key Set. Keys that we cannot use are passed over; two of one name are an error.
     pub fn parse(bytes: &[u8]) -> Result<KeySet> {
-        let wrong = |what: &str| Error::new(Kind::BadInput, "KEY_SET_INVALID", format!("The key set {what}"));
-        let document = strict_json::object(bytes).map_err(|_| wrong("is not a JSON object"))?;
+        let invalid = |problem: &str| Error::new(Kind::BadInput, "KEY_SET_INVALID", format!("The key set {problem}"));
+        let document = strict_json::parse_object(bytes).map_err(|_| invalid("is not a JSON object"))?;
         let entries = document.get("keys").and_then(Value::as_array);
-        let entries = entries.ok_or_else(|| wrong("has no list of keys"))?;
-        if entries.len() > limits::KEY_SET_KEYS {
-            return Err(wrong("has too many keys").with_detail("limit", limits::KEY_SET_KEYS));
+        let entries = entries.ok_or_else(|| invalid("has no list of keys"))?;
+        if entries.len() > limits::KEY_SET_KEYS_MAX {
+            return Err(invalid("has too many keys").with_detail("limit", limits::KEY_SET_KEYS_MAX));
         }
         let mut keys = HashMap::new();
         for entry in entries {
@@ -137,12 +137,12 @@ impl KeySet {
                 continue;
             };
             if keys.insert(kid.to_owned(), key).is_some() {
-                return Err(wrong("names two keys alike"));
+                return Err(invalid("names two keys alike"));
             }
         }
         let digest = digest::digest(&digest::SHA256, bytes);
-        let mark = digest.as_ref().iter().take(8).fold(0, |mark, byte| mark << 8 | u64::from(*byte));
-        Ok(KeySet { keys, mark })
+        let version = digest.as_ref().iter().take(8).fold(0, |version, byte| version << 8 | u64::from(*byte));
+        Ok(KeySet { keys, version })
     }
 
     /// The key of that name.
@@ -191,14 +191,14 @@ mod tests {
 
     /// RFC 7515, appendices A.2 and A.3; RFC 8037, appendix A.4.
     #[test]
-    fn verifies_the_published_examples() {
+    fn verify_matches_rfc_examples() {
         let check = |key: Value, signed: &str, signature: &str| {
             let signature = BASE64.decode(signature).unwrap();
             let jwk = Jwk::parse(&key).unwrap();
-            assert!(jwk.verifies(signed.as_bytes(), &signature), "{key}");
-            assert!(!jwk.verifies(format!("{signed}x").as_bytes(), &signature), "{key}");
+            assert!(jwk.verify(signed.as_bytes(), &signature), "{key}");
+            assert!(!jwk.verify(format!("{signed}x").as_bytes(), &signature), "{key}");
             for other in [rsa(), p256(), ed25519()].into_iter().filter(|other| *other != key) {
-                assert!(!Jwk::parse(&other).unwrap().verifies(signed.as_bytes(), &signature), "{other}");
+                assert!(!Jwk::parse(&other).unwrap().verify(signed.as_bytes(), &signature), "{other}");
             }
         };
         check(
@@ -221,26 +221,26 @@ mod tests {
         );
     }
 
-    fn with(mut key: Value, name: &str, value: Value) -> Value {
+    fn with_member(mut key: Value, name: &str, value: Value) -> Value {
         key[name] = value;
         key
     }
 
     #[test]
-    fn a_key_for_something_else_is_passed_over() {
-        for good in [with(p256(), "use", "sig".into()), with(p256(), "key_ops", json!(["verify"]))] {
+    fn unusable_keys_are_skipped() {
+        for good in [with_member(p256(), "use", "sig".into()), with_member(p256(), "key_ops", json!(["verify"]))] {
             assert!(Jwk::parse(&good).is_some(), "{good}");
         }
         for other in [
             json!({"kty": "oct", "k": "c2VjcmV0"}),
-            with(rsa(), "use", "enc".into()),
-            with(rsa(), "alg", "HS256".into()),
-            with(rsa(), "alg", "RS512".into()),
-            with(p256(), "crv", "P-384".into()),
-            with(p256(), "key_ops", json!(["sign"])),
-            with(p256(), "x", "AA".into()),
-            with(ed25519(), "crv", "X25519".into()),
-            with(ed25519(), "x", "AA".into()),
+            with_member(rsa(), "use", "enc".into()),
+            with_member(rsa(), "alg", "HS256".into()),
+            with_member(rsa(), "alg", "RS512".into()),
+            with_member(p256(), "crv", "P-384".into()),
+            with_member(p256(), "key_ops", json!(["sign"])),
+            with_member(p256(), "x", "AA".into()),
+            with_member(ed25519(), "crv", "X25519".into()),
+            with_member(ed25519(), "x", "AA".into()),
             json!("key"),
         ] {
             assert!(Jwk::parse(&other).is_none(), "{other}");
@@ -248,17 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn a_set_finds_its_keys_and_has_no_name_twice() {
-        let named = |key: Value, kid: &str| with(key, "kid", kid.into());
+    fn key_set_finds_by_kid_and_rejects_duplicate_kids() {
+        let named = |key: Value, kid: &str| with_member(key, "kid", kid.into());
         let parse = |keys: Vec<Value>| KeySet::parse(json!({"keys": keys}).to_string().as_bytes());
         let set = parse(vec![named(rsa(), "a"), named(p256(), "b"), ed25519()]).unwrap();
         assert_eq!(set.find("a").unwrap().algorithm(), Algorithm::Rs256);
         assert_eq!(set.find("b").unwrap().algorithm(), Algorithm::Es256);
         assert!(set.find("").is_none() && set.find("c").is_none());
-        assert_ne!(set.mark, parse(vec![named(rsa(), "a")]).unwrap().mark);
+        assert_ne!(set.version, parse(vec![named(rsa(), "a")]).unwrap().version);
         assert!(parse(vec![ed25519()]).unwrap().is_empty());
         assert!(parse(vec![named(rsa(), "a"), named(p256(), "a")]).is_err());
-        assert!(parse(vec![p256(); limits::KEY_SET_KEYS + 1]).is_err());
+        assert!(parse(vec![p256(); limits::KEY_SET_KEYS_MAX + 1]).is_err());
         for wrong in ["", "[]", "{}", r#"{"keys":{}}"#] {
             assert_eq!(KeySet::parse(wrong.as_bytes()).unwrap_err().code(), "KEY_SET_INVALID", "{wrong}");
         }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::key::SigningKey;
 use crate::keyring::Keyring;
 use crate::limits::CLOCK_TOLERANCE_MS;
-use crate::refusal::Reason;
+use crate::refusal::AuthErrorKind;
 use crate::strict_json;
 
 /// Who makes local tokens.
@@ -55,20 +55,20 @@ pub fn sign(key: &SigningKey, claims: &Claims) -> String {
         "iat": claims.issued_at.0.div_euclid(1_000),
         "exp": claims.expires_at.0.div_euclid(1_000),
     });
-    compose(key, &header, &payload)
+    encode(key, &header, &payload)
 }
 
-fn compose(key: &SigningKey, header: &Value, payload: &Value) -> String {
-    let signed = format!("{}.{}", BASE64.encode(header.to_string()), BASE64.encode(payload.to_string()));
-    let signature = BASE64.encode(key.sign(signed.as_bytes()));
-    format!("{signed}.{signature}")
+fn encode(key: &SigningKey, header: &Value, payload: &Value) -> String {
+    let signing_input = format!("{}.{}", BASE64.encode(header.to_string()), BASE64.encode(payload.to_string()));
+    let signature = BASE64.encode(key.sign(signing_input.as_bytes()));
+    format!("{signing_input}.{signature}")
 }
 
 /// A compact JWS, taken apart. Nothing in it is proven yet.
 #[derive(Debug)]
-pub struct Compact<'t> {
+pub struct CompactJws<'t> {
     /// What the signature covers.
-    pub signed: &'t [u8],
+    pub signing_input: &'t [u8],
     /// The signature.
     pub signature: Vec<u8>,
     /// The header.
@@ -77,21 +77,21 @@ pub struct Compact<'t> {
     pub payload: Map<String, Value>,
 }
 
-impl<'t> Compact<'t> {
+impl<'t> CompactJws<'t> {
     /// Takes a token apart: three parts, the first two of which are objects that say nothing twice.
-    pub fn parse(token: &'t str) -> Result<Compact<'t>, Reason> {
-        let (signed, signature) = token.rsplit_once('.').ok_or(Reason::Malformed)?;
-        let (header, payload) = signed.split_once('.').ok_or(Reason::Malformed)?;
-        let signature = BASE64.decode(signature).map_err(|_| Reason::Malformed)?;
-        let compact = Compact {
-            signed: signed.as_bytes(),
+    pub fn parse(token: &'t str) -> Result<CompactJws<'t>, AuthErrorKind> {
+        let (signing_input, signature) = token.rsplit_once('.').ok_or(AuthErrorKind::Malformed)?;
+        let (header, payload) = signing_input.split_once('.').ok_or(AuthErrorKind::Malformed)?;
+        let signature = BASE64.decode(signature).map_err(|_| AuthErrorKind::Malformed)?;
+        let compact = CompactJws {
+            signing_input: signing_input.as_bytes(),
             signature,
-            header: object(header)?,
-            payload: object(payload)?,
+            header: decode_object(header)?,
+            payload: decode_object(payload)?,
         };
         // Whoever demands that we understand more than we do must be told that we do not.
         if compact.header.contains_key("crit") {
-            return Err(Reason::Malformed);
+            return Err(AuthErrorKind::Malformed);
         }
         Ok(compact)
     }
@@ -112,32 +112,32 @@ impl<'t> Compact<'t> {
     }
 
     /// A claim that is a time, in seconds.
-    pub fn time(&self, name: &str) -> Result<Option<Timestamp>, Reason> {
+    pub fn time(&self, name: &str) -> Result<Option<Timestamp>, AuthErrorKind> {
         let Some(value) = self.payload.get(name) else { return Ok(None) };
         // A fraction of a second is allowed and of no use here.
         let seconds = value.as_i64().or_else(|| value.as_f64().map(|seconds| seconds.floor() as i64));
-        let seconds = seconds.ok_or(Reason::Malformed)?;
+        let seconds = seconds.ok_or(AuthErrorKind::Malformed)?;
         Ok(Some(Timestamp(seconds.saturating_mul(1_000))))
     }
 
     /// Whether it was made for `audience`.
-    pub fn is_for(&self, audience: &str) -> bool {
+    pub fn has_audience(&self, audience: &str) -> bool {
         match self.payload.get("aud") {
-            Some(Value::Array(several)) => several.iter().any(|one| one == audience),
-            one => one.is_some_and(|one| one == audience),
+            Some(Value::Array(list)) => list.iter().any(|item| item == audience),
+            value => value.is_some_and(|value| value == audience),
         }
     }
 
     /// Its times: when it was made, and when it ends, provided that now lies between them.
-    pub fn times(&self, now: Timestamp) -> Result<(Timestamp, Timestamp), Reason> {
-        let issued_at = self.time("iat")?.ok_or(Reason::Malformed)?;
-        let expires_at = self.time("exp")?.ok_or(Reason::Malformed)?;
-        let begins_at = self.time("nbf")?.unwrap_or(issued_at).max(issued_at);
+    pub fn validity(&self, now: Timestamp) -> Result<(Timestamp, Timestamp), AuthErrorKind> {
+        let issued_at = self.time("iat")?.ok_or(AuthErrorKind::Malformed)?;
+        let expires_at = self.time("exp")?.ok_or(AuthErrorKind::Malformed)?;
+        let not_before = self.time("nbf")?.unwrap_or(issued_at).max(issued_at);
         if expires_at.plus_ms(CLOCK_TOLERANCE_MS) <= now {
-            return Err(Reason::Expired);
+            return Err(AuthErrorKind::Expired);
         }
-        if begins_at > now.plus_ms(CLOCK_TOLERANCE_MS) {
-            return Err(Reason::NotYetValid);
+        if not_before > now.plus_ms(CLOCK_TOLERANCE_MS) {
+            return Err(AuthErrorKind::NotYetValid);
         }
         Ok((issued_at, expires_at))
     }
@@ -146,42 +146,42 @@ impl<'t> Compact<'t> {
 /// What `token` says, provided that we signed it, for us, and that its time is now.
 ///
 /// No claim is used before the signature has been checked.
-pub fn verify(ring: &Keyring, token: &Compact<'_>, now: Timestamp) -> Result<Claims, Reason> {
+pub fn verify(keyring: &Keyring, token: &CompactJws<'_>, now: Timestamp) -> Result<Claims, AuthErrorKind> {
     // The algorithm is ours to say, not the token's: anything else, `none` above all, is not a token of this server.
     if token.algorithm() != Some("EdDSA") {
-        return Err(Reason::Algorithm);
+        return Err(AuthErrorKind::Algorithm);
     }
-    let key = token.kid().and_then(|kid| ring.find(kid)).ok_or(Reason::UnknownKey)?;
-    if !key.verifies(token.signed, &token.signature) {
-        return Err(Reason::BadSignature);
+    let key = token.kid().and_then(|kid| keyring.find(kid)).ok_or(AuthErrorKind::UnknownKey)?;
+    if !key.verify(token.signing_input, &token.signature) {
+        return Err(AuthErrorKind::BadSignature);
     }
     if token.text("iss") != Some(ISSUER) {
-        return Err(Reason::WrongIssuer);
+        return Err(AuthErrorKind::WrongIssuer);
     }
-    if !token.is_for(AUDIENCE) {
-        return Err(Reason::WrongAudience);
+    if !token.has_audience(AUDIENCE) {
+        return Err(AuthErrorKind::WrongAudience);
     }
-    let (issued_at, expires_at) = token.times(now)?;
-    let text = |name: &str| token.text(name).ok_or(Reason::Malformed);
+    let (issued_at, expires_at) = token.validity(now)?;
+    let text = |name: &str| token.text(name).ok_or(AuthErrorKind::Malformed);
     Ok(Claims {
         id: text("jti")?.to_owned(),
         tenant: TenantId::new(text("tenant_id")?),
         subject: text("sub")?.into(),
-        kind: PrincipalKind::parse(text("principal_type")?).ok_or(Reason::Malformed)?,
+        kind: PrincipalKind::parse(text("principal_type")?).ok_or(AuthErrorKind::Malformed)?,
         scopes: ScopeSet::parse(text("scope")?),
         issued_at,
         expires_at,
     })
 }
 
-fn object(part: &str) -> Result<Map<String, Value>, Reason> {
-    strict_json::object(&BASE64.decode(part).map_err(|_| Reason::Malformed)?)
+fn decode_object(part: &str) -> Result<Map<String, Value>, AuthErrorKind> {
+    strict_json::parse_object(&BASE64.decode(part).map_err(|_| AuthErrorKind::Malformed)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyring::tests::ring;
+    use crate::keyring::tests::keyring_from_seeds;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_500);
 
@@ -202,35 +202,35 @@ mod tests {
     }
 
     /// Signs claims after a change, as an attacker who had the key or a server of another time would.
-    fn signed_with(change: impl FnOnce(&mut Value, &mut Value)) -> String {
+    fn token_with(change: impl FnOnce(&mut Value, &mut Value)) -> String {
         let token = sign(&key(1), &claims());
         let mut parts = token.split('.').map(|part| BASE64.decode(part).unwrap());
         let mut header: Value = serde_json::from_slice(&parts.next().unwrap()).unwrap();
         let mut payload: Value = serde_json::from_slice(&parts.next().unwrap()).unwrap();
         change(&mut header, &mut payload);
-        compose(&key(1), &header, &payload)
+        encode(&key(1), &header, &payload)
     }
 
     fn check(token: &str, now: Timestamp, expect: &str) {
         // Key 1 signs; key 3 did, some time ago.
-        let outcome = match Compact::parse(token).and_then(|token| verify(&ring(&[1, 3]), &token, now)) {
-            Ok(found) if found == claims() => "ok".to_owned(),
-            Ok(found) => format!("{found:?}"),
+        let outcome = match CompactJws::parse(token).and_then(|token| verify(&keyring_from_seeds(&[1, 3]), &token, now)) {
+            Ok(verified) if verified == claims() => "ok".to_owned(),
+            Ok(verified) => format!("{verified:?}"),
             Err(reason) => format!("{reason:?}"),
         };
         assert_eq!(outcome, expect, "{token}");
     }
 
     #[test]
-    fn says_what_was_signed() {
+    fn verify_returns_the_signed_claims() {
         check(&sign(&key(1), &claims()), NOW, "ok");
-        check(&signed_with(|_, payload| payload["aud"] = json!(["other", "quad"])), NOW, "ok");
-        check(&signed_with(|_, payload| payload["nbf"] = json!(1_800_000_000)), NOW, "ok");
+        check(&token_with(|_, payload| payload["aud"] = json!(["other", "quad"])), NOW, "ok");
+        check(&token_with(|_, payload| payload["nbf"] = json!(1_800_000_000)), NOW, "ok");
         check(&sign(&key(3), &claims()), NOW, "ok");
     }
 
     #[test]
-    fn a_token_that_says_something_twice_says_nothing() {
+    fn rejects_token_with_duplicate_members() {
         let good = sign(&key(1), &claims());
         let decoded = |part: usize| {
             String::from_utf8(BASE64.decode(good.split('.').nth(part).unwrap()).unwrap()).unwrap()
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_what_other_implementations_expect() {
+    fn header_names_algorithm_kid_and_type() {
         let token = sign(&key(1), &claims());
         let header = BASE64.decode(token.split('.').next().unwrap()).unwrap();
         let header: Value = serde_json::from_slice(&header).unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_reason() {
+    fn each_token_error_has_its_kind() {
         let good = sign(&key(1), &claims());
         let (signed, _) = good.rsplit_once('.').unwrap();
         check("", NOW, "Malformed");
@@ -264,23 +264,23 @@ mod tests {
         check(&format!("{good}.x"), NOW, "Malformed");
         check(&format!("{signed}."), NOW, "BadSignature");
         check(&sign(&key(2), &claims()), NOW, "UnknownKey");
-        check(&signed_with(|header, _| header["alg"] = json!("none")), NOW, "Algorithm");
-        check(&signed_with(|header, _| header["alg"] = json!("HS256")), NOW, "Algorithm");
-        check(&signed_with(|header, _| header["crit"] = json!(["b64"])), NOW, "Malformed");
-        check(&signed_with(|header, _| header["kid"] = json!("0000000000000000")), NOW, "UnknownKey");
-        check(&signed_with(|_, payload| payload["iss"] = json!("other")), NOW, "WrongIssuer");
-        check(&signed_with(|_, payload| payload["aud"] = json!("other")), NOW, "WrongAudience");
-        check(&signed_with(|_, payload| payload["aud"] = json!([])), NOW, "WrongAudience");
-        check(&signed_with(|_, payload| payload["principal_type"] = json!("root")), NOW, "Malformed");
-        check(&signed_with(|_, payload| payload["nbf"] = json!(1_800_000_030)), NOW, "NotYetValid");
-        check(&signed_with(|_, payload| payload["nbf"] = json!("soon")), NOW, "Malformed");
+        check(&token_with(|header, _| header["alg"] = json!("none")), NOW, "Algorithm");
+        check(&token_with(|header, _| header["alg"] = json!("HS256")), NOW, "Algorithm");
+        check(&token_with(|header, _| header["crit"] = json!(["b64"])), NOW, "Malformed");
+        check(&token_with(|header, _| header["kid"] = json!("0000000000000000")), NOW, "UnknownKey");
+        check(&token_with(|_, payload| payload["iss"] = json!("other")), NOW, "WrongIssuer");
+        check(&token_with(|_, payload| payload["aud"] = json!("other")), NOW, "WrongAudience");
+        check(&token_with(|_, payload| payload["aud"] = json!([])), NOW, "WrongAudience");
+        check(&token_with(|_, payload| payload["principal_type"] = json!("root")), NOW, "Malformed");
+        check(&token_with(|_, payload| payload["nbf"] = json!(1_800_000_030)), NOW, "NotYetValid");
+        check(&token_with(|_, payload| payload["nbf"] = json!("soon")), NOW, "Malformed");
         for claim in ["sub", "tenant_id", "principal_type", "scope", "jti", "iat", "exp"] {
-            check(&signed_with(|_, payload| payload[claim] = Value::Null), NOW, "Malformed");
+            check(&token_with(|_, payload| payload[claim] = Value::Null), NOW, "Malformed");
         }
     }
 
     #[test]
-    fn a_changed_payload_does_not_pass() {
+    fn changed_payload_is_rejected() {
         let good = sign(&key(1), &claims());
         let more = sign(&key(1), &Claims { scopes: ScopeSet::parse("*:*"), ..claims() });
         let payload = more.split('.').nth(1).unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_differ_by_five_seconds() {
+    fn clock_tolerance_is_five_seconds() {
         let token = sign(&key(1), &claims());
         check(&token, Timestamp(1_800_000_064_999), "ok");
         check(&token, Timestamp(1_800_000_065_000), "Expired");

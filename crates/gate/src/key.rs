@@ -26,7 +26,7 @@ impl SigningKey {
     pub fn from_seed(seed: &Seed) -> Result<SigningKey> {
         let pair =
             Ed25519KeyPair::from_seed_unchecked(seed).map_err(|error| Error::internal(error.to_string()))?;
-        let mac = hmac::Key::new(hmac::HMAC_SHA256, &derive(seed, "sealed strings")?);
+        let mac = hmac::Key::new(hmac::HMAC_SHA256, &derive_key(seed, "sealed strings")?);
         let mut kid = canonical::sha256_hex(pair.public_key().as_ref());
         kid.truncate(16);
         Ok(SigningKey { pair, mac, kid })
@@ -48,13 +48,13 @@ impl SigningKey {
     }
 
     /// Whether `signature` is ours and of that message.
-    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, self.public_key()).verify(message, signature).is_ok()
     }
 
     /// `payload` as visible ASCII that only we can make. It is not secret, only unforgeable. `purpose` keeps one kind
     /// of sealed string from passing as another.
-    pub fn seal(&self, purpose: &str, payload: &[u8]) -> String {
+    pub fn sign_opaque(&self, purpose: &str, payload: &[u8]) -> String {
         let payload = BASE64.encode(payload);
         let tag = hmac::sign(&self.mac, mac_input(purpose, &payload).as_bytes());
         format!("{}.{payload}.{}", self.kid, BASE64.encode(tag))
@@ -62,9 +62,9 @@ impl SigningKey {
 
     /// The payload of a string that we sealed for that purpose. Each has exactly one accepted spelling: the MAC is over
     /// the encoded text, and the decoder refuses stray bits.
-    pub fn unseal(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
-        let (kid, sealed) = sealed.split_once('.')?;
-        let (payload, tag) = sealed.split_once('.').filter(|_| kid == self.kid)?;
+    pub fn verify_opaque(&self, purpose: &str, opaque: &str) -> Option<Vec<u8>> {
+        let (kid, rest) = opaque.split_once('.')?;
+        let (payload, tag) = rest.split_once('.').filter(|_| kid == self.kid)?;
         let tag = BASE64.decode(tag).ok()?;
         hmac::verify(&self.mac, mac_input(purpose, payload).as_bytes(), &tag).ok()?;
         BASE64.decode(payload).ok()
@@ -72,8 +72,8 @@ impl SigningKey {
 }
 
 /// The name of the key that a sealed string says it was sealed with.
-pub fn kid_of_sealed(sealed: &str) -> &str {
-    sealed.split_once('.').map_or("", |(kid, _)| kid)
+pub fn opaque_kid(opaque: &str) -> &str {
+    opaque.split_once('.').map_or("", |(kid, _)| kid)
 }
 
 impl std::fmt::Debug for SigningKey {
@@ -87,7 +87,7 @@ fn mac_input(purpose: &str, payload: &str) -> String {
 }
 
 /// 32 bytes for one use out of a secret, by HKDF with SHA-256.
-pub fn derive(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
+pub fn derive_key(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
     let mut derived = [0; 32];
     hkdf::Salt::new(hkdf::HKDF_SHA256, b"quadrivium")
         .extract(secret)
@@ -98,7 +98,7 @@ pub fn derive(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
 }
 
 /// Random bytes.
-pub fn random<const N: usize>() -> Result<[u8; N]> {
+pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_vector_of_rfc_8032() {
+    fn signature_matches_rfc_8032_vector() {
         let seed = [
             0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4,
             0x44, 0x49, 0xc5, 0x69, 0x7b, 0x32, 0x69, 0x19, 0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60,
@@ -126,40 +126,40 @@ mod tests {
                 .starts_with("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
         );
         assert_eq!(key.kid(), "21fe31dfa154a261");
-        assert!(key.verifies(b"", &key.sign(b"")));
-        assert!(!key.verifies(b"x", &key.sign(b"")));
+        assert!(key.verify(b"", &key.sign(b"")));
+        assert!(!key.verify(b"x", &key.sign(b"")));
     }
 
     #[test]
-    fn a_sealed_string_opens_for_its_key_and_purpose_only() {
-        let sealed = key(1).seal("session", b"{\"t\":\"a\"}");
-        assert!(sealed.bytes().all(|byte| byte.is_ascii_graphic()));
-        assert_eq!(key(1).unseal("session", &sealed).as_deref(), Some(&b"{\"t\":\"a\"}"[..]));
-        assert_eq!(key(1).unseal("cursor", &sealed), None);
-        assert_eq!(key(2).unseal("session", &sealed), None);
+    fn opaque_string_verifies_only_with_its_key_and_purpose() {
+        let opaque = key(1).sign_opaque("session", b"{\"t\":\"a\"}");
+        assert!(opaque.bytes().all(|byte| byte.is_ascii_graphic()));
+        assert_eq!(key(1).verify_opaque("session", &opaque).as_deref(), Some(&b"{\"t\":\"a\"}"[..]));
+        assert_eq!(key(1).verify_opaque("cursor", &opaque), None);
+        assert_eq!(key(2).verify_opaque("session", &opaque), None);
     }
 
     #[test]
-    fn no_single_change_of_a_sealed_string_opens() {
-        let sealed = key(1).seal("session", b"payload");
-        for place in 0..sealed.len() {
-            for other in ['A', 'B', 'Q', 'g', 'w', '.', '=', '_'] {
-                let mut changed: Vec<char> = sealed.chars().collect();
-                if changed[place] == other {
+    fn changed_opaque_string_is_rejected() {
+        let opaque = key(1).sign_opaque("session", b"payload");
+        for index in 0..opaque.len() {
+            for replacement in ['A', 'B', 'Q', 'g', 'w', '.', '=', '_'] {
+                let mut changed: Vec<char> = opaque.chars().collect();
+                if changed[index] == replacement {
                     continue;
                 }
-                changed[place] = other;
+                changed[index] = replacement;
                 let changed: String = changed.into_iter().collect();
-                assert_eq!(key(1).unseal("session", &changed), None, "{changed}");
+                assert_eq!(key(1).verify_opaque("session", &changed), None, "{changed}");
             }
         }
-        assert_eq!(key(1).unseal("session", &format!("{sealed}=")), None);
-        assert_eq!(key(1).unseal("session", ""), None);
+        assert_eq!(key(1).verify_opaque("session", &format!("{opaque}=")), None);
+        assert_eq!(key(1).verify_opaque("session", ""), None);
     }
 
     #[test]
     fn debug_output_holds_no_secret() {
-        let shown = format!("{:?}", key(7));
-        assert_eq!(shown, format!("SigningKey {{ kid: {:?}, .. }}", key(7).kid()));
+        let debug_text = format!("{:?}", key(7));
+        assert_eq!(debug_text, format!("SigningKey {{ kid: {:?}, .. }}", key(7).kid()));
     }
 }

@@ -14,7 +14,7 @@ use crate::{limits, secret_file};
 
 /// A line of the file.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeyFileEntry {
     /// The secret.
     pub seed: Seed,
     /// When it was made.
@@ -24,46 +24,46 @@ pub struct Entry {
 }
 
 /// What the file holds; made now, with one key, if there is none.
-pub fn read_or_create(path: &Path) -> Result<Vec<Entry>> {
+pub fn read_or_create(path: &Path) -> Result<Vec<KeyFileEntry>> {
     if let Some(entries) = read(path)? {
         return Ok(entries);
     }
-    let first = Entry { seed: key::random()?, created_at: Timestamp::now(), retired_at: None };
-    secret_file::create_text(path, &text(&[first]))?;
+    let first = KeyFileEntry { seed: key::random_bytes()?, created_at: Timestamp::now(), retired_at: None };
+    secret_file::create_text(path, &to_text(&[first]))?;
     // Another process may have been quicker; then its key stands.
-    read(path)?.ok_or_else(|| secret_file::vanished(path))
+    read(path)?.ok_or_else(|| secret_file::file_missing(path))
 }
 
 /// What the file holds, `None` if there is no such file.
-pub fn read(path: &Path) -> Result<Option<Vec<Entry>>> {
-    let Some(text) = secret_file::read_text(path, limits::KEY_FILE_BYTES)? else { return Ok(None) };
-    let entries: Option<Vec<Entry>> = text.lines().map(entry).collect();
+pub fn read(path: &Path) -> Result<Option<Vec<KeyFileEntry>>> {
+    let Some(text) = secret_file::read_text(path, limits::KEY_FILE_BYTES_MAX)? else { return Ok(None) };
+    let entries: Option<Vec<KeyFileEntry>> = text.lines().map(parse_line).collect();
     match entries.filter(|entries| !entries.is_empty()) {
         Some(entries) => Ok(Some(entries)),
-        None => Err(secret_file::damaged(path)),
+        None => Err(secret_file::file_damaged(path)),
     }
 }
 
 /// Puts these keys in place of what the file holds.
-pub fn replace(path: &Path, entries: &[Entry]) -> Result<()> {
-    secret_file::replace_text(path, &text(entries))
+pub fn replace(path: &Path, entries: &[KeyFileEntry]) -> Result<()> {
+    secret_file::replace_text(path, &to_text(entries))
 }
 
-fn entry(line: &str) -> Option<Entry> {
-    let mut words = line.split_whitespace();
-    let seed = BASE64.decode(words.next()?).ok()?.try_into().ok()?;
-    let times = (words.next(), words.next(), words.next());
+fn parse_line(line: &str) -> Option<KeyFileEntry> {
+    let mut fields = line.split_whitespace();
+    let seed = BASE64.decode(fields.next()?).ok()?.try_into().ok()?;
+    let times = (fields.next(), fields.next(), fields.next());
     let (created_at, retired_at) = match times {
         (None, None, None) => (0, None),
         (Some(created), Some("-"), None) => (created.parse().ok()?, None),
         (Some(created), Some(retired), None) => (created.parse().ok()?, Some(retired.parse().ok()?)),
         _ => return None,
     };
-    Some(Entry { seed, created_at: Timestamp(created_at), retired_at: retired_at.map(Timestamp) })
+    Some(KeyFileEntry { seed, created_at: Timestamp(created_at), retired_at: retired_at.map(Timestamp) })
 }
 
-fn text(entries: &[Entry]) -> String {
-    let line = |entry: &Entry| {
+fn to_text(entries: &[KeyFileEntry]) -> String {
+    let line = |entry: &KeyFileEntry| {
         let retired = entry.retired_at.map_or_else(|| "-".to_owned(), |at| at.0.to_string());
         format!("{} {} {retired}\n", BASE64.encode(entry.seed), entry.created_at.0)
     };
@@ -78,20 +78,20 @@ mod tests {
 
     use super::*;
 
-    fn private(path: &Path, text: &str) {
+    fn write_private(path: &Path, text: &str) {
         fs::write(path, text).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     #[test]
-    fn holds_several_keys_and_reads_the_first_form() {
+    fn reads_several_keys_and_the_old_single_key_format() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("signing.key");
-        private(&path, &format!("{}\n", BASE64.encode([7; 32])));
-        let old = Entry { seed: [7; 32], created_at: Timestamp(0), retired_at: None };
+        write_private(&path, &format!("{}\n", BASE64.encode([7; 32])));
+        let old = KeyFileEntry { seed: [7; 32], created_at: Timestamp(0), retired_at: None };
         assert!(read_or_create(&path).unwrap() == [old.clone()]);
-        let retired = Entry { retired_at: Some(Timestamp(9)), ..old };
-        let fresh = Entry { seed: [8; 32], created_at: Timestamp(9), retired_at: None };
+        let retired = KeyFileEntry { retired_at: Some(Timestamp(9)), ..old };
+        let fresh = KeyFileEntry { seed: [8; 32], created_at: Timestamp(9), retired_at: None };
         replace(&path, &[fresh.clone(), retired.clone()]).unwrap();
         assert!(read_or_create(&path).unwrap() == [fresh, retired]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_spoils_the_file_and_is_never_replaced() {
+    fn damaged_line_is_rejected_and_file_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("signing.key");
         let seed = BASE64.encode([7; 32]);
@@ -111,7 +111,7 @@ mod tests {
             format!("{seed} 1 - more\n"),
             format!("{seed} 1 -\n{}", &seed[1..]),
         ] {
-            private(&path, &damaged);
+            write_private(&path, &damaged);
             assert_eq!(read_or_create(&path).err().unwrap().code(), "KEY_DAMAGED", "{damaged:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
         }

@@ -12,78 +12,78 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
-use quad_store::{Backend, Sql, Store, Tx, Writer, params};
+use quad_store::{Backend, Sql, Store, Tx, WriteContext, params};
 
 use crate::key::{self, Seed, SigningKey};
-use crate::key_file::{self, Entry};
-use crate::keyring::{HeldKey, Keyring};
-use crate::sealer::{SealedRow, Sealer, sealed_elsewhere};
+use crate::key_file::{self, KeyFileEntry};
+use crate::keyring::{KeyEntry, Keyring};
+use crate::sealer::{EncryptedKey, KeyCipher, wrong_quad_key};
 use crate::{limits, secret_file};
 
 /// Where to look for the keys, and what to open them with.
 #[derive(Clone)]
-pub struct KeyHome {
+pub struct KeyStorage {
     data_dir: PathBuf,
     quad_key: Option<String>,
 }
 
-impl std::fmt::Debug for KeyHome {
+impl std::fmt::Debug for KeyStorage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let quad_key = if self.quad_key.is_some() { "set" } else { "not set" };
-        f.debug_struct("KeyHome").field("data_dir", &self.data_dir).field("quad_key", &quad_key).finish()
+        f.debug_struct("KeyStorage").field("data_dir", &self.data_dir).field("quad_key", &quad_key).finish()
     }
 }
 
-impl KeyHome {
+impl KeyStorage {
     /// `data_dir` is where key files stand; `quad_key` is the value of `QUAD_KEY`, of which a blank one counts as none.
     /// Beside SQLite `QUAD_KEY` means nothing.
-    pub fn new(data_dir: impl Into<PathBuf>, quad_key: Option<String>) -> KeyHome {
+    pub fn new(data_dir: impl Into<PathBuf>, quad_key: Option<String>) -> KeyStorage {
         let quad_key = quad_key.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        KeyHome { data_dir: data_dir.into(), quad_key }
+        KeyStorage { data_dir: data_dir.into(), quad_key }
     }
 
     /// The keys; the first is made now if there is none yet.
     pub(crate) async fn open(&self, store: &Store) -> Result<Keyring> {
         if store.backend() == Backend::Postgres {
-            self.warn_of_a_weak_secret();
+            self.warn_weak_quad_key();
         }
         self.read(store).await
     }
 
     /// The keys as they are now.
     pub(crate) async fn read(&self, store: &Store) -> Result<Keyring> {
-        let held = match store.backend() {
+        let keys = match store.backend() {
             Backend::Sqlite => {
                 let path = self.file();
-                let entries = off_thread(move || key_file::read_or_create(&path)).await?;
-                let held = |entry: Entry| held(&entry.seed, entry.created_at, entry.retired_at);
-                entries.into_iter().map(held).collect::<Result<Vec<_>>>()?
+                let entries = run_blocking(move || key_file::read_or_create(&path)).await?;
+                let to_key = |entry: KeyFileEntry| key_entry(&entry.seed, entry.created_at, entry.retired_at);
+                entries.into_iter().map(to_key).collect::<Result<Vec<_>>>()?
             }
-            Backend::Postgres => self.shared(store).await?,
+            Backend::Postgres => self.load_rows(store).await?,
         };
         // A file from before a key was dropped may have come back.
-        let dropped = store.read(&TenantId::system(), |snapshot| dropped(snapshot)).await?;
+        let dropped = store.read(&TenantId::system(), |snapshot| dropped_kids(snapshot)).await?;
         Keyring::new(
-            held.into_iter().filter(|held| !dropped.iter().any(|kid| kid == held.key.kid())).collect(),
+            keys.into_iter().filter(|entry| !dropped.iter().any(|kid| kid == entry.key.kid())).collect(),
         )
     }
 
     /// Makes a new key the current one and takes out those that nobody needs any more. Says the new one's name.
-    pub(crate) async fn rotate(&self, store: &Store, unneeded: Vec<String>, actor: &str) -> Result<String> {
-        let seed: Seed = key::random()?;
+    pub(crate) async fn rotate(&self, store: &Store, obsolete_kids: Vec<String>, actor: &str) -> Result<String> {
+        let seed: Seed = key::random_bytes()?;
         let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
         let event = EventDraft::system("identity", "key.rotated", actor).output("kid", kid.as_str());
-        let writer = Writer::from(&TenantId::system());
+        let writer = WriteContext::from(&TenantId::system());
         match store.backend() {
             Backend::Sqlite => {
-                let (path, fresh) = (self.file(), kid.clone());
-                let rotate = move |tx: &mut Tx<'_>| rotate_file(&path, &seed, &fresh, &unneeded, tx.now());
+                let (path, new_kid) = (self.file(), kid.clone());
+                let rotate = move |tx: &mut Tx<'_>| rotate_file(&path, &seed, &new_kid, &obsolete_kids, tx.now());
                 store.write(&writer, event, rotate).await?;
             }
             Backend::Postgres => {
-                let fresh = self.sealer(true).await?.seal(&kid, &seed)?;
+                let encrypted = self.key_cipher(true).await?.encrypt(&kid, &seed)?;
                 let name = kid.clone();
-                let rotate = move |tx: &mut Tx<'_>| rotate_rows(tx, &name, &fresh, &unneeded);
+                let rotate = move |tx: &mut Tx<'_>| rotate_rows(tx, &name, &encrypted, &obsolete_kids);
                 store.write(&writer, event, rotate).await?;
             }
         }
@@ -94,10 +94,10 @@ impl KeyHome {
     pub(crate) async fn remove(&self, store: &Store, kid: &str, actor: &str) -> Result<()> {
         let event = EventDraft::system("identity", "key.dropped", actor).input("kid", kid);
         let (path, kid) = (self.file(), kid.to_owned());
-        let writer = Writer::from(&TenantId::system());
+        let writer = WriteContext::from(&TenantId::system());
         let remove = move |tx: &mut Tx<'_>| {
             tx.lock("gate:key")?;
-            if dropped(tx)?.contains(&kid) {
+            if dropped_kids(tx)?.contains(&kid) {
                 return Ok(());
             }
             match tx.backend() {
@@ -119,36 +119,36 @@ impl KeyHome {
         self.data_dir.join("signing.key")
     }
 
-    async fn shared(&self, store: &Store) -> Result<Vec<HeldKey>> {
+    async fn load_rows(&self, store: &Store) -> Result<Vec<KeyEntry>> {
         let system = TenantId::system();
-        let mut found = store.read(&system, |snapshot| rows(snapshot)).await?;
-        let sealer = self.sealer(!found.is_empty()).await?;
-        if found.is_empty() {
-            let seed: Seed = key::random()?;
+        let mut encrypted_keys = store.read(&system, |snapshot| load_encrypted_keys(snapshot)).await?;
+        let cipher = self.key_cipher(!encrypted_keys.is_empty()).await?;
+        if encrypted_keys.is_empty() {
+            let seed: Seed = key::random_bytes()?;
             let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
-            let sealed = sealer.seal(&kid, &seed)?;
-            found = store.jot(&system, move |tx| keep_first(tx, &kid, &sealed)).await?;
+            let encrypted = cipher.encrypt(&kid, &seed)?;
+            encrypted_keys = store.write_unaudited(&system, move |tx| insert_if_empty(tx, &kid, &encrypted)).await?;
         }
-        found.iter().map(|row| held(&sealer.open(row)?, row.created_at, row.retired_at)).collect()
+        encrypted_keys.iter().map(|row| key_entry(&cipher.decrypt(row)?, row.created_at, row.retired_at)).collect()
     }
 
     /// The secret that seals the rows. A `quad.key` is made only for rows that are still to be made: beside existing ones a
     /// new secret could only be wrong.
-    async fn sealer(&self, rows_exist: bool) -> Result<Sealer> {
+    async fn key_cipher(&self, rows_exist: bool) -> Result<KeyCipher> {
         if let Some(quad_key) = &self.quad_key {
-            return Sealer::new(quad_key);
+            return KeyCipher::new(quad_key);
         }
         let file = self.data_dir.join("quad.key");
-        let secret = off_thread(move || {
+        let secret = run_blocking(move || {
             if rows_exist { secret_file::read(&file) } else { secret_file::read_or_create(&file).map(Some) }
         });
         match secret.await? {
-            Some(secret) => Sealer::new(&BASE64.encode(secret)),
-            None => Err(sealed_elsewhere("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set")),
+            Some(secret) => KeyCipher::new(&BASE64.encode(secret)),
+            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set")),
         }
     }
 
-    fn warn_of_a_weak_secret(&self) {
+    fn warn_weak_quad_key(&self) {
         match &self.quad_key {
             None => tracing::warn!(
                 file = %self.data_dir.join("quad.key").display(),
@@ -166,94 +166,94 @@ impl KeyHome {
 }
 
 /// Runs file access where it holds up no task.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
+async fn run_blocking<T: Send + 'static>(f: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(f).await.map_err(Error::internal)?
 }
 
-fn held(seed: &Seed, created_at: Timestamp, retired_at: Option<Timestamp>) -> Result<HeldKey> {
-    Ok(HeldKey { key: SigningKey::from_seed(seed)?, created_at, retired_at })
+fn key_entry(seed: &Seed, created_at: Timestamp, retired_at: Option<Timestamp>) -> Result<KeyEntry> {
+    Ok(KeyEntry { key: SigningKey::from_seed(seed)?, created_at, retired_at })
 }
 
 /// The names of the keys that were taken out.
-fn dropped(sql: &mut impl Sql) -> Result<Vec<String>> {
+fn dropped_kids(sql: &mut impl Sql) -> Result<Vec<String>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query("SELECT kid FROM gate_dropped_key WHERE tenant_id = $1", params![tenant])?;
     rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
-fn rotate_file(path: &Path, seed: &Seed, kid: &str, unneeded: &[String], now: Timestamp) -> Result<()> {
-    let mut kept = Vec::new();
+fn rotate_file(path: &Path, seed: &Seed, kid: &str, obsolete_kids: &[String], now: Timestamp) -> Result<()> {
+    let mut entries = Vec::new();
     for mut entry in key_file::read_or_create(path)? {
-        let name = SigningKey::from_seed(&entry.seed)?.kid().to_owned();
-        if name == kid {
+        let entry_kid = SigningKey::from_seed(&entry.seed)?.kid().to_owned();
+        if entry_kid == kid {
             // The transaction is being run again.
             return Ok(());
         }
-        if entry.retired_at.is_none() || !unneeded.contains(&name) {
+        if entry.retired_at.is_none() || !obsolete_kids.contains(&entry_kid) {
             entry.retired_at.get_or_insert(now);
-            kept.push(entry);
+            entries.push(entry);
         }
     }
-    check_room(kept.len())?;
-    kept.insert(0, Entry { seed: *seed, created_at: now, retired_at: None });
-    key_file::replace(path, &kept)
+    check_capacity(entries.len())?;
+    entries.insert(0, KeyFileEntry { seed: *seed, created_at: now, retired_at: None });
+    key_file::replace(path, &entries)
 }
 
-fn rotate_rows(tx: &mut Tx<'_>, kid: &str, sealed: &[u8], unneeded: &[String]) -> Result<()> {
+fn rotate_rows(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8], obsolete_kids: &[String]) -> Result<()> {
     tx.lock("gate:key")?;
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-    for old in unneeded {
+    for obsolete_kid in obsolete_kids {
         tx.execute(
             "DELETE FROM gate_key WHERE tenant_id = $1 AND kid = $2 AND retired_at IS NOT NULL",
-            params![tenant.as_str(), old.as_str()],
+            params![tenant.as_str(), obsolete_kid.as_str()],
         )?;
     }
     tx.execute(
         "UPDATE gate_key SET retired_at = $2 WHERE tenant_id = $1 AND retired_at IS NULL",
         params![tenant.as_str(), now],
     )?;
-    check_room(rows(tx)?.len())?;
-    insert(tx, kid, sealed)
+    check_capacity(load_encrypted_keys(tx)?.len())?;
+    insert_key(tx, kid, encrypted)
 }
 
 fn remove_from_file(path: &Path, kid: &str) -> Result<()> {
-    let (mut kept, mut found) = (Vec::new(), false);
+    let (mut remaining, mut found) = (Vec::new(), false);
     for entry in key_file::read_or_create(path)? {
         if SigningKey::from_seed(&entry.seed)?.kid() != kid {
-            kept.push(entry);
+            remaining.push(entry);
             continue;
         }
         if entry.retired_at.is_none() {
-            return Err(is_current(kid));
+            return Err(current_key_error(kid));
         }
         found = true;
     }
     if !found {
-        return Err(no_such_key(kid));
+        return Err(key_not_found(kid));
     }
-    key_file::replace(path, &kept)
+    key_file::replace(path, &remaining)
 }
 
 fn remove_row(tx: &mut Tx<'_>, kid: &str) -> Result<()> {
-    let row = rows(tx)?.into_iter().find(|row| row.kid == kid).ok_or_else(|| no_such_key(kid))?;
+    let row = load_encrypted_keys(tx)?.into_iter().find(|row| row.kid == kid).ok_or_else(|| key_not_found(kid))?;
     if row.retired_at.is_none() {
-        return Err(is_current(kid));
+        return Err(current_key_error(kid));
     }
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute("DELETE FROM gate_key WHERE tenant_id = $1 AND kid = $2", params![tenant, kid])?;
     Ok(())
 }
 
-fn rows(sql: &mut impl Sql) -> Result<Vec<SealedRow>> {
+fn load_encrypted_keys(sql: &mut impl Sql) -> Result<Vec<EncryptedKey>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
         "SELECT kid, sealed, created_at, retired_at FROM gate_key WHERE tenant_id = $1 ORDER BY created_at, kid",
         params![tenant],
     )?;
     let row = |row: &quad_store::Row| {
-        Ok(SealedRow {
+        Ok(EncryptedKey {
             kid: row.text(0)?.to_owned(),
-            sealed: row.blob(1)?.to_vec(),
+            ciphertext: row.blob(1)?.to_vec(),
             created_at: Timestamp(row.int(2)?),
             retired_at: row.opt_int(3)?.map(Timestamp),
         })
@@ -262,41 +262,41 @@ fn rows(sql: &mut impl Sql) -> Result<Vec<SealedRow>> {
 }
 
 /// Keeps the row, unless another node was quicker: the first one's key stands, and everybody uses that.
-fn keep_first(tx: &mut Tx<'_>, kid: &str, sealed: &[u8]) -> Result<Vec<SealedRow>> {
+fn insert_if_empty(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8]) -> Result<Vec<EncryptedKey>> {
     tx.lock("gate:key")?;
-    let first = rows(tx)?;
-    if !first.is_empty() {
-        return Ok(first);
+    let existing = load_encrypted_keys(tx)?;
+    if !existing.is_empty() {
+        return Ok(existing);
     }
-    insert(tx, kid, sealed)?;
-    rows(tx)
+    insert_key(tx, kid, encrypted)?;
+    load_encrypted_keys(tx)
 }
 
-fn insert(tx: &mut Tx<'_>, kid: &str, sealed: &[u8]) -> Result<()> {
+fn insert_key(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8]) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
     tx.execute(
         "INSERT INTO gate_key (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)",
-        params![tenant, kid, sealed.to_vec(), now],
+        params![tenant, kid, encrypted.to_vec(), now],
     )?;
     Ok(())
 }
 
-fn check_room(kept: usize) -> Result<()> {
-    if kept < limits::KEYS_HELD {
+fn check_capacity(key_count: usize) -> Result<()> {
+    if key_count < limits::KEYS_MAX {
         return Ok(());
     }
-    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("{kept} keys are held already"))
+    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("{key_count} keys are held already"))
         .hint("Drop an old one with `quad key drop`; the tokens that it signed stop working"))
 }
 
-fn is_current(kid: &str) -> Error {
+fn current_key_error(kid: &str) -> Error {
     Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the key that signs"))
         .hint("Make another with `quad key rotate`, then drop this one")
 }
 
-fn no_such_key(kid: &str) -> Error {
-    let shown: String = kid.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no key {shown}"))
+fn key_not_found(kid: &str) -> Error {
+    let truncated: String = kid.chars().take(64).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no key {truncated}"))
         .hint("`quad key list` shows the keys")
 }
 
@@ -309,46 +309,46 @@ mod tests {
 
     #[test]
     fn debug_output_holds_no_secret() {
-        let shown = format!("{:?}", KeyHome::new("data", Some("hush".into())));
-        assert_eq!(shown, r#"KeyHome { data_dir: "data", quad_key: "set" }"#);
-        assert!(format!("{:?}", KeyHome::new("data", Some(" \n".into()))).contains("not set"));
+        let debug_text = format!("{:?}", KeyStorage::new("data", Some("hush".into())));
+        assert_eq!(debug_text, r#"KeyStorage { data_dir: "data", quad_key: "set" }"#);
+        assert!(format!("{:?}", KeyStorage::new("data", Some(" \n".into()))).contains("not set"));
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn beside_sqlite_the_key_is_a_file_and_quad_key_means_nothing() {
-        let place = testing::sqlite(&[COMPONENT]).await.unwrap();
-        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let first = KeyHome::new(folder.path(), None).open(&place.store).await.unwrap();
-        let again = KeyHome::new(folder.path(), Some("x".into())).open(&place.store).await.unwrap();
-        let other = KeyHome::new(elsewhere.path(), None).open(&place.store).await.unwrap();
+    async fn sqlite_uses_key_file_and_ignores_quad_key() {
+        let db = testing::sqlite(&[COMPONENT]).await.unwrap();
+        let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = KeyStorage::new(folder.path(), None).open(&db.store).await.unwrap();
+        let again = KeyStorage::new(folder.path(), Some("x".into())).open(&db.store).await.unwrap();
+        let other = KeyStorage::new(other_folder.path(), None).open(&db.store).await.unwrap();
         assert_eq!(first.current().kid(), again.current().kid());
         assert_ne!(first.current().kid(), other.current().kid());
         assert!(folder.path().join("signing.key").exists() && !folder.path().join("quad.key").exists());
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_first_key_stands() {
-        for place in testing::stores(&[COMPONENT]).await.unwrap() {
+    async fn insert_if_empty_keeps_the_first_key() {
+        for db in testing::stores(&[COMPONENT]).await.unwrap() {
             for kid in ["b", "a", "c"] {
-                let keep = move |tx: &mut Tx<'_>| keep_first(tx, kid, kid.as_bytes());
-                let kept = place.store.jot(&TenantId::system(), keep).await.unwrap();
-                assert_eq!((kept[0].kid.as_str(), kept[0].sealed.as_slice()), ("b", &b"b"[..]));
-                assert_eq!(kept.len(), 1);
+                let insert = move |tx: &mut Tx<'_>| insert_if_empty(tx, kid, kid.as_bytes());
+                let rows = db.store.write_unaudited(&TenantId::system(), insert).await.unwrap();
+                assert_eq!((rows[0].kid.as_str(), rows[0].ciphertext.as_slice()), ("b", &b"b"[..]));
+                assert_eq!(rows.len(), 1);
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn nodes_that_start_at_once_with_one_quad_key_agree() {
-        let Some(place) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+    async fn concurrent_nodes_with_same_quad_key_share_one_key() {
+        let Some(db) = testing::postgres(&[COMPONENT]).await.unwrap() else {
             return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
         };
         let nodes: Vec<_> = (0..8)
             .map(|_| {
-                let store = place.store.clone();
+                let store = db.store.clone();
                 let folder = tempfile::tempdir().unwrap();
                 tokio::spawn(
-                    async move { KeyHome::new(folder.path(), Some("q".repeat(32))).open(&store).await },
+                    async move { KeyStorage::new(folder.path(), Some("q".repeat(32))).open(&store).await },
                 )
             })
             .collect();
@@ -358,9 +358,9 @@ mod tests {
         }
         assert!(kids.iter().all(|kid| *kid == kids[0]), "{kids:?}");
         let folder = tempfile::tempdir().unwrap();
-        let wrong = KeyHome::new(folder.path(), Some("w".repeat(32))).open(&place.store).await.unwrap_err();
+        let wrong = KeyStorage::new(folder.path(), Some("w".repeat(32))).open(&db.store).await.unwrap_err();
         assert_eq!(wrong.code(), "QUAD_KEY_WRONG");
-        let missing = KeyHome::new(folder.path(), None).open(&place.store).await.unwrap_err();
+        let missing = KeyStorage::new(folder.path(), None).open(&db.store).await.unwrap_err();
         assert_eq!(missing.code(), "QUAD_KEY_MISSING");
         assert_eq!(
             std::fs::read_dir(folder.path()).unwrap().count(),
@@ -370,17 +370,17 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn without_quad_key_the_first_node_keeps_a_file_whose_line_serves_the_others() {
-        let Some(place) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+    async fn generated_quad_key_works_on_other_nodes() {
+        let Some(db) = testing::postgres(&[COMPONENT]).await.unwrap() else {
             return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
         };
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kid =
-            KeyHome::new(first.path(), None).open(&place.store).await.unwrap().current().kid().to_owned();
-        assert_eq!(KeyHome::new(first.path(), None).open(&place.store).await.unwrap().current().kid(), kid);
+            KeyStorage::new(first.path(), None).open(&db.store).await.unwrap().current().kid().to_owned();
+        assert_eq!(KeyStorage::new(first.path(), None).open(&db.store).await.unwrap().current().kid(), kid);
         let line = std::fs::read_to_string(first.path().join("quad.key")).unwrap();
         assert_eq!(
-            KeyHome::new(second.path(), Some(line)).open(&place.store).await.unwrap().current().kid(),
+            KeyStorage::new(second.path(), Some(line)).open(&db.store).await.unwrap().current().kid(),
             kid
         );
     }

@@ -12,7 +12,7 @@ use crate::key::SigningKey;
 
 /// A key and its place in time.
 #[derive(Debug)]
-pub struct HeldKey {
+pub struct KeyEntry {
     /// The key.
     pub key: SigningKey,
     /// When it was made.
@@ -25,17 +25,17 @@ pub struct HeldKey {
 #[derive(Debug)]
 pub struct Keyring {
     /// The current one first, then the newest.
-    keys: Vec<HeldKey>,
+    keys: Vec<KeyEntry>,
 }
 
 impl Keyring {
     /// The ring of these keys, of which there is at least one.
-    pub fn new(mut keys: Vec<HeldKey>) -> Result<Keyring> {
+    pub fn new(mut keys: Vec<KeyEntry>) -> Result<Keyring> {
         if keys.is_empty() {
             return Err(Error::internal("there is no signing key"));
         }
         keys.sort_by(|a, b| {
-            let rank = |held: &HeldKey| (held.retired_at.is_some(), std::cmp::Reverse(held.created_at));
+            let rank = |entry: &KeyEntry| (entry.retired_at.is_some(), std::cmp::Reverse(entry.created_at));
             rank(a).cmp(&rank(b)).then_with(|| a.key.kid().cmp(b.key.kid()))
         });
         Ok(Keyring { keys })
@@ -48,33 +48,33 @@ impl Keyring {
 
     /// The key of that name.
     pub fn find(&self, kid: &str) -> Option<&SigningKey> {
-        self.keys.iter().map(|held| &held.key).find(|key| key.kid() == kid)
+        self.keys.iter().map(|entry| &entry.key).find(|key| key.kid() == kid)
     }
 
     /// All of them, the current one first, then the newest.
-    pub fn iter(&self) -> impl Iterator<Item = &HeldKey> {
+    pub fn iter(&self) -> impl Iterator<Item = &KeyEntry> {
         self.keys.iter()
     }
 
     /// The name of the oldest, which signed the tokens of which no key is noted.
     pub fn oldest_kid(&self) -> &str {
-        let oldest = self.keys.iter().min_by_key(|held| held.created_at);
-        oldest.map_or(self.current().kid(), |held| held.key.kid())
+        let oldest = self.keys.iter().min_by_key(|entry| entry.created_at);
+        oldest.map_or(self.current().kid(), |entry| entry.key.kid())
     }
 
     /// The public halves, as RFC 7517 writes them.
     pub fn key_set(&self) -> Value {
-        let entry = |held: &HeldKey| {
+        let to_jwk = |entry: &KeyEntry| {
             json!({
                 "kty": "OKP",
                 "crv": "Ed25519",
-                "x": BASE64.encode(held.key.public_key()),
-                "kid": held.key.kid(),
+                "x": BASE64.encode(entry.key.public_key()),
+                "kid": entry.key.kid(),
                 "alg": "EdDSA",
                 "use": "sig",
             })
         };
-        json!({"keys": self.keys.iter().map(entry).collect::<Vec<_>>()})
+        json!({"keys": self.keys.iter().map(to_jwk).collect::<Vec<_>>()})
     }
 }
 
@@ -83,35 +83,35 @@ pub(crate) mod tests {
     use super::*;
 
     /// A ring of keys with these seeds, the first one current.
-    pub(crate) fn ring(seeds: &[u8]) -> Keyring {
-        let held = |(index, seed): (usize, &u8)| HeldKey {
+    pub(crate) fn keyring_from_seeds(seeds: &[u8]) -> Keyring {
+        let entry = |(index, seed): (usize, &u8)| KeyEntry {
             key: SigningKey::from_seed(&[*seed; 32]).unwrap(),
             created_at: Timestamp(100 - index as i64),
             retired_at: (index > 0).then_some(Timestamp(101 - index as i64)),
         };
-        Keyring::new(seeds.iter().enumerate().map(held).collect()).unwrap()
+        Keyring::new(seeds.iter().enumerate().map(entry).collect()).unwrap()
     }
 
     #[test]
-    fn the_newest_that_is_not_retired_signs_and_all_are_found() {
-        let ring = ring(&[3, 2, 1]);
+    fn current_key_is_newest_unretired_and_all_are_found() {
+        let keyring = keyring_from_seeds(&[3, 2, 1]);
         let kid = |seed: u8| SigningKey::from_seed(&[seed; 32]).unwrap().kid().to_owned();
-        assert_eq!(ring.current().kid(), kid(3));
-        assert_eq!(ring.oldest_kid(), kid(1));
+        assert_eq!(keyring.current().kid(), kid(3));
+        assert_eq!(keyring.oldest_kid(), kid(1));
         for seed in [1, 2, 3] {
-            assert_eq!(ring.find(&kid(seed)).unwrap().kid(), kid(seed));
+            assert_eq!(keyring.find(&kid(seed)).unwrap().kid(), kid(seed));
         }
-        assert!(ring.find(&kid(4)).is_none() && ring.find("").is_none());
+        assert!(keyring.find(&kid(4)).is_none() && keyring.find("").is_none());
         assert!(Keyring::new(Vec::new()).is_err());
     }
 
     /// The key of RFC 8037, appendix A.
     #[test]
-    fn the_key_set_is_what_other_implementations_expect() {
+    fn key_set_matches_rfc_8037_key() {
         let seed = BASE64.decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A").unwrap();
         let key = SigningKey::from_seed(&seed.try_into().unwrap()).unwrap();
         let kid = key.kid().to_owned();
-        let ring = Keyring::new(vec![HeldKey { key, created_at: Timestamp(0), retired_at: None }]).unwrap();
+        let keyring = Keyring::new(vec![KeyEntry { key, created_at: Timestamp(0), retired_at: None }]).unwrap();
         let expect = json!({"keys": [{
             "kty": "OKP",
             "crv": "Ed25519",
@@ -120,6 +120,6 @@ pub(crate) mod tests {
             "alg": "EdDSA",
             "use": "sig",
         }]});
-        assert_eq!(ring.key_set(), expect);
+        assert_eq!(keyring.key_set(), expect);
     }
 }

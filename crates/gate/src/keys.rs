@@ -10,64 +10,64 @@ use quad_store::Store;
 use serde_json::Value;
 
 use crate::key;
-use crate::key_home::KeyHome;
+use crate::key_home::KeyStorage;
 use crate::keyring::Keyring;
 use crate::limits;
-use crate::reloaded::Reloaded;
+use crate::reloaded::Reloading;
 
 /// The keys and where they come from.
-pub struct Keys {
-    pub(crate) home: KeyHome,
+pub struct KeyCache {
+    pub(crate) storage: KeyStorage,
     store: Store,
-    ring: Reloaded<Keyring>,
+    keyring: Reloading<Keyring>,
 }
 
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for KeyCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys").field("home", &self.home).field("ring", &self.ring).finish_non_exhaustive()
+        f.debug_struct("KeyCache").field("storage", &self.storage).field("keyring", &self.keyring).finish_non_exhaustive()
     }
 }
 
-impl Keys {
+impl KeyCache {
     /// Reads the keys; the first one that opens makes the first key.
-    pub async fn open(home: KeyHome, store: Store) -> Result<Keys> {
-        let ring = Reloaded::new(home.open(&store).await?);
-        Ok(Keys { home, store, ring })
+    pub async fn open(storage: KeyStorage, store: Store) -> Result<KeyCache> {
+        let keyring = Reloading::new(storage.open(&store).await?);
+        Ok(KeyCache { storage: storage, store, keyring })
     }
 
     /// The keys that are known.
-    pub fn known(&self) -> Arc<Keyring> {
-        self.ring.get()
+    pub fn cached(&self) -> Arc<Keyring> {
+        self.keyring.get()
     }
 
     /// The keys as they are now: for whoever is about to sign.
-    pub async fn now(&self) -> Result<Arc<Keyring>> {
-        self.ring.now(self.home.read(&self.store)).await
+    pub async fn reload(&self) -> Result<Arc<Keyring>> {
+        self.keyring.reload(self.storage.read(&self.store)).await
     }
 
     /// The keys as they were at this moment or later, at most so often.
-    pub async fn newer(&self) -> Result<Arc<Keyring>> {
-        self.ring.newer(self.home.read(&self.store)).await
+    pub async fn reload_throttled(&self) -> Result<Arc<Keyring>> {
+        self.keyring.reload_throttled(self.storage.read(&self.store)).await
     }
 
     /// Keys among which is that one, if there is such a key at all.
-    pub async fn with(&self, kid: &str) -> Result<Arc<Keyring>> {
-        let known = self.known();
-        if known.find(kid).is_some() { Ok(known) } else { self.newer().await }
+    pub async fn containing(&self, kid: &str) -> Result<Arc<Keyring>> {
+        let cached = self.cached();
+        if cached.find(kid).is_some() { Ok(cached) } else { self.reload_throttled().await }
     }
 
     /// The public halves, for everybody.
     pub async fn key_set(&self) -> Result<Value> {
-        let ring = self.ring.recent(limits::RELOAD_INTERVAL, self.home.read(&self.store)).await?;
-        Ok(ring.key_set())
+        let keyring = self.keyring.get_max_age(limits::RELOAD_INTERVAL, self.storage.read(&self.store)).await?;
+        Ok(keyring.key_set())
     }
 
     /// The payload of a string that we sealed for that purpose, with whichever key.
-    pub async fn unseal(&self, purpose: &str, sealed: &str) -> Result<Option<Vec<u8>>> {
-        let kid = key::kid_of_sealed(sealed);
+    pub async fn verify_opaque(&self, purpose: &str, opaque: &str) -> Result<Option<Vec<u8>>> {
+        let kid = key::opaque_kid(opaque);
         if kid.is_empty() {
             return Ok(None);
         }
-        Ok(self.with(kid).await?.find(kid).and_then(|key| key.unseal(purpose, sealed)))
+        Ok(self.containing(kid).await?.find(kid).and_then(|key| key.verify_opaque(purpose, opaque)))
     }
 }

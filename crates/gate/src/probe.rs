@@ -9,31 +9,31 @@ use serde_json::{Map, Value};
 
 pub use crate::jws::Claims;
 
-use crate::jws::{self, Compact};
+use crate::jws::{self, CompactJws};
 use crate::key::{self, Seed, SigningKey};
-use crate::keyring::{HeldKey, Keyring};
+use crate::keyring::{KeyEntry, Keyring};
 use crate::strict_json;
 
 /// Keys of known seeds.
 #[derive(Debug)]
-pub struct Probe(Keyring);
+pub struct FuzzKeys(Keyring);
 
-impl Probe {
+impl FuzzKeys {
     /// The keys of these seeds, the first of which signs.
-    pub fn new(seeds: &[Seed]) -> Result<Probe> {
-        let held = |(age, seed): (usize, &Seed)| {
-            Ok(HeldKey {
+    pub fn new(seeds: &[Seed]) -> Result<FuzzKeys> {
+        let entry = |(age, seed): (usize, &Seed)| {
+            Ok(KeyEntry {
                 key: SigningKey::from_seed(seed)?,
                 created_at: Timestamp(-(age as i64)),
                 retired_at: (age > 0).then_some(Timestamp(0)),
             })
         };
-        Keyring::new(seeds.iter().enumerate().map(held).collect::<Result<_>>()?).map(Probe)
+        Keyring::new(seeds.iter().enumerate().map(entry).collect::<Result<_>>()?).map(FuzzKeys)
     }
 
     /// What a token says, or why it is refused, in one word.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, &'static str> {
-        let verified = Compact::parse(token).and_then(|token| jws::verify(&self.0, &token, now));
+        let verified = CompactJws::parse(token).and_then(|token| jws::verify(&self.0, &token, now));
         verified.map_err(|reason| reason.as_str())
     }
 
@@ -52,21 +52,21 @@ impl Probe {
     /// Whether one of the keys makes exactly this token out of its first two parts: such a signature has one spelling.
     pub fn has_signed(&self, token: &str) -> bool {
         let Some((signed, signature)) = token.rsplit_once('.') else { return false };
-        self.0.iter().any(|held| BASE64.encode(held.key.sign(signed.as_bytes())) == signature)
+        self.0.iter().any(|entry| BASE64.encode(entry.key.sign(signed.as_bytes())) == signature)
     }
 
     /// A sealed string.
-    pub fn seal(&self, purpose: &str, payload: &[u8]) -> String {
-        self.0.current().seal(purpose, payload)
+    pub fn sign_opaque(&self, purpose: &str, payload: &[u8]) -> String {
+        self.0.current().sign_opaque(purpose, payload)
     }
 
     /// What a sealed string holds.
-    pub fn unseal(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
-        self.0.find(key::kid_of_sealed(sealed))?.unseal(purpose, sealed)
+    pub fn verify_opaque(&self, purpose: &str, opaque: &str) -> Option<Vec<u8>> {
+        self.0.find(key::opaque_kid(opaque))?.verify_opaque(purpose, opaque)
     }
 }
 
 /// An object in which no name stands twice, or why it is none, in one word.
-pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, &'static str> {
-    strict_json::object(bytes).map_err(|reason| reason.as_str())
+pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, &'static str> {
+    strict_json::parse_object(bytes).map_err(|reason| reason.as_str())
 }

@@ -28,21 +28,21 @@ impl Default for RateLimit {
 
 /// The buckets of all tenants.
 #[derive(Debug)]
-pub struct Rates {
+pub struct RateLimiter {
     limit: RateLimit,
     buckets: Mutex<HashMap<TenantId, Bucket>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    left: f64,
-    at: Instant,
+    tokens: f64,
+    updated_at: Instant,
 }
 
-impl Rates {
+impl RateLimiter {
     /// Full buckets.
-    pub fn new(limit: RateLimit) -> Rates {
-        Rates { limit, buckets: Mutex::default() }
+    pub fn new(limit: RateLimit) -> RateLimiter {
+        RateLimiter { limit, buckets: Mutex::default() }
     }
 
     /// The rate.
@@ -51,27 +51,27 @@ impl Rates {
     }
 
     /// Lets one request in, or says how long to wait.
-    pub fn admit(&self, tenant: &TenantId, now: Instant) -> Result<(), Duration> {
+    pub fn try_acquire(&self, tenant: &TenantId, now: Instant) -> Result<(), Duration> {
         let (rate, burst) = (f64::from(self.limit.per_second.max(1)), f64::from(self.limit.burst.max(1)));
         // No operation here leaves a bucket half changed.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let filled = |bucket: &Bucket| {
-            (bucket.left + now.saturating_duration_since(bucket.at).as_secs_f64() * rate).min(burst)
+        let refilled_tokens = |bucket: &Bucket| {
+            (bucket.tokens + now.saturating_duration_since(bucket.updated_at).as_secs_f64() * rate).min(burst)
         };
-        if buckets.len() >= limits::RATE_TENANTS && !buckets.contains_key(tenant) {
+        if buckets.len() >= limits::RATE_TENANTS_MAX && !buckets.contains_key(tenant) {
             // A full bucket is as good as none.
-            buckets.retain(|_, bucket| filled(bucket) < burst);
-            if buckets.len() >= limits::RATE_TENANTS {
+            buckets.retain(|_, bucket| refilled_tokens(bucket) < burst);
+            if buckets.len() >= limits::RATE_TENANTS_MAX {
                 buckets.clear();
             }
         }
-        let bucket = buckets.entry(tenant.clone()).or_insert(Bucket { left: burst, at: now });
-        *bucket = Bucket { left: filled(bucket), at: now.max(bucket.at) };
-        if bucket.left >= 1.0 {
-            bucket.left -= 1.0;
+        let bucket = buckets.entry(tenant.clone()).or_insert(Bucket { tokens: burst, updated_at: now });
+        *bucket = Bucket { tokens: refilled_tokens(bucket), updated_at: now.max(bucket.updated_at) };
+        if bucket.tokens >= 1.0 {
+            bucket.tokens -= 1.0;
             return Ok(());
         }
-        Err(Duration::from_secs_f64((1.0 - bucket.left) / rate))
+        Err(Duration::from_secs_f64((1.0 - bucket.tokens) / rate))
     }
 }
 
@@ -84,34 +84,34 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_then_a_rate_and_each_tenant_for_itself() {
-        let rates = Rates::new(RateLimit { per_second: 2, burst: 3 });
+    fn allows_burst_then_rate_per_tenant() {
+        let limiter = RateLimiter::new(RateLimit { per_second: 2, burst: 3 });
         let start = Instant::now();
         let after = |ms: u64| start + Duration::from_millis(ms);
         for _ in 0..3 {
-            assert_eq!(rates.admit(&tenant("a"), start), Ok(()));
+            assert_eq!(limiter.try_acquire(&tenant("a"), start), Ok(()));
         }
-        assert_eq!(rates.admit(&tenant("a"), start), Err(Duration::from_millis(500)));
-        assert_eq!(rates.admit(&tenant("b"), start), Ok(()));
-        assert_eq!(rates.admit(&tenant("a"), after(250)), Err(Duration::from_millis(250)));
-        assert_eq!(rates.admit(&tenant("a"), after(500)), Ok(()));
-        assert!(rates.admit(&tenant("a"), after(500)).is_err());
+        assert_eq!(limiter.try_acquire(&tenant("a"), start), Err(Duration::from_millis(500)));
+        assert_eq!(limiter.try_acquire(&tenant("b"), start), Ok(()));
+        assert_eq!(limiter.try_acquire(&tenant("a"), after(250)), Err(Duration::from_millis(250)));
+        assert_eq!(limiter.try_acquire(&tenant("a"), after(500)), Ok(()));
+        assert!(limiter.try_acquire(&tenant("a"), after(500)).is_err());
         // A long quiet time fills the bucket and no more.
         for _ in 0..3 {
-            assert_eq!(rates.admit(&tenant("a"), after(3_600_000)), Ok(()));
+            assert_eq!(limiter.try_acquire(&tenant("a"), after(3_600_000)), Ok(()));
         }
-        assert!(rates.admit(&tenant("a"), after(3_600_000)).is_err());
+        assert!(limiter.try_acquire(&tenant("a"), after(3_600_000)).is_err());
         // A clock that two threads read in another order gives nothing back.
-        assert!(rates.admit(&tenant("a"), start).is_err());
+        assert!(limiter.try_acquire(&tenant("a"), start).is_err());
     }
 
     #[test]
-    fn never_keeps_more_than_its_bound() {
-        let rates = Rates::new(RateLimit { per_second: 1, burst: 1 });
+    fn tenant_buckets_are_bounded() {
+        let limiter = RateLimiter::new(RateLimit { per_second: 1, burst: 1 });
         let now = Instant::now();
-        for index in 0..=limits::RATE_TENANTS {
-            assert_eq!(rates.admit(&tenant(&index.to_string()), now), Ok(()));
+        for index in 0..=limits::RATE_TENANTS_MAX {
+            assert_eq!(limiter.try_acquire(&tenant(&index.to_string()), now), Ok(()));
         }
-        assert!(rates.buckets.lock().unwrap().len() <= limits::RATE_TENANTS);
+        assert!(limiter.buckets.lock().unwrap().len() <= limits::RATE_TENANTS_MAX);
     }
 }

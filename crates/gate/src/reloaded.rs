@@ -14,16 +14,16 @@ use crate::limits;
 
 /// The value as last read.
 #[derive(Debug)]
-pub struct Reloaded<T> {
+pub struct Reloading<T> {
     value: RwLock<Arc<T>>,
     /// When the last reading began. What it brought is at least as new as that.
-    began: Mutex<Instant>,
+    last_reload: Mutex<Instant>,
 }
 
-impl<T> Reloaded<T> {
+impl<T> Reloading<T> {
     /// A value that has just been read.
-    pub fn new(value: T) -> Reloaded<T> {
-        Reloaded { value: RwLock::new(Arc::new(value)), began: Mutex::new(Instant::now()) }
+    pub fn new(value: T) -> Reloading<T> {
+        Reloading { value: RwLock::new(Arc::new(value)), last_reload: Mutex::new(Instant::now()) }
     }
 
     /// The value as last read.
@@ -32,35 +32,35 @@ impl<T> Reloaded<T> {
     }
 
     /// The value as it is now, whatever it costs.
-    pub async fn now(&self, read: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
-        let mut began = self.began.lock().await;
-        *began = Instant::now();
-        self.put(read.await?)
+    pub async fn reload(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
+        let mut last_reload = self.last_reload.lock().await;
+        *last_reload = Instant::now();
+        self.set(load.await?)
     }
 
     /// The value as it was at this moment or later. Waits for the interval, and for a reading that others asked for.
-    pub async fn newer(&self, read: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
-        let asked = Instant::now();
-        let mut began = self.began.lock().await;
-        if *began > asked {
+    pub async fn reload_throttled(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
+        let requested_at = Instant::now();
+        let mut last_reload = self.last_reload.lock().await;
+        if *last_reload > requested_at {
             return Ok(self.get());
         }
-        tokio::time::sleep_until((*began + limits::RELOAD_INTERVAL).into()).await;
-        *began = Instant::now();
-        self.put(read.await?)
+        tokio::time::sleep_until((*last_reload + limits::RELOAD_INTERVAL).into()).await;
+        *last_reload = Instant::now();
+        self.set(load.await?)
     }
 
     /// The value, at most so old, unless somebody is reading it at this moment.
-    pub async fn recent(&self, age: Duration, read: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
-        let Ok(mut began) = self.began.try_lock() else { return Ok(self.get()) };
-        if began.elapsed() < age {
+    pub async fn get_max_age(&self, max_age: Duration, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
+        let Ok(mut last_reload) = self.last_reload.try_lock() else { return Ok(self.get()) };
+        if last_reload.elapsed() < max_age {
             return Ok(self.get());
         }
-        *began = Instant::now();
-        self.put(read.await?)
+        *last_reload = Instant::now();
+        self.set(load.await?)
     }
 
-    fn put(&self, value: T) -> Result<Arc<T>> {
+    fn set(&self, value: T) -> Result<Arc<T>> {
         let value = Arc::new(value);
         *self.value.write().unwrap_or_else(PoisonError::into_inner) = value.clone();
         Ok(value)
@@ -74,29 +74,29 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn many_that_ask_at_once_share_one_reading() {
-        let (kept, readings) = (Arc::new(Reloaded::new(0)), Arc::new(AtomicUsize::new(0)));
-        let asking: Vec<_> = (0..100)
+    async fn concurrent_reloads_share_one_load() {
+        let (value, loads) = (Arc::new(Reloading::new(0)), Arc::new(AtomicUsize::new(0)));
+        let tasks: Vec<_> = (0..100)
             .map(|_| {
-                let (kept, readings) = (kept.clone(), readings.clone());
+                let (value, loads) = (value.clone(), loads.clone());
                 tokio::spawn(async move {
-                    *kept.newer(async move { Ok(readings.fetch_add(1, SeqCst) + 1) }).await.unwrap()
+                    *value.reload_throttled(async move { Ok(loads.fetch_add(1, SeqCst) + 1) }).await.unwrap()
                 })
             })
             .collect();
-        for asked in asking {
-            assert!(asked.await.unwrap() >= 1, "an answer from before the question");
+        for task in tasks {
+            assert!(task.await.unwrap() >= 1, "an answer from before the question");
         }
-        assert!(readings.load(SeqCst) <= 2, "{}", readings.load(SeqCst));
+        assert!(loads.load(SeqCst) <= 2, "{}", loads.load(SeqCst));
     }
 
     #[tokio::test]
-    async fn a_young_value_is_not_read_again_and_an_old_one_is() {
-        let kept = Reloaded::new(1);
-        assert_eq!(*kept.recent(Duration::from_secs(3_600), async { Ok(2) }).await.unwrap(), 1);
-        assert_eq!(*kept.recent(Duration::ZERO, async { Ok(2) }).await.unwrap(), 2);
-        assert_eq!(*kept.now(async { Ok(3) }).await.unwrap(), 3);
-        assert!(kept.now(async { Err(quad_core::Error::internal("x")) }).await.is_err());
-        assert_eq!(*kept.get(), 3);
+    async fn get_max_age_reloads_only_old_values() {
+        let value = Reloading::new(1);
+        assert_eq!(*value.get_max_age(Duration::from_secs(3_600), async { Ok(2) }).await.unwrap(), 1);
+        assert_eq!(*value.get_max_age(Duration::ZERO, async { Ok(2) }).await.unwrap(), 2);
+        assert_eq!(*value.reload(async { Ok(3) }).await.unwrap(), 3);
+        assert!(value.reload(async { Err(quad_core::Error::internal("x")) }).await.is_err());
+        assert_eq!(*value.get(), 3);
     }
 }

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use quad_core::{EventDraft, Result, Tag, TenantId, Timestamp};
-use quad_store::{Sql as _, Writer, params, tenant};
+use quad_store::{Sql as _, WriteContext, params, tenant};
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
+use crate::gate::AuthService;
 use crate::keyring::Keyring;
 use crate::limits;
 
@@ -31,7 +31,7 @@ pub struct KeyRecord {
 
 impl KeyRecord {
     /// The record as JSON, for lists.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "kid": self.kid,
             "current": self.current,
@@ -47,66 +47,66 @@ pub(crate) fn tag(kid: &str) -> Tag {
     Tag::new(format!("gate:key:{kid}"))
 }
 
-impl Gate {
+impl AuthService {
     /// The keys, the current one first.
     pub async fn keys(&self) -> Result<Vec<KeyRecord>> {
-        let ring = self.keys.now().await?;
-        let needed = self.needed_until(&ring).await?;
-        let record = |held: &crate::keyring::HeldKey| KeyRecord {
-            kid: held.key.kid().to_owned(),
-            current: held.key.kid() == ring.current().kid(),
-            created_at: held.created_at,
-            retired_at: held.retired_at,
-            needed_until: needed.get(held.key.kid()).copied(),
+        let keyring = self.keys.reload().await?;
+        let needed = self.needed_until(&keyring).await?;
+        let record = |entry: &crate::keyring::KeyEntry| KeyRecord {
+            kid: entry.key.kid().to_owned(),
+            current: entry.key.kid() == keyring.current().kid(),
+            created_at: entry.created_at,
+            retired_at: entry.retired_at,
+            needed_until: needed.get(entry.key.kid()).copied(),
         };
-        Ok(ring.iter().map(record).collect())
+        Ok(keyring.iter().map(record).collect())
     }
 
     /// Makes a new current key, in every process. Takes out the old ones that nobody needs any more.
     pub async fn rotate_keys(&self, actor: &str) -> Result<KeyRecord> {
         let now = Timestamp::now();
         // A process that has not heard of a rotation may still seal sessions with the old key, which live a day.
-        let long_ago = |record: &KeyRecord| {
+        let retired_long_ago = |record: &KeyRecord| {
             record
                 .retired_at
-                .is_some_and(|at| at.plus_ms(limits::SESSION_TTL_MS + limits::VERDICT_AGE_MS) <= now)
+                .is_some_and(|at| at.plus_ms(limits::SESSION_TTL_MS + limits::TOKEN_CACHE_AGE_MS) <= now)
         };
-        let unneeded = self
+        let obsolete = self
             .keys()
             .await?
             .into_iter()
-            .filter(|record| long_ago(record) && record.needed_until.is_none_or(|until| until <= now));
-        let unneeded: Vec<String> = unneeded.map(|record| record.kid).collect();
-        let kid = self.keys.home.rotate(&self.store, unneeded, actor).await?;
-        let fresh = self.keys().await?.into_iter().find(|record| record.kid == kid);
-        fresh.ok_or_else(|| quad_core::Error::internal("the new key is not there"))
+            .filter(|record| retired_long_ago(record) && record.needed_until.is_none_or(|until| until <= now));
+        let obsolete: Vec<String> = obsolete.map(|record| record.kid).collect();
+        let kid = self.keys.storage.rotate(&self.store, obsolete, actor).await?;
+        let new_key = self.keys().await?.into_iter().find(|record| record.kid == kid);
+        new_key.ok_or_else(|| quad_core::Error::internal("the new key is not there"))
     }
 
     /// Takes a key out, and with it every token that it signed. The current one stays: rotate first.
     pub async fn drop_key(&self, kid: &str, actor: &str) -> Result<()> {
-        self.keys.home.remove(&self.store, kid, actor).await?;
+        self.keys.storage.remove(&self.store, kid, actor).await?;
         // A crash before the last tenant leaves proofs that a process remembers for a minute; dropping again mends that.
         for tenant in tenant::list(&self.store).await? {
             let name = kid.to_owned();
             let has_tokens = self.store.read(&tenant.id, move |snapshot| {
                 let tenant = snapshot.tenant().as_str().to_owned();
-                let found = snapshot.query_opt(
+                let row = snapshot.query_opt(
                     "SELECT id FROM gate_token WHERE tenant_id = $1 AND (kid = $2 OR kid IS NULL) LIMIT 1",
                     params![tenant, name.as_str()],
                 )?;
-                Ok(found.is_some())
+                Ok(row.is_some())
             });
             if has_tokens.await? {
                 let event = EventDraft::system("identity", "key.dropped", actor).input("kid", kid);
-                let touched = tag(kid);
-                let touch = move |tx: &mut quad_store::Tx<'_>| {
-                    tx.touch(touched.clone());
+                let key_tag = tag(kid);
+                let invalidate = move |tx: &mut quad_store::Tx<'_>| {
+                    tx.invalidate(key_tag.clone());
                     Ok(())
                 };
-                self.store.write(&Writer::from(&tenant.id), event, touch).await?;
+                self.store.write(&WriteContext::from(&tenant.id), event, invalidate).await?;
             }
         }
-        self.keys.now().await?;
+        self.keys.reload().await?;
         Ok(())
     }
 
@@ -116,11 +116,11 @@ impl Gate {
     }
 
     /// Until when each key has a good token, over all tenants.
-    async fn needed_until(&self, ring: &Keyring) -> Result<BTreeMap<String, Timestamp>> {
+    async fn needed_until(&self, keyring: &Keyring) -> Result<BTreeMap<String, Timestamp>> {
         let mut needed: BTreeMap<String, Timestamp> = BTreeMap::new();
         for tenant in tenant::list(&self.store).await? {
             for (kid, until) in self.last_expiries(&tenant.id).await? {
-                let kid = kid.unwrap_or_else(|| ring.oldest_kid().to_owned());
+                let kid = kid.unwrap_or_else(|| keyring.oldest_kid().to_owned());
                 let until = until.plus_ms(limits::CLOCK_TOLERANCE_MS);
                 let latest = needed.entry(kid).or_insert(until);
                 *latest = until.max(*latest);
@@ -151,146 +151,146 @@ mod tests {
     use quad_core::{EventDraft, AuditLog as _, Kind, AppendError, Principal};
 
     use super::*;
-    use crate::gate::tests::{KNOWN, TestGate, gates, outcome};
-    use crate::{MintRequest, SessionRefusal};
+    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome};
+    use crate::{MintRequest, SessionError};
 
     fn kids(keys: &[KeyRecord]) -> Vec<&str> {
         keys.iter().map(|key| key.kid.as_str()).collect()
     }
 
-    async fn mint(test: &TestGate, gate: &Gate, ttl_ms: Option<i64>) -> String {
-        let request = MintRequest { ttl_ms, ..test.request("a", "table:read") };
-        gate.mint(request, &KNOWN).await.unwrap().token
+    async fn mint(test: &AuthFixture, auth: &AuthService, ttl_ms: Option<i64>) -> String {
+        let request = MintRequest { ttl_ms, ..test.mint_request("a", "table:read") };
+        auth.mint(request, &KNOWN_SCOPES).await.unwrap().token
     }
 
     fn kid_of(token: &str) -> String {
-        crate::jws::Compact::parse(token).unwrap().kid().unwrap().to_owned()
+        crate::jws::CompactJws::parse(token).unwrap().kid().unwrap().to_owned()
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_new_key_signs_and_the_old_one_still_verifies_in_every_process() {
-        for test in gates().await {
-            let running = test.another_process().await;
-            let before = mint(&test, &test.gate, None).await;
-            let session_caller = Principal::local_agent(test.place.tenant.clone(), []);
-            let session = running.open_session(&session_caller, "2025-06-18").unwrap();
-            let fresh = test.gate.rotate_keys("operator").await.unwrap();
-            assert!(fresh.current && fresh.retired_at.is_none());
-            let after = mint(&test, &test.gate, None).await;
-            assert_eq!(kid_of(&after), fresh.kid);
-            assert_ne!(kid_of(&before), fresh.kid);
+    async fn rotation_signs_with_new_key_and_verifies_with_old() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let before = mint(&test, &test.auth, None).await;
+            let session_caller = Principal::local_agent(test.db.tenant.clone(), []);
+            let session = other_auth.open_session(&session_caller, "2025-06-18").unwrap();
+            let new_key = test.auth.rotate_keys("operator").await.unwrap();
+            assert!(new_key.current && new_key.retired_at.is_none());
+            let after = mint(&test, &test.auth, None).await;
+            assert_eq!(kid_of(&after), new_key.kid);
+            assert_ne!(kid_of(&before), new_key.kid);
             // `running` has heard of nothing; the token's key makes it look.
-            for gate in [&test.gate, &running, &test.another_process().await] {
-                assert_eq!(outcome(gate, &before).await, "ok");
-                assert_eq!(outcome(gate, &after).await, "ok");
-                assert!(gate.check_session(&session_caller, &session).await.is_ok());
+            for auth in [&test.auth, &other_auth, &test.another_process().await] {
+                assert_eq!(auth_outcome(auth, &before).await, "ok");
+                assert_eq!(auth_outcome(auth, &after).await, "ok");
+                assert!(auth.check_session(&session_caller, &session).await.is_ok());
             }
-            let keys = test.gate.keys().await.unwrap();
-            assert_eq!(kids(&keys), [fresh.kid.as_str(), &kid_of(&before)]);
+            let keys = test.auth.keys().await.unwrap();
+            assert_eq!(kids(&keys), [new_key.kid.as_str(), &kid_of(&before)]);
             assert!(keys[1].retired_at.is_some() && keys[1].needed_until.is_some());
-            let system = test.audit(&TenantId::system()).await;
-            assert!(system.contains("key.rotated") && system.contains(&fresh.kid), "{system}");
+            let system = test.audit_records(&TenantId::system()).await;
+            assert!(system.contains("key.rotated") && system.contains(&new_key.kid), "{system}");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_process_that_has_not_heard_of_a_rotation_signs_with_the_new_key_all_the_same() {
-        for test in gates().await {
-            let running = test.another_process().await;
-            let fresh = test.gate.rotate_keys("operator").await.unwrap();
-            assert_eq!(kid_of(&mint(&test, &running, None).await), fresh.kid);
+    async fn other_process_signs_with_the_rotated_key() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let new_key = test.auth.rotate_keys("operator").await.unwrap();
+            assert_eq!(kid_of(&mint(&test, &other_auth, None).await), new_key.kid);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_session_of_a_newer_key_opens_where_the_key_is_unknown_yet() {
-        for test in gates().await {
-            let running = test.another_process().await;
-            let me = Principal::local_agent(test.place.tenant.clone(), []);
-            test.gate.rotate_keys("operator").await.unwrap();
-            let session = test.gate.open_session(&me, "2025-06-18").unwrap();
-            assert!(running.check_session(&me, &session).await.is_ok());
+    async fn session_of_new_key_is_accepted_by_other_process() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let me = Principal::local_agent(test.db.tenant.clone(), []);
+            test.auth.rotate_keys("operator").await.unwrap();
+            let session = test.auth.open_session(&me, "2025-06-18").unwrap();
+            assert!(other_auth.check_session(&me, &session).await.is_ok());
             let (_, rest) = session.split_once('.').unwrap();
             let invented = format!("0000000000000000.{rest}");
-            let refused = running.check_session(&me, &invented).await;
-            assert!(matches!(refused, Err(SessionRefusal::NotFound)));
+            let refused = other_auth.check_session(&me, &invented).await;
+            assert!(matches!(refused, Err(SessionError::NotFound)));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_dropped_key_takes_its_tokens_along_from_the_next_call_on() {
-        for test in gates().await {
-            let running = test.another_process().await;
-            let old = mint(&test, &test.gate, None).await;
+    async fn dropping_a_key_revokes_its_tokens_immediately() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let old = mint(&test, &test.auth, None).await;
             let kid = kid_of(&old);
-            let refused = test.gate.drop_key(&kid, "operator").await.unwrap_err();
+            let refused = test.auth.drop_key(&kid, "operator").await.unwrap_err();
             assert_eq!((refused.kind(), refused.code()), (Kind::Conflict, "KEY_IS_CURRENT"));
-            test.gate.rotate_keys("operator").await.unwrap();
-            let new = mint(&test, &test.gate, None).await;
+            test.auth.rotate_keys("operator").await.unwrap();
+            let new = mint(&test, &test.auth, None).await;
             let header = format!("Bearer {old}");
-            let remembered = running.authenticate(Some(&header)).await.unwrap();
-            let proof = remembered.credential_read_set.clone().unwrap();
+            let cached = other_auth.authenticate(Some(&header)).await.unwrap();
+            let credential = cached.credential_read_set.clone().unwrap();
 
-            test.gate.drop_key(&kid, "operator").await.unwrap();
-            let event = EventDraft::call(&remembered, "ping");
-            let recorded = running.store.append(&remembered.tenant, event, vec![proof]).await;
+            test.auth.drop_key(&kid, "operator").await.unwrap();
+            let event = EventDraft::call(&cached, "ping");
+            let recorded = other_auth.store.append(&cached.tenant, event, vec![credential]).await;
             assert!(matches!(recorded, Err(AppendError::Stale(0))));
-            running.forget(&header);
-            for gate in [&running, &test.gate, &test.another_process().await] {
-                assert_eq!(outcome(gate, &old).await, "unknown_key");
-                assert_eq!(outcome(gate, &new).await, "ok");
-                assert_eq!(kids(&gate.keys().await.unwrap()), [kid_of(&new)]);
+            other_auth.evict_token(&header);
+            for auth in [&other_auth, &test.auth, &test.another_process().await] {
+                assert_eq!(auth_outcome(auth, &old).await, "unknown_key");
+                assert_eq!(auth_outcome(auth, &new).await, "ok");
+                assert_eq!(kids(&auth.keys().await.unwrap()), [kid_of(&new)]);
             }
             // Once more does no harm, and what never was is not found.
-            test.gate.drop_key(&kid, "operator").await.unwrap();
-            let refused = test.gate.drop_key("0123456789abcdef", "operator").await.unwrap_err();
+            test.auth.drop_key(&kid, "operator").await.unwrap();
+            let refused = test.auth.drop_key("0123456789abcdef", "operator").await.unwrap_err();
             assert_eq!(refused.kind(), Kind::NotFound);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_old_copy_of_the_key_file_does_not_bring_a_dropped_key_back() {
-        let test = &gates().await[0];
+    async fn restored_key_file_does_not_restore_a_dropped_key() {
+        let test = &auth_fixtures().await[0];
         let file = test.folder.path().join("signing.key");
-        let old = mint(test, &test.gate, None).await;
-        test.gate.rotate_keys("operator").await.unwrap();
+        let old = mint(test, &test.auth, None).await;
+        test.auth.rotate_keys("operator").await.unwrap();
         let copy = std::fs::read_to_string(&file).unwrap();
-        test.gate.drop_key(&kid_of(&old), "operator").await.unwrap();
+        test.auth.drop_key(&kid_of(&old), "operator").await.unwrap();
         std::fs::write(&file, copy).unwrap();
         let restarted = test.another_process().await;
-        assert_eq!(outcome(&restarted, &old).await, "unknown_key");
+        assert_eq!(auth_outcome(&restarted, &old).await, "unknown_key");
         assert_eq!(restarted.keys().await.unwrap().len(), 1);
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_rotation_takes_out_what_nobody_needs_and_nothing_else() {
-        for test in gates().await {
-            let needed = mint(&test, &test.gate, None).await;
-            test.gate.rotate_keys("operator").await.unwrap();
-            let over = mint(&test, &test.gate, None).await;
-            test.gate.rotate_keys("operator").await.unwrap();
-            assert_eq!(test.gate.keys().await.unwrap().len(), 3);
+    async fn rotation_removes_only_obsolete_keys() {
+        for test in auth_fixtures().await {
+            let needed = mint(&test, &test.auth, None).await;
+            test.auth.rotate_keys("operator").await.unwrap();
+            let expired = mint(&test, &test.auth, None).await;
+            test.auth.rotate_keys("operator").await.unwrap();
+            assert_eq!(test.auth.keys().await.unwrap().len(), 3);
             // The second key's only token is over, and both keys retired long ago.
             test.tamper(Box::leak(
                 format!(
                     "UPDATE gate_token SET expires_at = 1 WHERE tenant_id = $1 AND kid = '{}'",
-                    kid_of(&over)
+                    kid_of(&expired)
                 )
                 .into_boxed_str(),
             ))
             .await;
             age_retired_keys(&test).await;
-            let fresh = test.gate.rotate_keys("operator").await.unwrap();
-            let keys = test.gate.keys().await.unwrap();
-            assert!(kids(&keys).contains(&fresh.kid.as_str()) && kids(&keys).contains(&&*kid_of(&needed)));
-            assert!(!kids(&keys).contains(&&*kid_of(&over)), "{keys:?}");
-            assert_eq!(outcome(&test.gate, &needed).await, "ok");
+            let new_key = test.auth.rotate_keys("operator").await.unwrap();
+            let keys = test.auth.keys().await.unwrap();
+            assert!(kids(&keys).contains(&new_key.kid.as_str()) && kids(&keys).contains(&&*kid_of(&needed)));
+            assert!(!kids(&keys).contains(&&*kid_of(&expired)), "{keys:?}");
+            assert_eq!(auth_outcome(&test.auth, &needed).await, "ok");
         }
     }
 
     /// As if every retired key had been retired in 1970.
-    async fn age_retired_keys(test: &TestGate) {
-        match test.place.store.backend() {
+    async fn age_retired_keys(test: &AuthFixture) {
+        match test.db.store.backend() {
             quad_store::Backend::Sqlite => {
                 let file = test.folder.path().join("signing.key");
                 let mut entries = crate::key_file::read(&file).unwrap().unwrap();
@@ -301,7 +301,7 @@ mod tests {
             }
             quad_store::Backend::Postgres => {
                 let system = TenantId::system();
-                let age = test.place.store.jot(&system, |tx| {
+                let age = test.db.store.write_unaudited(&system, |tx| {
                     tx.execute(
                         "UPDATE gate_key SET retired_at = 1 WHERE tenant_id = $1 AND retired_at IS NOT NULL",
                         params!["system"],
@@ -314,49 +314,49 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn only_so_many_keys_are_held() {
-        for test in gates().await {
-            for _ in 1..limits::KEYS_HELD {
-                test.gate.rotate_keys("operator").await.unwrap();
+    async fn number_of_keys_is_limited() {
+        for test in auth_fixtures().await {
+            for _ in 1..limits::KEYS_MAX {
+                test.auth.rotate_keys("operator").await.unwrap();
             }
-            let refused = test.gate.rotate_keys("operator").await.unwrap_err();
+            let refused = test.auth.rotate_keys("operator").await.unwrap_err();
             assert_eq!((refused.kind(), refused.code()), (Kind::Limit, "KEY_LIMIT"));
-            assert_eq!(test.gate.keys().await.unwrap().len(), limits::KEYS_HELD);
+            assert_eq!(test.auth.keys().await.unwrap().len(), limits::KEYS_MAX);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn rotations_at_once_lose_no_key() {
-        for test in gates().await {
-            let other = test.another_process().await;
-            let rotating: Vec<_> = [&test.gate, &other, &test.gate, &other]
+    async fn concurrent_rotations_lose_no_key() {
+        for test in auth_fixtures().await {
+            let other_auth = test.another_process().await;
+            let rotating: Vec<_> = [&test.auth, &other_auth, &test.auth, &other_auth]
                 .into_iter()
-                .map(|gate| {
-                    let gate = gate.clone();
-                    tokio::spawn(async move { gate.rotate_keys("operator").await })
+                .map(|auth| {
+                    let auth = auth.clone();
+                    tokio::spawn(async move { auth.rotate_keys("operator").await })
                 })
                 .collect();
-            let mut made = Vec::new();
+            let mut new_kids = Vec::new();
             for rotated in rotating {
-                made.push(rotated.await.unwrap().unwrap().kid);
+                new_kids.push(rotated.await.unwrap().unwrap().kid);
             }
-            let keys = test.gate.keys().await.unwrap();
+            let keys = test.auth.keys().await.unwrap();
             assert_eq!(keys.len(), 5);
             assert_eq!(keys.iter().filter(|key| key.retired_at.is_none()).count(), 1);
-            assert!(made.iter().all(|kid| kids(&keys).contains(&kid.as_str())));
+            assert!(new_kids.iter().all(|kid| kids(&keys).contains(&kid.as_str())));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_key_set_shows_every_key_that_verifies() {
-        for test in gates().await {
-            let fresh = test.gate.rotate_keys("operator").await.unwrap();
-            let set = test.gate.key_set().await.unwrap();
-            let keys = test.gate.keys().await.unwrap();
-            let shown: Vec<&str> =
+    async fn key_set_lists_every_verifying_key() {
+        for test in auth_fixtures().await {
+            let new_key = test.auth.rotate_keys("operator").await.unwrap();
+            let set = test.auth.key_set().await.unwrap();
+            let keys = test.auth.keys().await.unwrap();
+            let listed_kids: Vec<&str> =
                 set["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap()).collect();
-            assert_eq!(shown, kids(&keys));
-            assert_eq!((shown[0], shown.len()), (fresh.kid.as_str(), 2));
+            assert_eq!(listed_kids, kids(&keys));
+            assert_eq!((listed_kids[0], listed_kids.len()), (new_key.kid.as_str(), 2));
             assert!(!set.to_string().contains("\"d\""));
         }
     }

@@ -9,9 +9,9 @@ use crate::scope_hash;
 ///
 /// `gate_key` belongs to the server, not to a tenant; its rows stand under the tenant `system`. `gate_session` holds a
 /// session only once it has ended or has subscriptions: all else about it is in its signed id.
-pub const COMPONENT: Component = Component { name: "gate", migrations: &[FIRST, SECOND] };
+pub const COMPONENT: Component = Component { name: "gate", migrations: &[MIGRATION_1, MIGRATION_2] };
 
-const FIRST: &str = "
+const MIGRATION_1: &str = "
 CREATE TABLE gate_key (
     tenant_id TEXT NOT NULL,
     kid TEXT NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE gate_subscription (
 /// Several keys, and a registry that says what its grants hash to. A token without a `kid` was signed with the oldest key.
 /// A dropped key is remembered under the tenant `system`, beside SQLite too: there the keys are in a file, of which an old
 /// copy may come back.
-const SECOND: &str = "
+const MIGRATION_2: &str = "
 ALTER TABLE gate_key ADD COLUMN retired_at BIGINT;
 
 ALTER TABLE gate_token ADD COLUMN kid TEXT;
@@ -81,10 +81,10 @@ CREATE TABLE gate_dropped_key (
 ";
 
 /// What the second migration could not do in SQL: the hash of every registration that has none. Keccak is no SQL function.
-pub(crate) async fn fill_scope_hashes(store: &Store) -> Result<()> {
+pub(crate) async fn backfill_scope_hashes(store: &Store) -> Result<()> {
     // The only look across tenants, as in every migration; each row is then written under its own.
     let system = TenantId::system();
-    let bare = store.read(&system, |snapshot| {
+    let missing = store.read(&system, |snapshot| {
         let rows = snapshot
             .query("SELECT tenant_id, subject, scopes FROM gate_agent WHERE scope_hash IS NULL", &[])?;
         let row = |row: &quad_store::Row| {
@@ -92,9 +92,9 @@ pub(crate) async fn fill_scope_hashes(store: &Store) -> Result<()> {
         };
         rows.iter().map(row).collect::<Result<Vec<_>>>()
     });
-    for (tenant, subject, scopes) in bare.await? {
-        let hash = scope_hash::of(&ScopeSet::parse(&scopes));
-        let fill = store.jot(&tenant, move |tx| {
+    for (tenant, subject, scopes) in missing.await? {
+        let hash = scope_hash::compute(&ScopeSet::parse(&scopes));
+        let update = store.write_unaudited(&tenant, move |tx| {
             let tenant = tx.tenant().as_str().to_owned();
             tx.execute(
                 "UPDATE gate_agent SET scope_hash = $4 \
@@ -103,27 +103,27 @@ pub(crate) async fn fill_scope_hashes(store: &Store) -> Result<()> {
             )?;
             Ok(())
         });
-        fill.await?;
+        update.await?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::gate::tests::{KNOWN, gates, outcome};
+    use crate::gate::tests::{KNOWN_SCOPES, auth_fixtures, auth_outcome};
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_registration_from_before_the_hash_gets_one_at_the_next_start() {
-        for test in gates().await {
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
-            let hash = test.gate.agents(&test.place.tenant).await.unwrap()[0].scope_hash.clone();
+    async fn missing_scope_hash_is_backfilled_at_start() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            let hash = test.auth.agents(&test.db.tenant).await.unwrap()[0].scope_hash.clone();
             assert!(hash.is_some());
             test.tamper("UPDATE gate_agent SET scope_hash = NULL WHERE tenant_id = $1").await;
             test.tamper("UPDATE gate_token SET kid = NULL WHERE tenant_id = $1").await;
-            assert_eq!(outcome(&test.gate, &minted.token).await, "scope_hash_missing");
+            assert_eq!(auth_outcome(&test.auth, &minted.token).await, "scope_hash_missing");
             let restarted = test.another_process().await;
-            assert_eq!(restarted.agents(&test.place.tenant).await.unwrap()[0].scope_hash, hash);
-            assert_eq!(outcome(&restarted, &minted.token).await, "ok");
+            assert_eq!(restarted.agents(&test.db.tenant).await.unwrap()[0].scope_hash, hash);
+            assert_eq!(auth_outcome(&restarted, &minted.token).await, "ok");
         }
     }
 }

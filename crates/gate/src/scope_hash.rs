@@ -8,7 +8,7 @@ use quad_core::{ScopeSet, canonical};
 use sha3::{Digest as _, Keccak256};
 
 /// The hash, as `0x` and 64 hexadecimal digits.
-pub fn of(scopes: &ScopeSet) -> String {
+pub fn compute(scopes: &ScopeSet) -> String {
     // A scope set is sorted by bytes and has no duplicates.
     let joined = scopes.iter().collect::<Vec<_>>().join("|");
     format!("0x{}", canonical::hex(&Keccak256::digest(joined.as_bytes())))
@@ -19,8 +19,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_as_the_published_vectors_do() {
-        let check = |scopes: &str, expect: &str| assert_eq!(of(&ScopeSet::parse(scopes)), expect, "{scopes}");
+    fn hash_matches_published_vectors() {
+        let check = |scopes: &str, expect: &str| assert_eq!(compute(&ScopeSet::parse(scopes)), expect, "{scopes}");
         check("ledger:read", "0x77accb02f7558dc54466e6b2d42a69c7a6acc42d8a8f4cfc51d3f455e08366ee");
         check(
             "execution:propose ledger:read payment_intent:propose wiki:read",

@@ -7,11 +7,11 @@ use crate::key::{self, Seed};
 
 /// A key's row, still sealed.
 #[derive(Clone, Debug)]
-pub struct SealedRow {
+pub struct EncryptedKey {
     /// The key's name.
     pub kid: String,
     /// The nonce, then the encrypted seed.
-    pub sealed: Vec<u8>,
+    pub ciphertext: Vec<u8>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When another took its place.
@@ -20,20 +20,20 @@ pub struct SealedRow {
 
 /// Seals a seed with AES-256-GCM under a key derived from a secret text. The nonce stands before the sealed bytes, and
 /// the key's name is bound to them.
-pub struct Sealer(LessSafeKey);
+pub struct KeyCipher(LessSafeKey);
 
-impl Sealer {
+impl KeyCipher {
     /// The sealer of that secret.
-    pub fn new(secret: &str) -> Result<Sealer> {
-        let derived = key::derive(secret.as_bytes(), "key encryption")?;
+    pub fn new(secret: &str) -> Result<KeyCipher> {
+        let derived = key::derive_key(secret.as_bytes(), "key encryption")?;
         let key = UnboundKey::new(&AES_256_GCM, &derived)
             .map_err(|_| Error::internal("AES-256-GCM refused its key"))?;
-        Ok(Sealer(LessSafeKey::new(key)))
+        Ok(KeyCipher(LessSafeKey::new(key)))
     }
 
     /// Seals a seed under its key's name.
-    pub fn seal(&self, kid: &str, seed: &Seed) -> Result<Vec<u8>> {
-        let nonce: [u8; NONCE_LEN] = key::random()?;
+    pub fn encrypt(&self, kid: &str, seed: &Seed) -> Result<Vec<u8>> {
+        let nonce: [u8; NONCE_LEN] = key::random_bytes()?;
         let mut body = seed.to_vec();
         self.0
             .seal_in_place_append_tag(
@@ -46,12 +46,12 @@ impl Sealer {
     }
 
     /// The seed of a row that was sealed under the same secret.
-    pub fn open(&self, row: &SealedRow) -> Result<Seed> {
-        self.try_open(row).ok_or_else(|| sealed_elsewhere("QUAD_KEY_WRONG", "sealed under another QUAD_KEY"))
+    pub fn decrypt(&self, row: &EncryptedKey) -> Result<Seed> {
+        self.try_decrypt(row).ok_or_else(|| wrong_quad_key("QUAD_KEY_WRONG", "sealed under another QUAD_KEY"))
     }
 
-    fn try_open(&self, row: &SealedRow) -> Option<Seed> {
-        let (nonce, body) = row.sealed.split_at_checked(NONCE_LEN)?;
+    fn try_decrypt(&self, row: &EncryptedKey) -> Option<Seed> {
+        let (nonce, body) = row.ciphertext.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut body = body.to_vec();
         let seed = self.0.open_in_place(nonce, Aad::from(row.kid.as_bytes()), &mut body).ok()?;
@@ -60,8 +60,8 @@ impl Sealer {
 }
 
 /// The error of a node that cannot open what another sealed.
-pub fn sealed_elsewhere(code: &'static str, how: &str) -> Error {
-    Error::new(Kind::BadInput, code, format!("The signing key in the database is {how}"))
+pub fn wrong_quad_key(code: &'static str, problem: &str) -> Error {
+    Error::new(Kind::BadInput, code, format!("The signing key in the database is {problem}"))
         .hint("Set QUAD_KEY to what the other nodes have, or to the line in the first node's quad.key")
 }
 
@@ -70,23 +70,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_seed_opens_under_its_secret_and_name_only() {
-        let sealer = Sealer::new("one secret").unwrap();
-        let row = SealedRow {
+    fn encrypted_seed_decrypts_only_with_its_secret_and_kid() {
+        let cipher = KeyCipher::new("one secret").unwrap();
+        let row = EncryptedKey {
             kid: "k1".into(),
-            sealed: sealer.seal("k1", &[7; 32]).unwrap(),
+            ciphertext: cipher.encrypt("k1", &[7; 32]).unwrap(),
             created_at: Timestamp(0),
             retired_at: None,
         };
-        assert_eq!(sealer.open(&row).unwrap(), [7; 32]);
-        assert!(!row.sealed.windows(8).any(|window| window == [7; 8]));
-        assert_ne!(sealer.seal("k1", &[7; 32]).unwrap(), row.sealed, "a nonce was used twice");
-        let other_name = SealedRow { kid: "k2".into(), ..row.clone() };
-        let cut = SealedRow { sealed: row.sealed[..10].to_vec(), ..row.clone() };
-        for (sealer, row) in
-            [(&Sealer::new("another").unwrap(), &row), (&sealer, &other_name), (&sealer, &cut)]
+        assert_eq!(cipher.decrypt(&row).unwrap(), [7; 32]);
+        assert!(!row.ciphertext.windows(8).any(|window| window == [7; 8]));
+        assert_ne!(cipher.encrypt("k1", &[7; 32]).unwrap(), row.ciphertext, "a nonce was used twice");
+        let other_name = EncryptedKey { kid: "k2".into(), ..row.clone() };
+        let truncated = EncryptedKey { ciphertext: row.ciphertext[..10].to_vec(), ..row.clone() };
+        for (cipher, row) in
+            [(&KeyCipher::new("another").unwrap(), &row), (&cipher, &other_name), (&cipher, &truncated)]
         {
-            assert_eq!(sealer.open(row).unwrap_err().code(), "QUAD_KEY_WRONG");
+            assert_eq!(cipher.decrypt(row).unwrap_err().code(), "QUAD_KEY_WRONG");
         }
     }
 }

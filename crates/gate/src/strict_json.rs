@@ -8,32 +8,32 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::refusal::Reason;
+use crate::refusal::AuthErrorKind;
 
 /// Reads one object, at every depth without a name that stands twice.
-pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, Reason> {
+pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, AuthErrorKind> {
     match serde_json::from_slice(bytes) {
-        Ok(Strict(Value::Object(object))) => Ok(object),
-        Ok(_) => Err(Reason::Malformed),
+        Ok(UniqueKeyValue(Value::Object(object))) => Ok(object),
+        Ok(_) => Err(AuthErrorKind::Malformed),
         // The library has one error type for everything; the text is ours.
-        Err(error) if error.to_string().starts_with(TWICE) => Err(Reason::DuplicateClaim),
-        Err(_) => Err(Reason::Malformed),
+        Err(error) if error.to_string().starts_with(DUPLICATE_KEY) => Err(AuthErrorKind::DuplicateClaim),
+        Err(_) => Err(AuthErrorKind::Malformed),
     }
 }
 
-const TWICE: &str = "a name stands twice";
+const DUPLICATE_KEY: &str = "a name stands twice";
 
-struct Strict(Value);
+struct UniqueKeyValue(Value);
 
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Strict, D::Error> {
-        deserializer.deserialize_any(Reader).map(Strict)
+impl<'de> Deserialize<'de> for UniqueKeyValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UniqueKeyValue, D::Error> {
+        deserializer.deserialize_any(UniqueKeyVisitor).map(UniqueKeyValue)
     }
 }
 
-struct Reader;
+struct UniqueKeyVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for UniqueKeyVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(UniqueKeyValue(item)) = items.next_element()? {
             array.push(item);
         }
         Ok(Value::Array(array))
@@ -74,9 +74,9 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some((name, Strict(value))) = members.next_entry::<String, Strict>()? {
+        while let Some((name, UniqueKeyValue(value))) = members.next_entry::<String, UniqueKeyValue>()? {
             if object.insert(name, value).is_some() {
-                return Err(A::Error::custom(TWICE));
+                return Err(A::Error::custom(DUPLICATE_KEY));
             }
         }
         Ok(Value::Object(object))
@@ -88,16 +88,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_the_library_reads() {
+    fn parses_like_serde_json() {
         let text = r#"{"a":[1,-2,2.5,true,null,"é\n"],"b":{"c":{}},"d":18446744073709551615}"#;
         let expect: Map<String, Value> = serde_json::from_str(text).unwrap();
-        assert_eq!(object(text.as_bytes()).unwrap(), expect);
+        assert_eq!(parse_object(text.as_bytes()).unwrap(), expect);
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_refused_at_every_depth() {
+    fn duplicate_keys_are_rejected_at_every_depth() {
         let check = |text: &str, expect: &str| {
-            assert_eq!(format!("{:?}", object(text.as_bytes()).unwrap_err()), expect, "{text}");
+            assert_eq!(format!("{:?}", parse_object(text.as_bytes()).unwrap_err()), expect, "{text}");
         };
         check(r#"{"sub":"a","sub":"b"}"#, "DuplicateClaim");
         check(r#"{"sub":"a","\u0073ub":"a"}"#, "DuplicateClaim");

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use quad_core::{
     ReadSet, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
 };
-use quad_store::{Row, Sql, Tx, Writer, params};
+use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
-use crate::agent::{self, AgentRecord, Meeting};
-use crate::gate::Gate;
+use crate::agent::{self, AgentRecord, GrantMerge};
+use crate::gate::AuthService;
 use crate::jws::{self, Claims};
 use crate::{grant, limits};
 
@@ -41,14 +41,14 @@ pub struct MintRequest {
 
 /// A new token. Its text is here and nowhere else.
 #[derive(Clone)]
-pub struct Minted {
+pub struct MintedToken {
     /// The text, as it belongs after `Bearer `.
     pub token: String,
     /// What is kept of it.
     pub record: TokenRecord,
 }
 
-impl std::fmt::Debug for Minted {
+impl std::fmt::Debug for MintedToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Minted").field("record", &self.record).finish_non_exhaustive()
     }
@@ -77,7 +77,7 @@ pub struct TokenRecord {
 
 impl TokenRecord {
     /// The record as JSON, for lists.
-    pub fn entry(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "tenant_id": self.tenant.as_str(),
@@ -121,9 +121,9 @@ fn list_tag() -> Tag {
 
 /// How a signed token stands in the registry.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct TokenStatus {
     /// It was taken back.
-    pub(crate) revoked: bool,
+    pub(crate) is_revoked: bool,
     /// The key that signed it was taken out.
     pub(crate) key_was_dropped: bool,
     /// Its holder's registration.
@@ -131,7 +131,7 @@ pub(crate) struct Standing {
 }
 
 /// How that token of that holder, signed with that key, stands; `None` if there is no such token.
-pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str, kid: &str) -> Result<Option<Standing>> {
+pub(crate) fn load_status(sql: &mut impl Sql, id: &str, subject: &str, kid: &str) -> Result<Option<TokenStatus>> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
         "SELECT t.revoked_at, \
@@ -146,16 +146,16 @@ pub(crate) fn standing(sql: &mut impl Sql, id: &str, subject: &str, kid: &str) -
         None => None,
         Some(_) => Some(AgentRecord::from_row(&tenant, &row, 2)?),
     };
-    Ok(Some(Standing { revoked: row.opt_int(0)?.is_some(), key_was_dropped: row.int(1)? > 0, agent }))
+    Ok(Some(TokenStatus { is_revoked: row.opt_int(0)?.is_some(), key_was_dropped: row.int(1)? > 0, agent }))
 }
 
-impl Gate {
+impl AuthService {
     /// Makes a token and registers its holder. `known_scopes` is the vocabulary of every mounted scheme.
-    pub async fn mint(&self, request: MintRequest, known_scopes: &[&str]) -> Result<Minted> {
+    pub async fn mint(&self, request: MintRequest, known_scopes: &[&str]) -> Result<MintedToken> {
         grant::check_tenant(request.tenant.as_str())?;
         grant::check_subject(&request.subject)?;
-        let scopes = grant::scopes(&request.scopes, request.kind, known_scopes)?;
-        let ttl_ms = grant::ttl_ms(request.ttl_ms)?;
+        let scopes = grant::parse_scopes(&request.scopes, request.kind, known_scopes)?;
+        let ttl_ms = grant::resolve_ttl_ms(request.ttl_ms)?;
         // Whole seconds, as the token's text has them: text and row say the same.
         let issued_at = Timestamp(Timestamp::now().0.div_euclid(1_000) * 1_000);
         let claims = Claims {
@@ -168,9 +168,9 @@ impl Gate {
             expires_at: Timestamp(issued_at.plus_ms(ttl_ms).0.div_euclid(1_000) * 1_000),
         };
         // As they are now: another process may have rotated them.
-        let ring = self.keys.now().await?;
-        let token = jws::sign(ring.current(), &claims);
-        if token.len() > limits::TOKEN_BYTES {
+        let keyring = self.keys.reload().await?;
+        let token = jws::sign(keyring.current(), &claims);
+        if token.len() > limits::TOKEN_BYTES_MAX {
             return Err(Error::bad_input("So many scopes do not fit into a token")
                 .hint("Use wildcards such as table:*")
                 .with_detail("field", "scopes"));
@@ -190,51 +190,51 @@ impl Gate {
             .input("kind", record.kind.as_str())
             .input("scopes", record.scopes.to_string())
             .output("token_id", record.id.as_str());
-        let writer = Writer { tenant: record.tenant.clone(), proof: None };
-        let (row, kid) = (record.clone(), ring.current().kid().to_owned());
-        self.store.write(&writer, event, move |tx| insert(tx, &row, &kid)).await?;
-        Ok(Minted { token, record })
+        let context = WriteContext { tenant: record.tenant.clone(), credential_read_set: None };
+        let (row, kid) = (record.clone(), keyring.current().kid().to_owned());
+        self.store.write(&context, event, move |tx| insert_token(tx, &row, &kid)).await?;
+        Ok(MintedToken { token, record })
     }
 
     /// The tenant's tokens, newest first, expired and revoked ones among them.
     pub async fn tokens(&self, tenant: &TenantId) -> Result<Vec<TokenRecord>> {
-        Ok(self.tokens_and_basis(tenant).await?.0)
+        Ok(self.tokens_with_read_set(tenant).await?.0)
     }
 
     /// The same, and what the list rests on, for those who show it to others.
-    pub async fn tokens_and_basis(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, ReadSet)> {
+    pub async fn tokens_with_read_set(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
                 let tenant = snapshot.tenant().clone();
-                let listing = format!(
+                let sql = format!(
                     "SELECT {COLUMNS} FROM gate_token WHERE tenant_id = $1 ORDER BY id DESC LIMIT {}",
-                    limits::TOKENS_LISTED
+                    limits::TOKENS_RETURNED_MAX
                 );
-                let rows = snapshot.query(&listing, params![tenant.as_str()])?;
+                let rows = snapshot.query(&sql, params![tenant.as_str()])?;
                 let tokens: Vec<TokenRecord> =
                     rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect::<Result<_>>()?;
-                let mut basis = ReadSet::at_version(snapshot.version()).with_tag(list_tag());
+                let mut read_set = ReadSet::at_version(snapshot.version()).with_tag(list_tag());
                 // An active token becomes an expired one without anybody's doing.
                 let now = Timestamp::now();
-                basis.valid_until =
-                    tokens.iter().map(|token| token.expires_at).filter(|ends| *ends > now).min();
-                Ok((tokens, basis))
+                read_set.valid_until =
+                    tokens.iter().map(|token| token.expires_at).filter(|expires_at| *expires_at > now).min();
+                Ok((tokens, read_set))
             })
             .await
     }
 
     /// Takes a token back, from the next call on, in every process. Once more does no harm.
     pub async fn revoke(&self, tenant: &TenantId, id: &str, actor: &str) -> Result<TokenRecord> {
-        let Some(id) = TokenId::parse(id) else { return Err(no_such_token(id)) };
+        let Some(id) = TokenId::parse(id) else { return Err(token_not_found(id)) };
         let event = EventDraft::system("identity", "token.revoked", actor).input("token_id", id.as_str());
-        let writer = Writer { tenant: tenant.clone(), proof: None };
-        let (record, _) = self.store.write(&writer, event, move |tx| take_back(tx, &id)).await?;
+        let context = WriteContext { tenant: tenant.clone(), credential_read_set: None };
+        let (record, _) = self.store.write(&context, event, move |tx| mark_revoked(tx, &id)).await?;
         Ok(record)
     }
 }
 
-fn insert(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> {
-    agent::register(tx, &record.subject, record.kind, &record.scopes, Meeting::Add)?;
+fn insert_token(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> {
+    agent::register(tx, &record.subject, record.kind, &record.scopes, GrantMerge::Union)?;
     tx.execute(
         "INSERT INTO gate_token (tenant_id, id, subject, kind, scopes, created_at, expires_at, revoked_at, kid) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8)",
@@ -249,12 +249,12 @@ fn insert(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> {
             kid
         ],
     )?;
-    tx.touch(tag(&record.id));
-    tx.touch(list_tag());
+    tx.invalidate(tag(&record.id));
+    tx.invalidate(list_tag());
     Ok(())
 }
 
-fn take_back(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
+fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
     let tenant = tx.tenant().clone();
     let now = tx.now();
     // The first revocation's time stays.
@@ -263,25 +263,25 @@ fn take_back(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
          WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
     );
     let row = tx.query_opt(&update, params![tenant.as_str(), id.as_str(), now])?;
-    let row = row.ok_or_else(|| no_such_token(id.as_str()))?;
-    tx.touch(tag(id.as_str()));
-    tx.touch(list_tag());
+    let row = row.ok_or_else(|| token_not_found(id.as_str()))?;
+    tx.invalidate(tag(id.as_str()));
+    tx.invalidate(list_tag());
     TokenRecord::from_row(&tenant, &row)
 }
 
-fn no_such_token(id: &str) -> Error {
-    let shown: String = id.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {shown} in this tenant"))
+fn token_not_found(id: &str) -> Error {
+    let truncated: String = id.chars().take(64).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {truncated} in this tenant"))
         .hint("`quad token list` shows the tokens; an id begins with tok_")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::tests::{KNOWN, TestGate, gates};
+    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures};
 
-    async fn registered_scopes(test: &TestGate, subject: &'static str) -> String {
-        let scopes = test.place.store.read(&test.place.tenant, move |snapshot| {
+    async fn registered_scopes(test: &AuthFixture, subject: &'static str) -> String {
+        let scopes = test.db.store.read(&test.db.tenant, move |snapshot| {
             let tenant = snapshot.tenant().as_str().to_owned();
             let query =
                 "SELECT scopes FROM gate_agent WHERE tenant_id = $1 AND subject = $2 AND state = 'active'";
@@ -292,33 +292,33 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn lists_what_was_minted_newest_first() {
-        for test in gates().await {
-            let tenant = &test.place.tenant;
-            let first = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn tokens_are_listed_newest_first() {
+        for test in auth_fixtures().await {
+            let tenant = &test.db.tenant;
+            let first = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
-            let short = MintRequest { ttl_ms: Some(60_000), ..test.request("b", "project:create") };
-            let second = test.gate.mint(short, &KNOWN).await.unwrap();
+            let short = MintRequest { ttl_ms: Some(60_000), ..test.mint_request("b", "project:create") };
+            let second = test.auth.mint(short, &KNOWN_SCOPES).await.unwrap();
             assert_eq!(
-                test.gate.tokens(tenant).await.unwrap(),
+                test.auth.tokens(tenant).await.unwrap(),
                 [second.record.clone(), first.record.clone()]
             );
             assert_eq!(first.record.expires_at.0 - first.record.created_at.0, limits::TOKEN_TTL_MS);
             assert_eq!(second.record.expires_at.0 - second.record.created_at.0, 60_000);
             assert!(first.record.id.starts_with("tok_"));
-            assert_eq!(first.record.entry()["scopes"], json!(["table:read"]));
-            assert!(test.gate.tokens(&TenantId::system()).await.unwrap().is_empty());
+            assert_eq!(first.record.to_json()["scopes"], json!(["table:read"]));
+            assert!(test.auth.tokens(&TenantId::system()).await.unwrap().is_empty());
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_audit_tells_of_tokens_but_not_their_text() {
-        for test in gates().await {
-            let minted = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
-            test.gate.revoke(&test.place.tenant, &minted.record.id, "operator").await.unwrap();
-            let audit = test.audit(&test.place.tenant).await;
-            for told in ["token.minted", "token.revoked", "operator", &minted.record.id] {
-                assert!(audit.contains(told), "{told}: {audit}");
+    async fn audit_never_contains_token_text() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            test.auth.revoke(&test.db.tenant, &minted.record.id, "operator").await.unwrap();
+            let audit = test.audit_records(&test.db.tenant).await;
+            for expected in ["token.minted", "token.revoked", "operator", &minted.record.id] {
+                assert!(audit.contains(expected), "{expected}: {audit}");
             }
             let signature = minted.token.rsplit('.').next().unwrap();
             assert!(!audit.contains(signature));
@@ -327,13 +327,13 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_registration_is_the_union_of_what_was_granted() {
-        for test in gates().await {
+    async fn registration_is_the_union_of_minted_scopes() {
+        for test in auth_fixtures().await {
             let scopes = ["table:read", "table:data:*", "project:create", "table:*"];
             // At once, so that a union that was computed from an old row would lose one.
             let minting = scopes.map(|scope| {
-                let (gate, request) = (test.gate.clone(), test.request("a", scope));
-                tokio::spawn(async move { gate.mint(request, &KNOWN).await })
+                let (gate, request) = (test.auth.clone(), test.mint_request("a", scope));
+                tokio::spawn(async move { gate.mint(request, &KNOWN_SCOPES).await })
             });
             for minted in minting {
                 minted.await.unwrap().unwrap();
@@ -344,22 +344,22 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_subject_is_a_program_or_a_person_and_not_both() {
-        for test in gates().await {
-            test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap();
+    async fn mint_rejects_a_subject_of_the_other_kind() {
+        for test in auth_fixtures().await {
+            test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
             let person =
-                MintRequest { kind: PrincipalKind::User, ..test.request("a", "payment_intent:approve") };
-            let error = test.gate.mint(person, &KNOWN).await.unwrap_err();
+                MintRequest { kind: PrincipalKind::User, ..test.mint_request("a", "payment_intent:approve") };
+            let error = test.auth.mint(person, &KNOWN_SCOPES).await.unwrap_err();
             assert_eq!(error.kind(), Kind::Conflict);
             assert_eq!(error.message(), "a is registered as agent, not as user");
-            assert_eq!(test.gate.tokens(&test.place.tenant).await.unwrap().len(), 1);
+            assert_eq!(test.auth.tokens(&test.db.tenant).await.unwrap().len(), 1);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn refuses_what_cannot_be_granted() {
-        let test = &gates().await[0];
-        let good = || test.request("a", "table:read");
+    async fn mint_rejects_invalid_requests() {
+        let test = &auth_fixtures().await[0];
+        let good = || test.mint_request("a", "table:read");
         let refused = [
             ("subject", MintRequest { subject: "a b".into(), ..good() }),
             ("scopes", MintRequest { scopes: "tabel:read".into(), ..good() }),
@@ -368,7 +368,7 @@ mod tests {
             ("tenant", MintRequest { tenant: TenantId::new("a/b"), ..good() }),
         ];
         for (field, request) in refused {
-            let error = test.gate.mint(request, &KNOWN).await.unwrap_err();
+            let error = test.auth.mint(request, &KNOWN_SCOPES).await.unwrap_err();
             assert_eq!(error.kind(), Kind::BadInput);
             assert_eq!(error.detail("field").unwrap(), field);
         }
@@ -377,27 +377,27 @@ mod tests {
         let many: Vec<String> = letters().map(|pair| format!("{}:read", pair.repeat(20))).collect();
         let known: Vec<&str> = many.iter().map(String::as_str).collect();
         let error =
-            test.gate.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
+            test.auth.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
         assert_eq!(error.message(), "So many scopes do not fit into a token");
-        assert!(test.gate.tokens(&test.place.tenant).await.unwrap().is_empty());
+        assert!(test.auth.tokens(&test.db.tenant).await.unwrap().is_empty());
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn revoking_twice_keeps_the_first_time_and_nothing_is_nothing() {
-        for test in gates().await {
-            let tenant = &test.place.tenant;
-            let id = test.gate.mint(test.request("a", "table:read"), &KNOWN).await.unwrap().record.id;
-            let first = test.gate.revoke(tenant, &id, "operator").await.unwrap();
+    async fn revoke_is_idempotent_and_unknown_id_is_not_found() {
+        for test in auth_fixtures().await {
+            let tenant = &test.db.tenant;
+            let id = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap().record.id;
+            let first = test.auth.revoke(tenant, &id, "operator").await.unwrap();
             assert!(first.revoked_at.is_some());
             std::thread::sleep(std::time::Duration::from_millis(2));
-            assert_eq!(test.gate.revoke(tenant, &id, "operator").await.unwrap(), first);
-            assert_eq!(test.gate.tokens(tenant).await.unwrap(), [first]);
-            for nothing in ["tok_none", "", "a/b"] {
-                let error = test.gate.revoke(tenant, nothing, "operator").await.unwrap_err();
-                assert_eq!(error.kind(), Kind::NotFound, "{nothing}");
+            assert_eq!(test.auth.revoke(tenant, &id, "operator").await.unwrap(), first);
+            assert_eq!(test.auth.tokens(tenant).await.unwrap(), [first]);
+            for unknown_id in ["tok_none", "", "a/b"] {
+                let error = test.auth.revoke(tenant, unknown_id, "operator").await.unwrap_err();
+                assert_eq!(error.kind(), Kind::NotFound, "{unknown_id}");
                 assert!(error.hint_text().unwrap().contains("quad token list"));
             }
-            let elsewhere = test.gate.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
+            let elsewhere = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
             assert_eq!(elsewhere.kind(), Kind::NotFound);
         }
     }

@@ -24,27 +24,27 @@ pub fn fingerprint(token: &str) -> Fingerprint {
 
 /// Accepted tokens. Refusals are not remembered: they would let a flood of bad tokens push out the good ones.
 #[derive(Debug, Default)]
-pub struct Verdicts(Mutex<HashMap<Fingerprint, Verdict>>);
+pub struct TokenCache(Mutex<HashMap<Fingerprint, CachedPrincipal>>);
 
 #[derive(Debug)]
-struct Verdict {
+struct CachedPrincipal {
     principal: Principal,
-    forget_at: Timestamp,
+    expires_at: Timestamp,
     /// Which state of an external issuer's keys it rests on.
-    mark: u64,
+    key_set_version: u64,
 }
 
-impl Verdicts {
+impl TokenCache {
     /// Who holds that token, if it is remembered from under the same mark: once an issuer's keys have changed, everything is
     /// found out again.
-    pub fn get(&self, token: &Fingerprint, now: Timestamp, mark: u64) -> Option<Principal> {
-        let mut verdicts = self.lock();
-        let verdict = verdicts.get(token)?;
-        if verdict.forget_at <= now || verdict.mark != mark {
-            verdicts.remove(token);
+    pub fn get(&self, token: &Fingerprint, now: Timestamp, key_set_version: u64) -> Option<Principal> {
+        let mut entries = self.lock();
+        let entry = entries.get(token)?;
+        if entry.expires_at <= now || entry.key_set_version != key_set_version {
+            entries.remove(token);
             return None;
         }
-        Some(verdict.principal.clone())
+        Some(entry.principal.clone())
     }
 
     /// Remembers who holds a token, for a while and not beyond `expires_at`.
@@ -53,30 +53,30 @@ impl Verdicts {
         token: Fingerprint,
         principal: Principal,
         now: Timestamp,
-        expires_at: Timestamp,
-        mark: u64,
+        token_expires_at: Timestamp,
+        key_set_version: u64,
     ) {
-        let forget_at = expires_at.min(now.plus_ms(limits::VERDICT_AGE_MS));
-        let mut verdicts = self.lock();
-        if verdicts.len() >= limits::VERDICTS && !verdicts.contains_key(&token) {
-            verdicts.retain(|_, verdict| verdict.forget_at > now);
+        let expires_at = token_expires_at.min(now.plus_ms(limits::TOKEN_CACHE_AGE_MS));
+        let mut entries = self.lock();
+        if entries.len() >= limits::TOKEN_CACHE_MAX && !entries.contains_key(&token) {
+            entries.retain(|_, entry| entry.expires_at > now);
             // Nothing has run out: the one that would run out first has been here longest.
-            if verdicts.len() >= limits::VERDICTS
+            if entries.len() >= limits::TOKEN_CACHE_MAX
                 && let Some(oldest) =
-                    verdicts.iter().min_by_key(|(_, verdict)| verdict.forget_at).map(|(token, _)| *token)
+                    entries.iter().min_by_key(|(_, entry)| entry.expires_at).map(|(token, _)| *token)
             {
-                verdicts.remove(&oldest);
+                entries.remove(&oldest);
             }
         }
-        verdicts.insert(token, Verdict { principal, forget_at, mark });
+        entries.insert(token, CachedPrincipal { principal, expires_at, key_set_version });
     }
 
     /// Forgets a token.
-    pub fn forget(&self, token: &Fingerprint) {
+    pub fn remove(&self, token: &Fingerprint) {
         self.lock().remove(token);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, Verdict>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, CachedPrincipal>> {
         // No operation here leaves the map half changed, so a panic elsewhere does not spoil it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,56 +89,56 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_000_000);
-    const LATER: Timestamp = Timestamp(i64::MAX);
+    const FAR_FUTURE: Timestamp = Timestamp(i64::MAX);
 
-    fn holder(tenant: &str) -> Principal {
+    fn principal(tenant: &str) -> Principal {
         Principal::local_agent(TenantId::new(tenant), [])
     }
 
-    fn tenant_of(verdicts: &Verdicts, token: &str, now: Timestamp) -> Option<String> {
-        verdicts.get(&fingerprint(token), now, 0).map(|principal| principal.tenant.to_string())
+    fn cached_tenant(cache: &TokenCache, token: &str, now: Timestamp) -> Option<String> {
+        cache.get(&fingerprint(token), now, 0).map(|principal| principal.tenant.to_string())
     }
 
     #[test]
-    fn remembers_until_the_token_ends_or_the_verdict_ages() {
-        let verdicts = Verdicts::default();
-        verdicts.put(fingerprint("a"), holder("t1"), NOW, NOW.plus_ms(10), 0);
-        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER, 0);
-        assert_eq!(tenant_of(&verdicts, "a", NOW.plus_ms(9)).as_deref(), Some("t1"));
-        assert_eq!(tenant_of(&verdicts, "a", NOW.plus_ms(10)), None);
-        assert_eq!(tenant_of(&verdicts, "b", NOW.plus_ms(limits::VERDICT_AGE_MS - 1)).as_deref(), Some("t2"));
-        assert_eq!(tenant_of(&verdicts, "b", NOW.plus_ms(limits::VERDICT_AGE_MS)), None);
-        assert_eq!(tenant_of(&verdicts, "c", NOW), None);
+    fn entry_expires_with_token_or_max_age() {
+        let cache = TokenCache::default();
+        cache.put(fingerprint("a"), principal("t1"), NOW, NOW.plus_ms(10), 0);
+        cache.put(fingerprint("b"), principal("t2"), NOW, FAR_FUTURE, 0);
+        assert_eq!(cached_tenant(&cache, "a", NOW.plus_ms(9)).as_deref(), Some("t1"));
+        assert_eq!(cached_tenant(&cache, "a", NOW.plus_ms(10)), None);
+        assert_eq!(cached_tenant(&cache, "b", NOW.plus_ms(limits::TOKEN_CACHE_AGE_MS - 1)).as_deref(), Some("t2"));
+        assert_eq!(cached_tenant(&cache, "b", NOW.plus_ms(limits::TOKEN_CACHE_AGE_MS)), None);
+        assert_eq!(cached_tenant(&cache, "c", NOW), None);
     }
 
     #[test]
-    fn a_verdict_ends_with_the_keys_that_it_rests_on() {
-        let verdicts = Verdicts::default();
-        verdicts.put(fingerprint("a"), holder("t1"), NOW, LATER, 7);
-        assert!(verdicts.get(&fingerprint("a"), NOW, 7).is_some());
-        assert!(verdicts.get(&fingerprint("a"), NOW, 8).is_none());
+    fn entry_is_dropped_when_key_set_changes() {
+        let cache = TokenCache::default();
+        cache.put(fingerprint("a"), principal("t1"), NOW, FAR_FUTURE, 7);
+        assert!(cache.get(&fingerprint("a"), NOW, 7).is_some());
+        assert!(cache.get(&fingerprint("a"), NOW, 8).is_none());
     }
 
     #[test]
-    fn forgets_one_and_only_one() {
-        let verdicts = Verdicts::default();
-        verdicts.put(fingerprint("a"), holder("t1"), NOW, LATER, 0);
-        verdicts.put(fingerprint("b"), holder("t2"), NOW, LATER, 0);
-        verdicts.forget(&fingerprint("a"));
-        assert_eq!(tenant_of(&verdicts, "a", NOW), None);
-        assert_eq!(tenant_of(&verdicts, "b", NOW).as_deref(), Some("t2"));
+    fn remove_evicts_only_that_token() {
+        let cache = TokenCache::default();
+        cache.put(fingerprint("a"), principal("t1"), NOW, FAR_FUTURE, 0);
+        cache.put(fingerprint("b"), principal("t2"), NOW, FAR_FUTURE, 0);
+        cache.remove(&fingerprint("a"));
+        assert_eq!(cached_tenant(&cache, "a", NOW), None);
+        assert_eq!(cached_tenant(&cache, "b", NOW).as_deref(), Some("t2"));
     }
 
     #[test]
-    fn never_holds_more_than_its_bound_and_drops_the_oldest() {
-        let verdicts = Verdicts::default();
-        for index in 0..=limits::VERDICTS as i64 {
-            verdicts.put(fingerprint(&index.to_string()), holder("t"), NOW.plus_ms(index), LATER, 0);
+    fn cache_is_bounded_and_evicts_the_oldest() {
+        let cache = TokenCache::default();
+        for index in 0..=limits::TOKEN_CACHE_MAX as i64 {
+            cache.put(fingerprint(&index.to_string()), principal("t"), NOW.plus_ms(index), FAR_FUTURE, 0);
         }
-        assert_eq!(verdicts.lock().len(), limits::VERDICTS);
-        let now = NOW.plus_ms(limits::VERDICTS as i64);
-        assert_eq!(tenant_of(&verdicts, "0", now), None);
-        assert!(tenant_of(&verdicts, "1", now).is_some());
-        assert!(tenant_of(&verdicts, &limits::VERDICTS.to_string(), now).is_some());
+        assert_eq!(cache.lock().len(), limits::TOKEN_CACHE_MAX);
+        let now = NOW.plus_ms(limits::TOKEN_CACHE_MAX as i64);
+        assert_eq!(cached_tenant(&cache, "0", now), None);
+        assert!(cached_tenant(&cache, "1", now).is_some());
+        assert!(cached_tenant(&cache, &limits::TOKEN_CACHE_MAX.to_string(), now).is_some());
     }
 }

@@ -126,7 +126,7 @@ fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
 /// Whether both doors must give the same reply: one request that says nothing twice, of a method that is no door's own.
 fn must_match(body: &[u8]) -> bool {
     let Ok(Incoming::One(Message::Request { method, .. })) = envelope::parse_incoming(body) else { return false };
-    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_gate::probe::object(body).is_ok()
+    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_gate::probe::parse_object(body).is_ok()
 }
 
 /// The headers before the body.

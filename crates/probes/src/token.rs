@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use quad_core::Timestamp;
-use quad_gate::probe::{self, Probe};
+use quad_gate::probe::{self, FuzzKeys};
 use serde_json::Value;
 
 /// When everything happens here.
@@ -21,9 +21,9 @@ const PURPOSE: &str = "session";
 /// for itself.
 const RESERVED: &[u8] = b"$serde_json";
 
-fn keys() -> &'static Probe {
-    static KEYS: OnceLock<Probe> = OnceLock::new();
-    KEYS.get_or_init(|| Probe::new(&[[1; 32], [3; 32]]).unwrap())
+fn keys() -> &'static FuzzKeys {
+    static KEYS: OnceLock<FuzzKeys> = OnceLock::new();
+    KEYS.get_or_init(|| FuzzKeys::new(&[[1; 32], [3; 32]]).unwrap())
 }
 
 /// Any bytes as a credential.
@@ -80,7 +80,7 @@ fn check_strict_json(data: &[u8]) {
         return;
     }
     let library = serde_json::from_slice::<Value>(data);
-    match (probe::object(data), library) {
+    match (probe::parse_object(data), library) {
         (Ok(strict), Ok(Value::Object(library))) => assert_eq!(strict, library),
         (Ok(_), other) => panic!("the library sees {other:?} where the strict reader sees an object"),
         (Err("duplicate_claim"), _) => {}
@@ -92,12 +92,12 @@ fn check_strict_json(data: &[u8]) {
 /// A sealed string opens only as it was sealed; and what is sealed opens.
 fn check_opaque(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
-        && let Some(payload) = keys().unseal(PURPOSE, text)
+        && let Some(payload) = keys().verify_opaque(PURPOSE, text)
     {
-        assert_eq!(keys().seal(PURPOSE, &payload), text, "a sealed string has two spellings");
-        assert_eq!(keys().unseal("cursor", text), None);
+        assert_eq!(keys().sign_opaque(PURPOSE, &payload), text, "a sealed string has two spellings");
+        assert_eq!(keys().verify_opaque("cursor", text), None);
     }
-    let opaque = keys().seal(PURPOSE, data);
-    assert_eq!(keys().unseal(PURPOSE, &opaque).as_deref(), Some(data));
-    assert_eq!(keys().unseal(PURPOSE, &format!("{opaque}A")), None);
+    let opaque = keys().sign_opaque(PURPOSE, data);
+    assert_eq!(keys().verify_opaque(PURPOSE, &opaque).as_deref(), Some(data));
+    assert_eq!(keys().verify_opaque(PURPOSE, &format!("{opaque}A")), None);
 }

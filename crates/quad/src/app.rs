@@ -7,7 +7,7 @@ use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
 use quad_core::{ReadSet, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
-use quad_gate::{Gate, KeyHome};
+use quad_gate::{AuthService, KeyStorage};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
 use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
@@ -31,7 +31,7 @@ pub struct App {
     /// The database.
     pub store: Store,
     /// Who may come in.
-    pub gate: Gate,
+    pub gate: AuthService,
     /// The schemes.
     pub resolver: Arc<Resolver>,
     /// The memory, for what has no address: files, and checks of all of it.
@@ -50,7 +50,7 @@ impl App {
         make_data_dir(&config)?;
         let store = Store::open(config.location(), COMPONENTS).await?;
         let quad_key = std::env::var("QUAD_KEY").ok();
-        let gate = Gate::open(store.clone(), KeyHome::new(&config.data_dir, quad_key)).await?;
+        let gate = AuthService::open(store.clone(), KeyStorage::new(&config.data_dir, quad_key)).await?;
         if tenant::find(&store, tenant::LOCAL).await?.is_none() {
             let local = tenant::ensure(&store, tenant::LOCAL).await?;
             quad_bkend::demo::ensure(&store, &local.id).await?;
@@ -86,7 +86,7 @@ impl App {
 /// very resolver that they are mounted in.
 fn registry(
     store: &Store,
-    gate: &Gate,
+    gate: &AuthService,
     memory: &Arc<Amem>,
     project: &Arc<Refrakt>,
     links: Arc<Links>,
@@ -107,7 +107,7 @@ fn registry(
 }
 
 /// The gate's key, as the audit trail uses it. Neither crate knows the other.
-struct Seal(Gate);
+struct Seal(AuthService);
 
 impl Signer for Seal {
     fn sign(&self, message: &[u8]) -> Signed {
@@ -117,24 +117,24 @@ impl Signer for Seal {
 }
 
 /// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.
-struct Tokens(Gate);
+struct Tokens(AuthService);
 
 impl TokenDirectory for Tokens {
     fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
         Box::pin(async move {
-            let (tokens, basis) = self.0.tokens_and_basis(tenant).await?;
+            let (tokens, basis) = self.0.tokens_with_read_set(tenant).await?;
             Ok((tokens.iter().map(summary).collect(), basis))
         })
     }
 }
 
 /// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
-pub struct Agents(pub Gate);
+pub struct Agents(pub AuthService);
 
 impl AgentDirectory for Agents {
     fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
         Box::pin(async move {
-            let (agents, basis) = self.0.agents_and_basis(tenant).await?;
+            let (agents, basis) = self.0.agents_with_read_set(tenant).await?;
             let summary = |agent: &quad_gate::AgentRecord| AgentSummary {
                 subject: agent.subject.clone(),
                 kind: agent.kind.as_str().to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::{BoxFuture, Error, Principal, Result};
-use quad_gate::{Gate, Reason};
+use quad_gate::{AuthService, AuthErrorKind};
 use serde_json::{Value, json};
 
 /// Decides who is asking.
@@ -110,17 +110,17 @@ impl Door {
     }
 }
 
-impl Keeper for Gate {
+impl Keeper for AuthService {
     fn authenticate<'a>(
         &'a self,
         authorization: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Principal, Denial>> {
         Box::pin(async move {
-            Gate::authenticate(self, authorization).await.map_err(|refusal| {
-                let (code, reason, message) = (refusal.code(), refusal.reason.as_str(), refusal.to_string());
-                match refusal.reason {
-                    Reason::Missing => Denial::Missing { code, reason, message },
-                    Reason::Failed(error) => Denial::Failed(error),
+            AuthService::authenticate(self, authorization).await.map_err(|refusal| {
+                let (code, reason, message) = (refusal.code(), refusal.kind.as_str(), refusal.to_string());
+                match refusal.kind {
+                    AuthErrorKind::Missing => Denial::Missing { code, reason, message },
+                    AuthErrorKind::Failed(error) => Denial::Failed(error),
                     _ => Denial::Invalid { code, reason, message },
                 }
             })
@@ -128,18 +128,18 @@ impl Keeper for Gate {
     }
 
     fn forget(&self, authorization: &str) {
-        Gate::forget(self, authorization);
+        AuthService::evict_token(self, authorization);
     }
 
     fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(Gate::key_set(self))
+        Box::pin(AuthService::key_set(self))
     }
 
     fn note_refusal(&self, caller: &Principal, code: &'static str) {
-        Gate::note_refusal(self, caller, code, code);
+        AuthService::count_refusal(self, caller, code, code);
     }
 
     fn note_stranger(&self, reason: &'static str, code: &'static str) {
-        Gate::note_stranger(self, reason, code);
+        AuthService::count_anonymous_refusal(self, reason, code);
     }
 }

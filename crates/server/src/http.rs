@@ -18,7 +18,7 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use quad_core::resolver::View;
 use quad_core::{BoxFuture, Resolver, Result};
-use quad_gate::{RateLimit, Rates};
+use quad_gate::{RateLimit, RateLimiter};
 use quad_wire::{Endpoint, ServerState, ServerOptions, SessionStore};
 use tokio::net::TcpListener;
 
@@ -76,7 +76,7 @@ pub(crate) struct Server {
     pub(crate) authorization_servers: Vec<String>,
     pub(crate) bound: SocketAddr,
     pub(crate) all_tools: bool,
-    pub(crate) rates: Option<Rates>,
+    pub(crate) rates: Option<RateLimiter>,
     pub(crate) times: TimeLimits,
     /// What a first challenge asks for: to read, and nothing more.
     pub(crate) first_scopes: String,
@@ -104,7 +104,7 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         authorization_servers: options.authorization_servers,
         bound,
         all_tools: options.all_tools,
-        rates: options.rate_limit.map(Rates::new),
+        rates: options.rate_limit.map(RateLimiter::new),
         times: options.times,
         first_scopes: first_scopes.join(" "),
         guard: Guard::new(bound, &options.allowed_hosts),

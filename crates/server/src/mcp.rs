@@ -229,7 +229,7 @@ pub(crate) async fn admit(
         }
     };
     let Some(rates) = &server.rates else { return Ok(caller) };
-    let Err(wait) = rates.admit(&caller.tenant, now) else { return Ok(caller) };
+    let Err(wait) = rates.try_acquire(&caller.tenant, now) else { return Ok(caller) };
     server.metrics.rate_limited();
     server.door.note_refusal(&caller, RATE_LIMITED);
     // Whole seconds, so that whoever waits as told is let in.

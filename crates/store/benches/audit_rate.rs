@@ -28,12 +28,12 @@ async fn main() {
 }
 
 async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
-    let place = testing::sqlite(&[]).await.unwrap();
-    place.store.set_audit_mode(mode);
+    let db = testing::sqlite(&[]).await.unwrap();
+    db.store.set_audit_mode(mode);
     let (started, ticks) = (Instant::now(), cpu_ticks());
     let recording: Vec<_> = (0..tasks)
         .map(|_| {
-            let (store, tenant) = (place.store.clone(), place.tenant.clone());
+            let (store, tenant) = (db.store.clone(), db.tenant.clone());
             tokio::spawn(async move {
                 for _ in 0..events.div_ceil(tasks) {
                     let event = EventDraft::system("agent", quad_core::event::MCP_CALL, "agent_bench")
@@ -48,9 +48,9 @@ async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
     for task in recording {
         task.await.unwrap();
     }
-    let done = (events.div_ceil(tasks) * tasks) as f64;
+    let total_events = (events.div_ceil(tasks) * tasks) as f64;
     let cpu_us = (cpu_ticks() - ticks) as f64 * 10_000.0;
-    (done / started.elapsed().as_secs_f64(), cpu_us / done)
+    (total_events / started.elapsed().as_secs_f64(), cpu_us / total_events)
 }
 
 /// The CPU time of this process, in hundredths of a second.

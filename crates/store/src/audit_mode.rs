@@ -27,9 +27,9 @@ impl AuditMode {
 
 /// The mode, as the writer looks it up before each commit.
 #[derive(Debug, Default)]
-pub(crate) struct Chosen(AtomicBool);
+pub(crate) struct AtomicAuditMode(AtomicBool);
 
-impl Chosen {
+impl AtomicAuditMode {
     pub(crate) fn set(&self, mode: AuditMode) {
         self.0.store(mode == AuditMode::Async, Ordering::Relaxed);
     }

@@ -32,9 +32,9 @@ impl Store {
                 rusqlite::backup::Backup::new(&source.inner, &mut target).map_err(Error::internal)?;
             loop {
                 let step = backup.step(limits::BACKUP_STEP_PAGES).map_err(Error::internal)?;
-                let figures = backup.progress();
-                let total = u64::try_from(figures.pagecount).unwrap_or(0);
-                progress(total.saturating_sub(u64::try_from(figures.remaining).unwrap_or(0)), total);
+                let page_counts = backup.progress();
+                let total = u64::try_from(page_counts.pagecount).unwrap_or(0);
+                progress(total.saturating_sub(u64::try_from(page_counts.remaining).unwrap_or(0)), total);
                 match step {
                     rusqlite::backup::StepResult::Done => return Ok(()),
                     rusqlite::backup::StepResult::More => {}

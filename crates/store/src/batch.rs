@@ -8,58 +8,58 @@ use std::sync::OnceLock;
 pub(crate) const SIZES: [usize; 3] = [64, 8, 1];
 
 /// One statement over many rows: its text for each size, put together once.
-pub struct Texts {
-    make: fn(usize) -> String,
-    made: [OnceLock<String>; SIZES.len()],
+pub struct BatchStatement {
+    build: fn(usize) -> String,
+    sql_by_size: [OnceLock<String>; SIZES.len()],
 }
 
-impl Texts {
+impl BatchStatement {
     /// A statement whose text for a number of rows is made by `make`.
-    pub const fn new(make: fn(usize) -> String) -> Texts {
-        Texts { make, made: [const { OnceLock::new() }; SIZES.len()] }
+    pub const fn new(build: fn(usize) -> String) -> BatchStatement {
+        BatchStatement { build, sql_by_size: [const { OnceLock::new() }; SIZES.len()] }
     }
 
     /// Its text for so many rows, usually those of a [piece](pieces).
-    pub fn of(&self, rows: usize) -> Cow<'_, str> {
-        match SIZES.iter().position(|size| *size == rows) {
-            Some(place) => Cow::Borrowed(self.made[place].get_or_init(|| (self.make)(rows))),
-            None => Cow::Owned((self.make)(rows)),
+    pub fn for_row_count(&self, row_count: usize) -> Cow<'_, str> {
+        match SIZES.iter().position(|size| *size == row_count) {
+            Some(index) => Cow::Borrowed(self.sql_by_size[index].get_or_init(|| (self.build)(row_count))),
+            None => Cow::Owned((self.build)(row_count)),
         }
     }
 }
 
 /// Cuts `items` into pieces of those sizes, the largest first.
-pub fn pieces<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
-    let mut rest = items;
+pub fn chunks<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut remaining = items;
     std::iter::from_fn(move || {
-        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
-        let (piece, after) = rest.split_at(size);
-        rest = after;
-        Some(piece)
+        let size = SIZES.into_iter().find(|size| *size <= remaining.len())?;
+        let (chunk, tail) = remaining.split_at(size);
+        remaining = tail;
+        Some(chunk)
     })
 }
 
 /// `($3, $4), ($5, $6)`: a list of rows of `width` parameters, of which `fixed` come from the beginning and are shared.
-pub fn rows(rows: usize, first: usize, width: usize, shared: &str) -> String {
-    let mut text = String::with_capacity(rows * (width * 6 + shared.len() + 4));
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ", (" });
-        text.push_str(shared);
+pub fn values_placeholders(row_count: usize, first_param: usize, width: usize, shared: &str) -> String {
+    let mut sql = String::with_capacity(row_count * (width * 6 + shared.len() + 4));
+    for row in 0..row_count {
+        sql.push_str(if row == 0 { "(" } else { ", (" });
+        sql.push_str(shared);
         for column in 0..width {
             if column > 0 || !shared.is_empty() {
-                text.push_str(", ");
+                sql.push_str(", ");
             }
-            text.push('$');
-            text.push_str(&(first + row * width + column).to_string());
+            sql.push('$');
+            sql.push_str(&(first_param + row * width + column).to_string());
         }
-        text.push(')');
+        sql.push(')');
     }
-    text
+    sql
 }
 
 /// `$3, $4, $5`: so many parameters, from number `first` on.
-pub fn list(count: usize, first: usize) -> String {
-    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+pub fn placeholders(count: usize, first_param: usize) -> String {
+    (first_param..first_param + count).map(|index| format!("${index}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -67,27 +67,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_is_in_one_piece() {
+    fn chunks_cover_every_item_once() {
         for count in [0, 1, 7, 8, 9, 63, 64, 65, 200] {
             let items: Vec<usize> = (0..count).collect();
-            let joined: Vec<usize> = pieces(&items).flatten().copied().collect();
+            let joined: Vec<usize> = chunks(&items).flatten().copied().collect();
             assert_eq!(joined, items);
-            assert!(pieces(&items).all(|piece| SIZES.contains(&piece.len())));
+            assert!(chunks(&items).all(|piece| SIZES.contains(&piece.len())));
         }
     }
 
     #[test]
-    fn a_text_is_that_of_its_number_of_rows() {
-        static TEXTS: Texts = Texts::new(|count| rows(count, 1, 1, ""));
+    fn sql_matches_the_row_count() {
+        static STATEMENT: BatchStatement = BatchStatement::new(|count| values_placeholders(count, 1, 1, ""));
         for count in [1, 2, 8, 1] {
-            assert_eq!(TEXTS.of(count), rows(count, 1, 1, ""));
+            assert_eq!(STATEMENT.for_row_count(count), values_placeholders(count, 1, 1, ""));
         }
     }
 
     #[test]
     fn parameters_are_numbered() {
-        assert_eq!(rows(2, 3, 2, "$1"), "($1, $3, $4), ($1, $5, $6)");
-        assert_eq!(rows(1, 1, 2, ""), "($1, $2)");
-        assert_eq!(list(3, 2), "$2, $3, $4");
+        assert_eq!(values_placeholders(2, 3, 2, "$1"), "($1, $3, $4), ($1, $5, $6)");
+        assert_eq!(values_placeholders(1, 1, 2, ""), "($1, $2)");
+        assert_eq!(placeholders(3, 2), "$2, $3, $4");
     }
 }

@@ -36,7 +36,7 @@ pub struct AuditEvent {
 }
 
 /// The hash of a record.
-pub fn hash_of(record: &str) -> String {
+pub fn hash_record(record: &str) -> String {
     canonical::sha256_hex(record.as_bytes())
 }
 
@@ -47,27 +47,27 @@ pub(crate) fn event_id(ulid: &str) -> String {
 
 thread_local! {
     /// What the last block of this thread was written on: for the next, which is about as long.
-    static PAPER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static BLOCK_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// The events of one commit and tenant, which are consecutive: the block, while it is written.
-pub(crate) struct Links {
-    pen: Pen,
-    events: i64,
+pub(crate) struct BlockBuilder {
+    writer: RecordWriter,
+    event_count: i64,
     /// The last time that was written. The events of a commit have one time, but for those of answers that were given before.
-    time: (Timestamp, String),
+    last_time: (Timestamp, String),
 }
 
-impl Links {
+impl BlockBuilder {
     /// No event yet, with room for so many.
-    pub(crate) fn with_room_for(events: usize) -> Links {
-        let mut paper = PAPER.take();
-        paper.reserve(events * RECORD_BYTES);
-        Links { pen: Pen(paper), events: 0, time: (Timestamp(i64::MIN), String::new()) }
+    pub(crate) fn with_capacity(event_count: usize) -> BlockBuilder {
+        let mut buffer = BLOCK_BUFFER.take();
+        buffer.reserve(event_count * RECORD_BYTES);
+        BlockBuilder { writer: RecordWriter(buffer), event_count: 0, last_time: (Timestamp(i64::MIN), String::new()) }
     }
 
     /// Links an event to the head, which moves on.
-    pub(crate) fn add(
+    pub(crate) fn append(
         &mut self,
         head: &mut Head,
         ulid: &str,
@@ -76,56 +76,56 @@ impl Links {
         at: Timestamp,
     ) -> Result<Receipt> {
         let id = event_id(ulid);
-        if self.time.0 != at {
-            self.time.0 = at;
-            self.time.1.clear();
-            write!(self.time.1, "{at}").map_err(Error::internal)?;
+        if self.last_time.0 != at {
+            self.last_time.0 = at;
+            self.last_time.1.clear();
+            write!(self.last_time.1, "{at}").map_err(Error::internal)?;
         }
-        if self.events > 0 {
-            self.pen.0.push(b'\n');
+        if self.event_count > 0 {
+            self.writer.0.push(b'\n');
         }
-        let start = self.pen.0.len();
-        self.pen.record(tenant, &id, draft, &self.time.1, head.hash.as_deref())?;
-        head.hash = Some(canonical::sha256_hex(&self.pen.0[start..]));
+        let start = self.writer.0.len();
+        self.writer.write_record(tenant, &id, draft, &self.last_time.1, head.hash.as_deref())?;
+        head.hash = Some(canonical::sha256_hex(&self.writer.0[start..]));
         head.sequence += 1;
-        self.events += 1;
+        self.event_count += 1;
         Ok(Receipt { version: head.version, sequence: Some(head.sequence), event_id: id.into() })
     }
 
     /// Stores the block, whose last event is where `head` stands.
-    pub(crate) fn store(
+    pub(crate) fn insert(
         self,
         connection: &mut Connection,
         tenant: &TenantId,
         head: &Head,
         now: Timestamp,
     ) -> Result<()> {
-        if self.events == 0 {
+        if self.event_count == 0 {
             return Ok(());
         }
-        let first_sequence = head.sequence - self.events + 1;
-        let (body, packed) = packing::pack(str::from_utf8(&self.pen.0).map_err(Error::internal)?);
-        let stored = connection.execute(
+        let first_sequence = head.sequence - self.event_count + 1;
+        let (body, packed) = packing::compress(str::from_utf8(&self.writer.0).map_err(Error::internal)?);
+        let result = connection.execute(
             "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body, packed) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            params![tenant.as_str(), first_sequence, self.events, HASH_SCHEMA_VERSION, now, body, packed],
+            params![tenant.as_str(), first_sequence, self.event_count, HASH_SCHEMA_VERSION, now, body, packed],
         );
-        let mut paper = self.pen.0;
-        if paper.capacity() <= limits::PAPER_BYTES {
-            paper.clear();
-            PAPER.set(paper);
+        let mut buffer = self.writer.0;
+        if buffer.capacity() <= limits::BLOCK_BUFFER_MAX {
+            buffer.clear();
+            BLOCK_BUFFER.set(buffer);
         }
-        stored?;
+        result?;
         Ok(())
     }
 }
 
 /// Writes JSON whose shape is known: what never differs is not put together anew for each record.
-struct Pen(Vec<u8>);
+struct RecordWriter(Vec<u8>);
 
-impl Pen {
+impl RecordWriter {
     /// The twenty hashed fields, in the order of their names: that order is the canonical one.
-    fn record(
+    fn write_record(
         &mut self,
         tenant: &TenantId,
         id: &str,
@@ -133,82 +133,82 @@ impl Pen {
         at: &str,
         previous: Option<&str>,
     ) -> Result<()> {
-        self.put("{\"action\":");
-        self.text(draft.action)?;
-        self.put(",\"actor\":");
-        self.text(&draft.actor)?;
-        self.put(
+        self.write_raw("{\"action\":");
+        self.write_string(draft.action)?;
+        self.write_raw(",\"actor\":");
+        self.write_string(&draft.actor)?;
+        self.write_raw(
             ",\"actor_display_name\":null,\"actor_email\":null,\"after_state\":null,\"before_state\":null,\"created_at\":",
         );
-        self.text(at)?;
-        self.put(",\"event_type\":");
-        self.text(draft.event_type)?;
-        self.put(",\"id\":");
-        self.text(id)?;
-        self.put(",\"inputs\":");
-        self.facts(&draft.inputs)?;
-        self.put(",\"key_id\":null,\"layer\":");
-        self.text(draft.layer)?;
-        self.put(",\"outcome\":");
-        self.optional(draft.outcome)?;
-        self.put(",\"outputs\":");
-        self.facts(&draft.outputs)?;
-        self.put(
+        self.write_string(at)?;
+        self.write_raw(",\"event_type\":");
+        self.write_string(draft.event_type)?;
+        self.write_raw(",\"id\":");
+        self.write_string(id)?;
+        self.write_raw(",\"inputs\":");
+        self.write_fields(&draft.inputs)?;
+        self.write_raw(",\"key_id\":null,\"layer\":");
+        self.write_string(draft.layer)?;
+        self.write_raw(",\"outcome\":");
+        self.write_opt_string(draft.outcome)?;
+        self.write_raw(",\"outputs\":");
+        self.write_fields(&draft.outputs)?;
+        self.write_raw(
             ",\"policy_check_id\":null,\"policy_decision_id\":null,\"policy_version\":null,\"prev_event_hash\":",
         );
-        self.optional(previous)?;
-        self.put(",\"severity\":");
-        self.text(draft.severity)?;
-        self.put(",\"tenant_id\":");
-        self.text(tenant.as_str())?;
-        self.put("}");
+        self.write_opt_string(previous)?;
+        self.write_raw(",\"severity\":");
+        self.write_string(draft.severity)?;
+        self.write_raw(",\"tenant_id\":");
+        self.write_string(tenant.as_str())?;
+        self.write_raw("}");
         Ok(())
     }
 
-    fn put(&mut self, text: &str) {
+    fn write_raw(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    fn text(&mut self, text: &str) -> Result<()> {
+    fn write_string(&mut self, text: &str) -> Result<()> {
         // All of it, whatever is found: that is done for many bytes at a time.
-        let needs_escapes = |odd: bool, byte: u8| odd | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+        let needs_escapes = |escape_seen: bool, byte: u8| escape_seen | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
         if text.bytes().fold(false, needs_escapes) {
-            return self.value(&text);
+            return self.write_json(&text);
         }
         self.0.push(b'"');
-        self.put(text);
+        self.write_raw(text);
         self.0.push(b'"');
         Ok(())
     }
 
-    fn optional(&mut self, text: Option<&str>) -> Result<()> {
+    fn write_opt_string(&mut self, text: Option<&str>) -> Result<()> {
         match text {
-            Some(text) => self.text(text),
+            Some(text) => self.write_string(text),
             None => {
-                self.put("null");
+                self.write_raw("null");
                 Ok(())
             }
         }
     }
 
-    fn facts(&mut self, facts: &AuditFields) -> Result<()> {
-        let mut before = b'{';
-        for (name, fact) in facts.iter() {
-            self.0.push(before);
-            before = b',';
-            self.text(name)?;
+    fn write_fields(&mut self, fields: &AuditFields) -> Result<()> {
+        let mut separator = b'{';
+        for (name, value) in fields.iter() {
+            self.0.push(separator);
+            separator = b',';
+            self.write_string(name)?;
             self.0.push(b':');
-            match fact {
-                AuditValue::Static(word) => self.text(word)?,
-                AuditValue::Str(text) => self.text(text)?,
-                other => self.value(other)?,
+            match value {
+                AuditValue::Static(word) => self.write_string(word)?,
+                AuditValue::Str(text) => self.write_string(text)?,
+                other => self.write_json(other)?,
             }
         }
-        self.put(if before == b'{' { "{}" } else { "}" });
+        self.write_raw(if separator == b'{' { "{}" } else { "}" });
         Ok(())
     }
 
-    fn value(&mut self, value: &impl Serialize) -> Result<()> {
+    fn write_json(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut self.0, value).map_err(Error::internal)
     }
 }
@@ -221,7 +221,7 @@ mod tests {
 
     /// The published vectors of the record's fourth form.
     #[test]
-    fn hashes_as_the_published_vectors_do() {
+    fn hash_matches_published_vectors() {
         let tenant = TenantId::new("tnt_01HQ7K3BBBBBBBBBBBBBBBBBBB");
         let mut draft =
             EventDraft::system("agent", quad_core::event::MCP_CALL, "agent_01HQ7K3CCCCCCCCCCCCCCCCCCC");
@@ -231,9 +231,9 @@ mod tests {
             .output("result_kind", "tool_result");
         let start = Timestamp::parse("2025-09-01").unwrap();
         let mut head = Head { version: Version(3), sequence: 0, hash: None };
-        let mut links = Links::with_room_for(2);
+        let mut block = BlockBuilder::with_capacity(2);
         let mut hash_after = |ulid: &str, at: Timestamp| {
-            let receipt = links.add(&mut head, ulid, &tenant, &draft, at).unwrap();
+            let receipt = block.append(&mut head, ulid, &tenant, &draft, at).unwrap();
             assert_eq!((receipt.version, &*receipt.event_id), (Version(3), format!("evt_{ulid}").as_str()));
             (receipt.sequence, head.hash.clone().unwrap())
         };
@@ -241,26 +241,26 @@ mod tests {
         assert_eq!(hash_after("01HQ7K3AAAAAAAAAAAAAAAAAAA", start), (Some(1), first.to_owned()));
         let second = "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be";
         assert_eq!(hash_after("01HQ7K3DDDDDDDDDDDDDDDDDDD", start.plus_ms(1)), (Some(2), second.to_owned()));
-        let body = String::from_utf8(links.pen.0).unwrap();
-        assert_eq!(body.lines().map(hash_of).collect::<Vec<_>>(), [first, second], "one record a line");
+        let body = String::from_utf8(block.writer.0).unwrap();
+        assert_eq!(body.lines().map(hash_record).collect::<Vec<_>>(), [first, second], "one record a line");
     }
 
     #[test]
-    fn a_record_is_the_canonical_json_of_its_twenty_fields() {
+    fn record_is_canonical_json_of_its_twenty_fields() {
         let tenant = TenantId::new("tnt_é");
-        let odd = "a\"b\\c\u{1}\u{7f}é\u{2028}😀\n";
-        let mut draft = EventDraft::system("agent", "x.y", odd).input("uri", odd).output("ok", true);
-        for (outcome, previous) in [(None, None), (Some("refused"), Some(odd))] {
+        let special_text = "a\"b\\c\u{1}\u{7f}é\u{2028}😀\n";
+        let mut draft = EventDraft::system("agent", "x.y", special_text).input("uri", special_text).output("ok", true);
+        for (outcome, previous) in [(None, None), (Some("refused"), Some(special_text))] {
             draft.outcome = outcome;
-            let mut pen = Pen(Vec::new());
-            pen.record(&tenant, odd, &draft, "2025-09-01T00:00:00.123Z", previous).unwrap();
-            let text = String::from_utf8(pen.0).unwrap();
+            let mut writer = RecordWriter(Vec::new());
+            writer.write_record(&tenant, special_text, &draft, "2025-09-01T00:00:00.123Z", previous).unwrap();
+            let text = String::from_utf8(writer.0).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(canonical::to_string(&value), text);
             assert_eq!(value.as_object().unwrap().len(), 20);
             assert_eq!(
                 (&value["actor"], &value["id"], &value["inputs"]["uri"]),
-                (&odd.into(), &odd.into(), &odd.into())
+                (&special_text.into(), &special_text.into(), &special_text.into())
             );
             assert_eq!((&value["outcome"], &value["prev_event_hash"]), (&outcome.into(), &previous.into()));
             assert_eq!(value["created_at"], "2025-09-01T00:00:00.123Z");

@@ -23,23 +23,23 @@ pub(crate) fn insert(
     if change.version.0 % 1_024 == 0 {
         connection.execute(
             "DELETE FROM change WHERE tenant_id = $1 AND version <= $2",
-            params![tenant.as_str(), change.version.0 - limits::CHANGES_KEPT],
+            params![tenant.as_str(), change.version.0 - limits::CHANGE_LOG_ROWS_MAX],
         )?;
     }
     Ok(())
 }
 
 /// The tags of all changes after that version that this snapshot shows, if all of them are still known and they are not too many.
-pub fn changes_since(sql: &mut dyn Sql, version: Version) -> Result<Option<Vec<Tag>>> {
-    let (tenant, missing) = (sql.tenant().clone(), sql.version().0 - version.0);
-    if missing > limits::CHANGES_REMEMBERED as i64 {
+pub fn tags_changed_since(sql: &mut dyn Sql, version: Version) -> Result<Option<Vec<Tag>>> {
+    let (tenant, newer_versions) = (sql.tenant().clone(), sql.version().0 - version.0);
+    if newer_versions > limits::RECENT_CHANGES_MAX as i64 {
         return Ok(None);
     }
     let rows = sql.query(
         "SELECT tags FROM change WHERE tenant_id = $1 AND version > $2 AND version <= $3",
         params![tenant.as_str(), version.0, sql.version().0],
     )?;
-    if rows.len() as i64 != missing {
+    if rows.len() as i64 != newer_versions {
         return Ok(None);
     }
     let mut tags = Vec::new();
@@ -50,14 +50,14 @@ pub fn changes_since(sql: &mut dyn Sql, version: Version) -> Result<Option<Vec<T
 }
 
 /// The changes after `after`, oldest first, at most as many as a process remembers; the newest when there are more.
-pub(crate) fn since(
+pub(crate) fn load_after(
     connection: &mut Connection,
     tenant: &TenantId,
     after: Version,
 ) -> Result<Vec<Arc<Change>>> {
     let rows = connection.query(
         "SELECT version, tags FROM change WHERE tenant_id = $1 AND version > $2 ORDER BY version DESC LIMIT $3",
-        params![tenant.as_str(), after.0, limits::CHANGES_REMEMBERED as i64],
+        params![tenant.as_str(), after.0, limits::RECENT_CHANGES_MAX as i64],
     )?;
     let mut changes = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {

@@ -15,47 +15,47 @@ use crate::connection::Connection;
 use crate::{DbError, limits};
 
 /// How long the checkpointer sleeps at most before it looks whether the store is still there.
-const LOOK: Duration = Duration::from_secs(5);
+const IDLE_POLL: Duration = Duration::from_secs(5);
 
 /// What the writer and the checkpointer tell each other.
 #[derive(Default)]
-pub(crate) struct Log {
-    written: Mutex<bool>,
+pub(crate) struct CheckpointSignal {
+    dirty: Mutex<bool>,
     changed: Condvar,
-    is_long: AtomicBool,
+    checkpoint_requested: AtomicBool,
 }
 
-impl Log {
+impl CheckpointSignal {
     /// Tells that something was committed; copies the log's end if it has become too long.
-    pub(crate) fn committed(&self, connection: &mut Connection) {
-        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    pub(crate) fn on_commit(&self, connection: &mut Connection) {
+        *self.dirty.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();
-        if self.is_long.swap(false, Ordering::Relaxed)
-            && let Err(error) = copy(connection)
+        if self.checkpoint_requested.swap(false, Ordering::Relaxed)
+            && let Err(error) = checkpoint_passive(connection)
         {
             tracing::debug!(%error, "the end of the log could not be copied");
         }
     }
 
     /// Waits until something was written, or for a while; says whether anything was.
-    fn wait(&self) -> bool {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(written, LOOK, |written| !*written);
-        let (mut written, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *written)
+    fn wait_for_commit(&self) -> bool {
+        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = self.changed.wait_timeout_while(dirty, IDLE_POLL, |dirty| !*dirty);
+        let (mut dirty, _) = result.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *dirty)
     }
 }
 
 /// Starts the checkpointer. It ends when the log's other holders are gone.
-pub(crate) fn start(connect: impl Fn() -> Result<Connection> + Send + 'static, log: &Arc<Log>) -> Result<()> {
-    let log = Arc::downgrade(log);
+pub(crate) fn start(connect: impl Fn() -> Result<Connection> + Send + 'static, signal: &Arc<CheckpointSignal>) -> Result<()> {
+    let weak_signal = Arc::downgrade(signal);
     let run = move || {
         let mut connection = None;
         loop {
-            let Some(held) = log.upgrade() else { return };
-            let written = held.wait();
-            drop(held);
-            if !written {
+            let Some(signal) = weak_signal.upgrade() else { return };
+            let dirty = signal.wait_for_commit();
+            drop(signal);
+            if !dirty {
                 continue;
             }
             std::thread::sleep(limits::CHECKPOINT_INTERVAL);
@@ -63,13 +63,13 @@ pub(crate) fn start(connect: impl Fn() -> Result<Connection> + Send + 'static, l
                 connection = connect().ok();
             }
             let Some(connection) = connection.as_mut() else { continue };
-            match copy(connection) {
+            match checkpoint_passive(connection) {
                 // The second time only what came in during the first is left to copy, and even less to the writer.
-                Ok(pages) if pages >= limits::LOG_PAGES_LONG => {
-                    if copy(connection).is_ok()
-                        && let Some(log) = log.upgrade()
+                Ok(pages) if pages >= limits::WAL_PAGES_MAX => {
+                    if checkpoint_passive(connection).is_ok()
+                        && let Some(signal) = weak_signal.upgrade()
                     {
-                        log.is_long.store(true, Ordering::Relaxed);
+                        signal.checkpoint_requested.store(true, Ordering::Relaxed);
                     }
                 }
                 Ok(_) => {}
@@ -82,7 +82,7 @@ pub(crate) fn start(connect: impl Fn() -> Result<Connection> + Send + 'static, l
 }
 
 /// Copies what can be copied without waiting for anybody; returns the length of the log in pages.
-fn copy(connection: &mut Connection) -> Result<i64, DbError> {
+fn checkpoint_passive(connection: &mut Connection) -> Result<i64, DbError> {
     let row = connection.query_opt("PRAGMA wal_checkpoint(PASSIVE)", &[])?;
     row.map_or(Ok(0), |row| row.int(1))
 }

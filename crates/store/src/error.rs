@@ -11,14 +11,14 @@ pub enum DbError {
     },
     /// Somebody else was in the way: a lock, a deadlock, a statement that must be planned anew. Trying again helps.
     #[error("the database is busy: {0}")]
-    Busy(String),
+    Retryable(String),
     /// A table or column that the catalogue has just named is not there. PostgreSQL drops them under open snapshots; in a
     /// fresh one the catalogue knows. If it stays so, it is an internal error.
     #[error("dropped meanwhile: {0}")]
-    Vanished(String),
+    SchemaChanged(String),
     /// Text that the backend cannot store, such as a NUL character.
     #[error("the database cannot store this text: {0}")]
-    Unstorable(String),
+    InvalidText(String),
     /// A column did not hold what the query expected.
     #[error("column {index} is not {expected}")]
     Column {
@@ -41,12 +41,12 @@ impl DbError {
 impl From<DbError> for quad_core::Error {
     fn from(error: DbError) -> quad_core::Error {
         match error {
-            DbError::Unstorable(_) => {
+            DbError::InvalidText(_) => {
                 quad_core::Error::bad_input("The text holds a character that cannot be stored")
                     .hint("Remove NUL characters (\\u0000)")
                     .with_cause(error)
             }
-            DbError::Busy(_) => quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
+            DbError::Retryable(_) => quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
                 .hint("Try again in a moment")
                 .with_cause(error),
             _ => quad_core::Error::internal(error),

@@ -14,70 +14,70 @@ use quad_core::{
 use tokio::sync::oneshot;
 use tokio::task;
 
-use crate::commit::{self, Answer, Job, Record};
+use crate::commit::{self, ReplyTiming, CommitJob, AuditJob};
 use crate::connection::Connection;
-use crate::feed::Mirror;
+use crate::feed::RecentChanges;
 use crate::{errand, head, limits};
 
 /// A hold that somebody waits for.
-pub(crate) struct Wanted {
+pub(crate) struct LeaseRequest {
     pub(crate) tenant: TenantId,
     /// What is to be done for the answer. It comes before the head is locked, as every errand.
-    pub(crate) errand: Option<SideEffect>,
-    pub(crate) holder: Holder,
-    pub(crate) granted: oneshot::Sender<Held>,
+    pub(crate) side_effect: Option<SideEffect>,
+    pub(crate) owner: LeaseOwner,
+    pub(crate) reply: oneshot::Sender<Lease>,
 }
 
 /// Who holds. A call is one task, from its question to its event.
 #[derive(Clone)]
-pub(crate) struct Holder {
+pub(crate) struct LeaseOwner {
     task: task::Id,
-    holders: Arc<Holders>,
+    leases: Arc<ActiveLeases>,
 }
 
 /// All who hold in this process.
 #[derive(Default)]
-pub(crate) struct Holders(Mutex<HashMap<task::Id, Arc<Slot>>>);
+pub(crate) struct ActiveLeases(Mutex<HashMap<task::Id, Arc<EventSlot>>>);
 
-impl Holders {
+impl ActiveLeases {
     /// The call that is running, if it is one that can hold.
-    pub(crate) fn this_call(self: &Arc<Holders>) -> Option<Holder> {
-        task::try_id().map(|task| Holder { task, holders: self.clone() })
+    pub(crate) fn current_task(self: &Arc<ActiveLeases>) -> Option<LeaseOwner> {
+        task::try_id().map(|task| LeaseOwner { task, leases: self.clone() })
     }
 
     /// Gives up what the running call holds, if it does: it wants something else of the writer, who waits for it.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn release_for_current_task(&self) {
         if let Some(slot) = task::try_id().and_then(|task| self.lock().remove(&task)) {
-            slot.end();
+            slot.close();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<task::Id, Arc<Slot>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<task::Id, Arc<EventSlot>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A hold that was granted. It ends with its event, when it is dropped, or when its time is up.
-pub(crate) struct Held {
+pub(crate) struct Lease {
     tenant: TenantId,
-    holder: Holder,
-    slot: Arc<Slot>,
+    owner: LeaseOwner,
+    slot: Arc<EventSlot>,
 }
 
-impl Held {
-    fn new(tenant: TenantId, holder: Holder) -> Held {
-        let slot = Arc::new(Slot::default());
-        holder.holders.lock().insert(holder.task, slot.clone());
-        Held { tenant, holder, slot }
+impl Lease {
+    fn new(tenant: TenantId, owner: LeaseOwner) -> Lease {
+        let slot = Arc::new(EventSlot::default());
+        owner.leases.lock().insert(owner.task, slot.clone());
+        Lease { tenant, owner, slot }
     }
 }
 
-impl HeadLease for Held {
-    fn append(self: Box<Self>, event: EventDraft, bases: ReadSets) -> PendingAppend<'static> {
+impl HeadLease for Lease {
+    fn append(self: Box<Self>, event: EventDraft, read_sets: ReadSets) -> PendingAppend<'static> {
         let (reply, receipt) = oneshot::channel();
-        let answer = Answer::Waits { bases, reply };
-        let record = Record { tenant: self.tenant.clone(), event, errand: None, answer };
-        if self.slot.put(Box::new(record)) {
+        let reply_timing = ReplyTiming::AfterCommit { read_sets, reply };
+        let job = AuditJob { tenant: self.tenant.clone(), event, side_effect: None, reply_timing };
+        if self.slot.put(Box::new(job)) {
             return PendingAppend::Queued(receipt);
         }
         // It was over before the answer was there: somebody may have changed anything since.
@@ -85,96 +85,96 @@ impl HeadLease for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.holder.holders.lock().remove(&self.holder.task);
-        self.slot.end();
+        self.owner.leases.lock().remove(&self.owner.task);
+        self.slot.close();
     }
 }
 
 /// Where the event of a held answer is handed over.
 #[derive(Default)]
-struct Slot {
-    state: Mutex<State>,
+struct EventSlot {
+    state: Mutex<SlotState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-enum State {
+enum SlotState {
     #[default]
-    Empty,
-    Full(Box<Record>),
-    Over,
+    Waiting,
+    Filled(Box<AuditJob>),
+    Closed,
 }
 
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl EventSlot {
+    fn lock(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands over an event; says whether somebody still waited for it.
-    fn put(&self, record: Box<Record>) -> bool {
+    fn put(&self, job: Box<AuditJob>) -> bool {
         let mut state = self.lock();
-        let is_awaited = matches!(*state, State::Empty);
+        let is_awaited = matches!(*state, SlotState::Waiting);
         if is_awaited {
-            *state = State::Full(record);
+            *state = SlotState::Filled(job);
             self.changed.notify_one();
         }
         is_awaited
     }
 
     /// Says that no event will come. One that was handed over stays.
-    fn end(&self) {
+    fn close(&self) {
         let mut state = self.lock();
-        if matches!(*state, State::Empty) {
-            *state = State::Over;
+        if matches!(*state, SlotState::Waiting) {
+            *state = SlotState::Closed;
             self.changed.notify_one();
         }
     }
 
     /// Waits for the event, and from then on takes no other.
-    fn wait(&self, until: Instant) -> Option<Box<Record>> {
+    fn wait(&self, deadline: Instant) -> Option<Box<AuditJob>> {
         let mut state = self.lock();
-        while matches!(*state, State::Empty) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        while matches!(*state, SlotState::Waiting) {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 break;
             }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
-        match std::mem::replace(&mut *state, State::Over) {
-            State::Full(record) => Some(record),
-            State::Empty | State::Over => None,
+        match std::mem::replace(&mut *state, SlotState::Closed) {
+            SlotState::Filled(job) => Some(job),
+            SlotState::Waiting | SlotState::Closed => None,
         }
     }
 }
 
 /// Grants holds, all in one transaction, and writes the events that come of them. A hold that cannot be granted is dropped: then its
 /// answer is computed as any other.
-pub(crate) fn run(connection: &mut Connection, mirror: &Mirror, wanted: Vec<Wanted>) {
+pub(crate) fn grant_leases(connection: &mut Connection, mirror: &RecentChanges, requests: Vec<LeaseRequest>) {
     let now = Timestamp::now();
-    if let Err(error) = begin(connection, &wanted, now) {
+    if let Err(error) = lock_heads(connection, &requests, now) {
         tracing::debug!(cause = error.cause_chain(), "the head could not be held");
         connection.rollback();
         return;
     }
     // An errand has been run for each, so each must lead to its event.
-    let at_least = if wanted.iter().any(|wanted| wanted.errand.is_some()) { wanted.len() } else { 0 };
-    commit::write_held(connection, mirror, answers(wanted), at_least, now);
+    let min_events = if requests.iter().any(|request| request.side_effect.is_some()) { requests.len() } else { 0 };
+    commit::commit_leased(connection, mirror, wait_for_events(requests), min_events, now);
 }
 
 /// Begins the transaction, runs the errands and locks the heads, each in the one order that keeps processes from waiting for each other.
-fn begin(connection: &mut Connection, wanted: &[Wanted], now: Timestamp) -> Result<()> {
-    connection.wait_for_disk(true)?;
+fn lock_heads(connection: &mut Connection, requests: &[LeaseRequest], now: Timestamp) -> Result<()> {
+    connection.set_sync_commit(true)?;
     connection.begin_write()?;
-    let mut errands: Vec<(&TenantId, &SideEffect)> =
-        wanted.iter().filter_map(|wanted| Some((&wanted.tenant, wanted.errand.as_ref()?))).collect();
-    errands.sort_by_key(|(tenant, errand)| (*tenant, errand.lock_order));
-    for (tenant, errand) in errands {
+    let mut side_effects: Vec<(&TenantId, &SideEffect)> =
+        requests.iter().filter_map(|request| Some((&request.tenant, request.side_effect.as_ref()?))).collect();
+    side_effects.sort_by_key(|(tenant, side_effect)| (*tenant, side_effect.lock_order));
+    for (tenant, side_effect) in side_effects {
         let version = head::version(connection, tenant)?.unwrap_or(Version(0));
-        errand::run(connection, tenant, version, now, errand)?;
+        errand::run(connection, tenant, version, now, side_effect)?;
     }
-    let tenants: BTreeSet<&TenantId> = wanted.iter().map(|wanted| &wanted.tenant).collect();
+    let tenants: BTreeSet<&TenantId> = requests.iter().map(|request| &request.tenant).collect();
     for tenant in tenants {
         head::lock(connection, tenant)?;
     }
@@ -182,15 +182,15 @@ fn begin(connection: &mut Connection, wanted: &[Wanted], now: Timestamp) -> Resu
 }
 
 /// Tells everybody to go on, and waits for what they have to write down.
-fn answers(wanted: Vec<Wanted>) -> Vec<Job> {
-    let until = Instant::now() + limits::HOLD_TIME;
-    let grant = |Wanted { tenant, holder, granted, .. }| {
-        let held = Held::new(tenant, holder);
-        let slot = held.slot.clone();
+fn wait_for_events(requests: Vec<LeaseRequest>) -> Vec<CommitJob> {
+    let deadline = Instant::now() + limits::HEAD_LEASE_MAX;
+    let grant = |LeaseRequest { tenant, owner, reply, .. }| {
+        let lease = Lease::new(tenant, owner);
+        let slot = lease.slot.clone();
         // Whoever has gone away lets go by that.
-        drop(granted.send(held));
+        drop(reply.send(lease));
         slot
     };
-    let slots: Vec<Arc<Slot>> = wanted.into_iter().map(grant).collect();
-    slots.iter().filter_map(|slot| slot.wait(until)).map(Job::Record).collect()
+    let slots: Vec<Arc<EventSlot>> = requests.into_iter().map(grant).collect();
+    slots.iter().filter_map(|slot| slot.wait(deadline)).map(CommitJob::AuditEvent).collect()
 }

@@ -7,60 +7,60 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::commit::Record;
+use crate::commit::AuditJob;
 use crate::limits;
 
 /// What waits.
 #[derive(Default)]
-pub(crate) struct Later {
-    records: Mutex<VecDeque<Box<Record>>>,
+pub(crate) struct DeferredEvents {
+    jobs: Mutex<VecDeque<Box<AuditJob>>>,
     is_failing: AtomicBool,
 }
 
 /// What must happen so that the events are written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub(crate) enum FlushSignal {
     /// Nothing: somebody has seen to it.
-    Nothing,
+    None,
     /// A commit after a while.
-    Wait,
+    Delayed,
     /// A commit.
-    Commit,
+    Now,
 }
 
-impl Later {
+impl DeferredEvents {
     /// Takes an event. Gives it back where it must not wait: when there are too many, or when they cannot be written.
-    pub(crate) fn push(&self, record: Box<Record>) -> Result<Needs, Box<Record>> {
-        let mut records = self.records();
-        if records.len() >= limits::QUEUE_JOBS || self.is_failing() {
-            return Err(record);
+    pub(crate) fn push(&self, job: Box<AuditJob>) -> Result<FlushSignal, Box<AuditJob>> {
+        let mut jobs = self.lock_jobs();
+        if jobs.len() >= limits::QUEUE_JOBS_MAX || self.is_failing() {
+            return Err(job);
         }
-        records.push_back(record);
-        Ok(match records.len() {
-            1 => Needs::Wait,
-            limits::GROUP_JOBS => Needs::Commit,
-            _ => Needs::Nothing,
+        jobs.push_back(job);
+        Ok(match jobs.len() {
+            1 => FlushSignal::Delayed,
+            limits::BATCH_JOBS_MAX => FlushSignal::Now,
+            _ => FlushSignal::None,
         })
     }
 
     /// The oldest ones, as many as one commit takes.
-    pub(crate) fn take(&self) -> VecDeque<Box<Record>> {
-        let mut records = self.records();
-        let count = records.len().min(limits::GROUP_JOBS);
-        let younger = records.split_off(count);
-        std::mem::replace(&mut *records, younger)
+    pub(crate) fn take(&self) -> VecDeque<Box<AuditJob>> {
+        let mut jobs = self.lock_jobs();
+        let count = jobs.len().min(limits::BATCH_JOBS_MAX);
+        let newer = jobs.split_off(count);
+        std::mem::replace(&mut *jobs, newer)
     }
 
     /// Takes back those whose commit failed; they are still the oldest.
-    pub(crate) fn put_back(&self, mut unwritten: VecDeque<Box<Record>>) {
+    pub(crate) fn requeue(&self, mut unwritten: VecDeque<Box<AuditJob>>) {
         self.is_failing.store(true, Ordering::Relaxed);
-        let mut records = self.records();
-        unwritten.append(&mut records);
-        *records = unwritten;
+        let mut jobs = self.lock_jobs();
+        unwritten.append(&mut jobs);
+        *jobs = unwritten;
     }
 
     /// A commit went well.
-    pub(crate) fn written(&self) {
+    pub(crate) fn mark_flushed(&self) {
         self.is_failing.store(false, Ordering::Relaxed);
     }
 
@@ -69,10 +69,10 @@ impl Later {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.records().is_empty()
+        self.lock_jobs().is_empty()
     }
 
-    fn records(&self) -> MutexGuard<'_, VecDeque<Box<Record>>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_jobs(&self) -> MutexGuard<'_, VecDeque<Box<AuditJob>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -42,14 +42,14 @@ mod value;
 mod writer;
 
 pub use audit_mode::AuditMode;
-pub use chain::{AuditEvent, hash_of};
-pub use change::changes_since;
-pub use errand::errand;
+pub use chain::{AuditEvent, hash_record};
+pub use change::tags_changed_since;
+pub use errand::side_effect;
 pub use error::DbError;
 pub use migrate::Component;
-pub use numbered::Numbered;
-pub use sql::{Gathered, Show, Snapshot, Sql, Tx};
-pub use store::{Location, Store, Writer};
+pub use numbered::IdQuery;
+pub use sql::{DeferredRows, RowVisitor, Snapshot, Sql, Tx};
+pub use store::{Location, Store, WriteContext};
 pub use value::{Row, Value};
 
 /// Which database is underneath. Only bulk loads, locks and user tables' DDL may ask.

@@ -15,7 +15,7 @@ pub struct Component {
 }
 
 /// The store's own tables.
-pub(crate) const STORE: Component = Component {
+pub(crate) const STORE_COMPONENT: Component = Component {
     name: "store",
     migrations: &[
         "
@@ -96,7 +96,7 @@ ALTER TABLE audit_block ADD COLUMN packed BLOB;
 
 /// Brings the database to what this program expects, or says why it cannot.
 pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> Result<()> {
-    connection.batch(&dialect(
+    connection.execute_script(&to_dialect(
         connection.backend(),
         "CREATE TABLE IF NOT EXISTS migration (
             component TEXT NOT NULL,
@@ -105,7 +105,7 @@ pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> 
             PRIMARY KEY (component, number)
         )",
     ))?;
-    if pending(connection, components)?.is_empty() {
+    if pending_migrations(connection, components)?.is_empty() {
         return Ok(());
     }
     connection.begin_write()?;
@@ -121,12 +121,12 @@ pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> 
 fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
     if connection.backend() == Backend::Postgres {
         // Several nodes may start at once; on SQLite the write transaction itself is the lock.
-        connection.batch("SELECT pg_advisory_xact_lock(hashtextextended('quad migrations', 0))")?;
+        connection.execute_script("SELECT pg_advisory_xact_lock(hashtextextended('quad migrations', 0))")?;
     }
     // Asked again under the lock: another process may have been faster.
-    for (component, number, script) in pending(connection, components)? {
+    for (component, number, script) in pending_migrations(connection, components)? {
         connection
-            .batch(&dialect(connection.backend(), script))
+            .execute_script(&to_dialect(connection.backend(), script))
             .map_err(|error| Error::internal(format!("migration {number} of {component} failed: {error}")))?;
         connection.execute(
             "INSERT INTO migration (component, number, applied_at) VALUES ($1, $2, $3)",
@@ -137,33 +137,33 @@ fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
     Ok(())
 }
 
-type Pending = (&'static str, i64, &'static str);
+type PendingMigration = (&'static str, i64, &'static str);
 
-fn pending(connection: &mut Connection, components: &[Component]) -> Result<Vec<Pending>> {
+fn pending_migrations(connection: &mut Connection, components: &[Component]) -> Result<Vec<PendingMigration>> {
     let mut pending = Vec::new();
     let rows = connection.query("SELECT component, MAX(number) FROM migration GROUP BY component", &[])?;
     let mut applied = Vec::with_capacity(rows.len());
     for row in &rows {
         applied.push((row.text(0)?, row.int(1)?));
     }
-    for (name, newest) in &applied {
-        let known = components.iter().find(|component| component.name == *name);
-        let known = known.map_or(0, |component| component.migrations.len() as i64);
-        if *newest > known {
+    for (name, applied_version) in &applied {
+        let supported_version = components.iter().find(|component| component.name == *name);
+        let supported_version = supported_version.map_or(0, |component| component.migrations.len() as i64);
+        if *applied_version > supported_version {
             return Err(Error::new(
                 Kind::Conflict,
                 "DATA_TOO_NEW",
-                format!("The data was made by a newer version of quad ({name} is at {newest}, this program knows {known})"),
+                format!("The data was made by a newer version of quad ({name} is at {applied_version}, this program knows {supported_version})"),
             )
             .hint("Use the newer program, or a backup made before the upgrade"));
         }
     }
     for component in components {
-        let newest =
+        let applied_version =
             applied.iter().find(|(name, _)| *name == component.name).map_or(0, |(_, newest)| *newest);
         for (index, script) in component.migrations.iter().enumerate() {
             let number = index as i64 + 1;
-            if number > newest {
+            if number > applied_version {
                 pending.push((component.name, number, *script));
             }
         }
@@ -172,14 +172,14 @@ fn pending(connection: &mut Connection, components: &[Component]) -> Result<Vec<
 }
 
 /// Spells the common column types for a backend. Text sorts by bytes on both.
-fn dialect(backend: Backend, script: &str) -> String {
+fn to_dialect(backend: Backend, script: &str) -> String {
     if backend == Backend::Sqlite {
         return script.to_owned();
     }
-    let mut spelt = String::with_capacity(script.len() + 256);
+    let mut output = String::with_capacity(script.len() + 256);
     let mut word = String::new();
-    let flush = |word: &mut String, spelt: &mut String| {
-        spelt.push_str(match word.as_str() {
+    let flush = |word: &mut String, output: &mut String| {
+        output.push_str(match word.as_str() {
             "TEXT" => r#"TEXT COLLATE "C""#,
             "DOUBLE" => "DOUBLE PRECISION",
             "BLOB" => "BYTEA",
@@ -193,12 +193,12 @@ fn dialect(backend: Backend, script: &str) -> String {
         if character.is_ascii_alphanumeric() || character == '_' {
             word.push(character);
         } else {
-            flush(&mut word, &mut spelt);
-            spelt.push(character);
+            flush(&mut word, &mut output);
+            output.push(character);
         }
     }
-    flush(&mut word, &mut spelt);
-    spelt
+    flush(&mut word, &mut output);
+    output
 }
 
 #[cfg(test)]
@@ -206,11 +206,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spells_types_for_each_backend() {
+    fn dialect_maps_column_types_per_backend() {
         let script = "a TEXT NOT NULL, context BLOB, d DOUBLE) WITHOUT ROWID;";
-        assert_eq!(dialect(Backend::Sqlite, script), script);
+        assert_eq!(to_dialect(Backend::Sqlite, script), script);
         assert_eq!(
-            dialect(Backend::Postgres, script),
+            to_dialect(Backend::Postgres, script),
             r#"a TEXT COLLATE "C" NOT NULL, context BYTEA, d DOUBLE PRECISION)  ;"#
         );
     }

@@ -20,22 +20,22 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(most: usize, connect: impl Fn() -> Result<Connection> + Send + Sync + 'static) -> Pool {
-        Pool { connect: Arc::new(connect), idle: Arc::default(), permits: Arc::new(Semaphore::new(most)) }
+    pub(crate) fn new(max_connections: usize, connect: impl Fn() -> Result<Connection> + Send + Sync + 'static) -> Pool {
+        Pool { connect: Arc::new(connect), idle: Arc::default(), permits: Arc::new(Semaphore::new(max_connections)) }
     }
 
     /// Runs `work` on a blocking thread with a connection of its own.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+        f: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let permit = self.permits.clone().acquire_owned().await.map_err(Error::internal)?;
         let pool = self.clone();
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let mut connection = pool.take()?;
-            let outcome = work(&mut connection);
-            pool.give_back(connection);
+            let outcome = f(&mut connection);
+            pool.put_back(connection);
             outcome
         });
         task.await.map_err(|error| Error::internal(format!("a database task failed: {error}")))?
@@ -43,24 +43,24 @@ impl Pool {
 
     /// Runs short work on the thread that asks for it, with a connection that happens to be idle. `None` where there is none, where
     /// the statements would take longer than `time`, or where somebody was in their way: then nothing has come of it.
-    pub(crate) fn run_here<T>(
+    pub(crate) fn try_run_inline<T>(
         &self,
-        time: Duration,
-        work: impl FnOnce(&mut Connection) -> Result<T>,
+        budget: Duration,
+        f: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Option<Result<T>> {
         let _permit = self.permits.try_acquire().ok()?;
         let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        if !connection.allow(Some(time)) {
-            self.give_back(connection);
+        if !connection.set_time_budget(Some(budget)) {
+            self.put_back(connection);
             return None;
         }
-        connection.take_was_busy();
+        connection.take_retryable();
         // A connection is not given back after a panic: who knows what is still open on it.
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut connection)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut connection)));
         let Ok(outcome) = outcome else { return Some(Err(Error::internal("a database task panicked"))) };
-        connection.allow(None);
-        let has_failed = connection.take_was_cut_short() | connection.take_was_busy();
-        self.give_back(connection);
+        connection.set_time_budget(None);
+        let has_failed = connection.take_timed_out() | connection.take_retryable();
+        self.put_back(connection);
         (!has_failed).then_some(outcome)
     }
 
@@ -73,7 +73,7 @@ impl Pool {
         (self.connect)()
     }
 
-    fn give_back(&self, connection: Connection) {
+    fn put_back(&self, connection: Connection) {
         if connection.is_alive() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }

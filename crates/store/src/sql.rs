@@ -9,12 +9,12 @@ use quad_core::facts::{AuditValue, AuditFields};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
-use crate::connection::gathered::Entry;
-use crate::numbered::{self, Numbered};
+use crate::connection::gathered::TenantRows;
+use crate::numbered::{self, IdQuery};
 use crate::{Backend, DbError, Row, Value, limits, params};
 
 /// Somebody to whom rows are shown, and who says whether that is enough.
-pub type Show<'s> = &'s mut dyn FnMut(&Row) -> quad_core::Result<ControlFlow<()>>;
+pub type RowVisitor<'s> = &'s mut dyn FnMut(&Row) -> quad_core::Result<ControlFlow<()>>;
 
 /// Reading, in a snapshot or in a transaction.
 pub trait Sql {
@@ -30,19 +30,19 @@ pub trait Sql {
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
     /// Shows the rows of a query one after the other, until it is told that this is enough. Each is lent only, so that the next can
     /// use its place: for those who make something else of many rows.
-    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
-        show_all(&self.query(sql, params)?, show)
+    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+        visit_all(&self.query(sql, params)?, visit)
     }
     /// The rows of these numbers, as far as there are any, in no order.
-    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
-        numbered::by_lists(self, rows, numbers)
+    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
+        numbered::rows_by_id_lists(self, id_query, ids)
     }
 }
 
 /// Shows rows that are there already.
-pub(crate) fn show_all(rows: &[Row], show: Show<'_>) -> quad_core::Result<()> {
+pub(crate) fn visit_all(rows: &[Row], visit: RowVisitor<'_>) -> quad_core::Result<()> {
     for row in rows {
-        if show(row)?.is_break() {
+        if visit(row)?.is_break() {
             break;
         }
     }
@@ -77,14 +77,14 @@ impl Sql for Snapshot<'_> {
         self.connection.query_opt(sql, params)
     }
 
-    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
-        self.connection.each(sql, params, show)
+    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+        self.connection.for_each_row(sql, params, visit)
     }
 
-    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
+    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
         match self.connection {
-            Connection::Sqlite(conn) => conn.numbered(self.tenant, rows, numbers),
-            Connection::Postgres(_) => numbered::by_lists(self, rows, numbers),
+            Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
+            Connection::Postgres(_) => numbered::rows_by_id_lists(self, id_query, ids),
         }
     }
 }
@@ -97,7 +97,7 @@ pub struct Tx<'c> {
     pub(crate) now: Timestamp,
     pub(crate) tags: Vec<Tag>,
     pub(crate) outputs: AuditFields,
-    pub(crate) told: Vec<EventDraft>,
+    pub(crate) events: Vec<EventDraft>,
 }
 
 /// Rows that the jobs of one transaction gather, so that they are written together and not job by job.
@@ -105,7 +105,7 @@ pub struct Tx<'c> {
 /// Nobody can tell the difference: they are written before the commit and before any statement of a [`Tx`], and of a job that
 /// fails nothing stays gathered. Whoever [takes](Tx::take_gathered) them knows what they say, and may go on with that instead of
 /// asking the database.
-pub trait Gathered: Any + Send + Sync {
+pub trait DeferredRows: Any + Send + Sync {
     /// Writes all of them.
     fn write(&self, tx: &mut Tx<'_>) -> quad_core::Result<()>;
 }
@@ -113,19 +113,19 @@ pub trait Gathered: Any + Send + Sync {
 impl Tx<'_> {
     /// What earlier jobs of this transaction have gathered for this tenant, if it is of that kind and nothing has made it be
     /// written. It is for the caller to gather it again, or to write it.
-    pub fn take_gathered<T: Gathered>(&mut self) -> Option<Arc<T>> {
+    pub fn take_deferred_rows<T: DeferredRows>(&mut self) -> Option<Arc<T>> {
         match self.connection {
-            Connection::Sqlite(conn) => conn.gathered.take_of(self.tenant),
+            Connection::Sqlite(conn) => conn.deferred_rows.take_typed(self.tenant),
             Connection::Postgres(_) => None,
         }
     }
 
     /// Lets these rows wait for those of the next job. What was gathered before and has not been taken is written.
-    pub fn gather(&mut self, rows: Arc<impl Gathered>) -> quad_core::Result<()> {
-        self.connection.write_gathered()?;
+    pub fn defer_rows(&mut self, rows: Arc<impl DeferredRows>) -> quad_core::Result<()> {
+        self.connection.write_deferred_rows()?;
         match self.connection {
             Connection::Sqlite(conn) => {
-                conn.gathered.put(Entry { tenant: self.tenant.clone(), rows });
+                conn.deferred_rows.put(TenantRows { tenant: self.tenant.clone(), rows });
                 Ok(())
             }
             // Here a job is alone in its transaction.
@@ -135,21 +135,21 @@ impl Tx<'_> {
 
     /// Runs a statement and says how many rows it changed.
     pub fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        self.connection.write_gathered()?;
+        self.connection.write_deferred_rows()?;
         self.connection.execute(sql, params)
     }
 
     /// Runs DDL. It waits only briefly for a table in use; the whole transaction is then tried again.
-    pub fn batch(&mut self, sql: &str) -> Result<(), DbError> {
-        self.connection.write_gathered()?;
+    pub fn execute_ddl(&mut self, sql: &str) -> Result<(), DbError> {
+        self.connection.write_deferred_rows()?;
         if self.backend() == Backend::Postgres {
-            self.connection.batch(&format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_SECONDS))?;
+            self.connection.execute_script(&format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_TIMEOUT_SECONDS))?;
         }
-        self.connection.batch(sql)
+        self.connection.execute_script(sql)
     }
 
     /// Says that this commit changes what `tag` names.
-    pub fn touch(&mut self, tag: Tag) {
+    pub fn invalidate(&mut self, tag: Tag) {
         if !self.tags.contains(&tag) {
             self.tags.push(tag);
         }
@@ -166,14 +166,14 @@ impl Tx<'_> {
     }
 
     /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
-    pub fn output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
+    pub fn audit_output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
         self.outputs.set(name, value);
     }
 
     /// Tells an event of work that tells its own (`Store::write_told`). What was said by [`Tx::output`] since the last is its output.
-    pub fn tell(&mut self, mut event: EventDraft) {
+    pub fn emit_event(&mut self, mut event: EventDraft) {
         event.outputs.extend(std::mem::take(&mut self.outputs));
-        self.told.push(event);
+        self.events.push(event);
     }
 
     /// The time of this transaction.
@@ -196,25 +196,25 @@ impl Sql for Tx<'_> {
     }
 
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        self.connection.write_gathered()?;
+        self.connection.write_deferred_rows()?;
         self.connection.query(sql, params)
     }
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
-        self.connection.write_gathered()?;
+        self.connection.write_deferred_rows()?;
         self.connection.query_opt(sql, params)
     }
 
-    fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
-        self.connection.write_gathered()?;
-        self.connection.each(sql, params, show)
+    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+        self.connection.write_deferred_rows()?;
+        self.connection.for_each_row(sql, params, visit)
     }
 
-    fn numbered(&mut self, rows: &Numbered, numbers: &[i64]) -> Result<Vec<Row>, DbError> {
-        self.connection.write_gathered()?;
+    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
+        self.connection.write_deferred_rows()?;
         match self.connection {
-            Connection::Sqlite(conn) => conn.numbered(self.tenant, rows, numbers),
-            Connection::Postgres(_) => numbered::by_lists(self, rows, numbers),
+            Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
+            Connection::Postgres(_) => numbered::rows_by_id_lists(self, id_query, ids),
         }
     }
 }

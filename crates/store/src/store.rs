@@ -11,16 +11,16 @@ use quad_core::{
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
-use crate::audit_mode::Chosen;
-use crate::checkpointer::{self, Log};
-use crate::commit::{self, Answer, Job, Record, Telling, Work};
+use crate::audit_mode::AtomicAuditMode;
+use crate::checkpointer::{self, CheckpointSignal};
+use crate::commit::{self, ReplyTiming, CommitJob, AuditJob, EventPolicy, TransactionJob};
 use crate::connection::{Connection, postgres, sqlite};
-use crate::feed::Mirror;
-use crate::hold::{Holders, Wanted};
+use crate::feed::RecentChanges;
+use crate::hold::{ActiveLeases, LeaseRequest};
 use crate::migrate::{self, Component};
 use crate::pool::Pool;
 use crate::sql::{Snapshot, Sql, Tx};
-use crate::writer::{self, Queue};
+use crate::writer::{self, CommitQueue};
 use crate::{AuditMode, Backend, chain, change, head, limits};
 
 /// Where the data is.
@@ -43,41 +43,41 @@ struct Inner {
     /// Snapshots. On PostgreSQL mutations commit here too, each on a connection of its own.
     readers: Pool,
     /// How many mutations may be on such connections.
-    mutations: Semaphore,
-    holders: Arc<Holders>,
-    queue: Queue,
-    mirror: Arc<Mirror>,
-    audit: Arc<Chosen>,
+    write_permits: Semaphore,
+    leases: Arc<ActiveLeases>,
+    queue: CommitQueue,
+    recent_changes: Arc<RecentChanges>,
+    audit_mode: Arc<AtomicAuditMode>,
 }
 
 /// On whose behalf a transaction writes.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct WriteContext {
     /// Whose rows.
     pub tenant: TenantId,
     /// What the caller's credential rests on; the commit checks it.
-    pub proof: Option<Arc<ReadSet>>,
+    pub credential_read_set: Option<Arc<ReadSet>>,
 }
 
-impl From<&Principal> for Writer {
-    fn from(caller: &Principal) -> Writer {
-        Writer { tenant: caller.tenant.clone(), proof: caller.credential_read_set.clone() }
+impl From<&Principal> for WriteContext {
+    fn from(caller: &Principal) -> WriteContext {
+        WriteContext { tenant: caller.tenant.clone(), credential_read_set: caller.credential_read_set.clone() }
     }
 }
 
-impl From<&TenantId> for Writer {
-    fn from(tenant: &TenantId) -> Writer {
-        Writer { tenant: tenant.clone(), proof: None }
+impl From<&TenantId> for WriteContext {
+    fn from(tenant: &TenantId) -> WriteContext {
+        WriteContext { tenant: tenant.clone(), credential_read_set: None }
     }
 }
 
 impl Store {
     /// Opens the database and brings it up to date. Must be called on a tokio runtime.
     pub async fn open(location: Location, components: &[Component]) -> Result<Store> {
-        let mut all = vec![migrate::STORE];
-        all.extend_from_slice(components);
+        let mut all_components = vec![migrate::STORE_COMPONENT];
+        all_components.extend_from_slice(components);
         let runtime = Handle::current();
-        tokio::task::spawn_blocking(move || open(location, &all, &runtime))
+        tokio::task::spawn_blocking(move || open(location, &all_components, &runtime))
             .await
             .map_err(|error| Error::internal(format!("opening the database failed: {error}")))?
     }
@@ -92,7 +92,7 @@ impl Store {
 
     /// Chooses when the audit events of reads are safe, from the next commit on.
     pub fn set_audit_mode(&self, mode: AuditMode) {
-        self.inner.audit.set(mode);
+        self.inner.audit_mode.set(mode);
     }
 
     pub(crate) fn location(&self) -> &Location {
@@ -103,19 +103,19 @@ impl Store {
     pub async fn read<T: Send + 'static>(
         &self,
         tenant: &TenantId,
-        mut work: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
+        mut f: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tenant = tenant.clone();
         self.inner
             .readers
             .run(move |connection| {
                 for attempt in 1.. {
-                    connection.take_was_busy();
-                    let outcome = snapshot(connection, &tenant, &mut work);
+                    connection.take_retryable();
+                    let outcome = run_snapshot(connection, &tenant, &mut f);
                     match outcome {
                         Err(_)
-                            if connection.take_was_busy()
-                                && attempt < limits::ATTEMPTS
+                            if connection.take_retryable()
+                                && attempt < limits::TX_ATTEMPTS_MAX
                                 && connection.is_alive() =>
                         {
                             std::thread::sleep(Duration::from_millis(1 << attempt));
@@ -130,15 +130,15 @@ impl Store {
 
     /// The same for work that looks at few rows and does little with them: no other thread has to be woken for it where the
     /// database is a file. If it takes longer than expected it begins again as any other.
-    pub async fn glance<T: Send + 'static>(
+    pub async fn read_inline<T: Send + 'static>(
         &self,
         tenant: &TenantId,
-        mut work: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
+        mut f: impl FnMut(&mut Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let glance = |connection: &mut Connection| snapshot(connection, tenant, &mut work);
-        match self.inner.readers.run_here(limits::GLANCE_TIME, glance) {
+        let read = |connection: &mut Connection| run_snapshot(connection, tenant, &mut f);
+        match self.inner.readers.try_run_inline(limits::INLINE_READ_BUDGET, read) {
             Some(outcome) => outcome,
-            None => self.read(tenant, work).await,
+            None => self.read(tenant, f).await,
         }
     }
 
@@ -146,94 +146,94 @@ impl Store {
     /// of a failed run remains.
     pub async fn write<T: Send + 'static>(
         &self,
-        writer: &Writer,
+        context: &WriteContext,
         event: EventDraft,
-        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+        f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Receipt)> {
-        let (value, receipt) = self.submit(writer.clone(), Telling::One(Box::new(event)), work).await?;
+        let (value, receipt) = self.submit(context.clone(), EventPolicy::Single(Box::new(event)), f).await?;
         let receipt = receipt.ok_or_else(|| Error::internal("a commit without a receipt"))?;
         Ok((value, receipt))
     }
 
     /// The same for work that is several steps, each of which is an event of its own: it tells them with [`Tx::tell`], at least
     /// one.
-    pub async fn write_told<T: Send + 'static>(
+    pub async fn write_with_events<T: Send + 'static>(
         &self,
-        writer: &Writer,
-        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+        context: &WriteContext,
+        f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        Ok(self.submit(writer.clone(), Telling::Itself, work).await?.0)
+        Ok(self.submit(context.clone(), EventPolicy::FromTx, f).await?.0)
     }
 
     /// Runs `work` in one transaction that advances no version, announces nothing and leaves no event: for what is nobody's
     /// business but the server's. It must touch nothing that anybody reads.
-    pub async fn jot<T: Send + 'static>(
+    pub async fn write_unaudited<T: Send + 'static>(
         &self,
         tenant: &TenantId,
-        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+        f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        Ok(self.submit(Writer::from(tenant), Telling::Nothing, work).await?.0)
+        Ok(self.submit(WriteContext::from(tenant), EventPolicy::None, f).await?.0)
     }
 
     async fn submit<T: Send + 'static>(
         &self,
-        writer: Writer,
-        telling: Telling,
-        work: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+        context: WriteContext,
+        event_policy: EventPolicy,
+        f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Option<Receipt>)> {
-        let (reply, answer) = oneshot::channel();
-        let job = Job::Work(Box::new(Closure { writer, telling, work, value: None, reply }));
-        self.inner.holders.give_up();
+        let (reply, outcome) = oneshot::channel();
+        let job = CommitJob::Transaction(Box::new(ClosureJob { context: context, event_policy: event_policy, f: f, value: None, reply }));
+        self.inner.leases.release_for_current_task();
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
             Backend::Postgres => {
-                let _permit = self.inner.mutations.acquire().await.map_err(Error::internal)?;
-                let mirror = self.inner.mirror.clone();
+                let _permit = self.inner.write_permits.acquire().await.map_err(Error::internal)?;
+                let recent_changes = self.inner.recent_changes.clone();
                 self.inner
                     .readers
                     .run(move |connection| {
-                        commit::run(connection, &mirror, AuditMode::Durable, vec![job]);
+                        commit::commit_batch(connection, &recent_changes, AuditMode::Durable, vec![job]);
                         Ok(())
                     })
                     .await?;
             }
         }
-        answer.await.map_err(|_| Error::internal("the database writer dropped a job"))?
+        outcome.await.map_err(|_| Error::internal("the database writer dropped a job"))?
     }
 
     /// Returns when the events of all calls that have been answered are written: before the process ends, and before somebody
     /// looks at the trail.
-    pub async fn settle(&self) -> Result<()> {
-        match self.inner.audit.get() {
+    pub async fn flush_audit(&self) -> Result<()> {
+        match self.inner.audit_mode.get() {
             AuditMode::Durable => Ok(()),
-            AuditMode::Async => self.inner.queue.settle().await,
+            AuditMode::Async => self.inner.queue.flush_audit().await,
         }
     }
 
     /// Whether all of `bases` holds now, and at which version.
-    async fn check(&self, tenant: &TenantId, bases: &[Arc<ReadSet>]) -> Result<Result<Version, usize>> {
-        let mirror = &self.inner.mirror;
-        let check =
-            |connection: &mut Connection| commit::check(connection, mirror, tenant, bases, Timestamp::now());
-        match self.inner.readers.run_here(limits::GLANCE_TIME, check) {
+    async fn validate_read_sets(&self, tenant: &TenantId, read_sets: &[Arc<ReadSet>]) -> Result<Result<Version, usize>> {
+        let recent_changes = &self.inner.recent_changes;
+        let validate =
+            |connection: &mut Connection| commit::validate_all(connection, recent_changes, tenant, read_sets, Timestamp::now());
+        match self.inner.readers.try_run_inline(limits::INLINE_READ_BUDGET, validate) {
             Some(outcome) => outcome,
             None => {
-                let (mirror, tenant, bases) = (mirror.clone(), tenant.clone(), bases.to_vec());
-                let work = move |connection: &mut Connection| {
-                    commit::check(connection, &mirror, &tenant, &bases, Timestamp::now())
+                let (recent_changes, tenant, read_sets) = (recent_changes.clone(), tenant.clone(), read_sets.to_vec());
+                let validate = move |connection: &mut Connection| {
+                    commit::validate_all(connection, &recent_changes, &tenant, &read_sets, Timestamp::now())
                 };
-                self.inner.readers.run(work).await
+                self.inner.readers.run(validate).await
             }
         }
     }
 
     /// Copies all of SQLite's write-ahead log into the database file and empties it, if nobody else is using it: for commands that
     /// have written much, since whoever opens the file next would have to read the log first.
-    pub async fn tidy(&self) -> Result<()> {
+    pub async fn truncate_wal(&self) -> Result<()> {
         if self.backend() == Backend::Postgres {
             return Ok(());
         }
-        self.inner.readers.run(|connection| Ok(connection.batch("PRAGMA wal_checkpoint(TRUNCATE)")?)).await
+        self.inner.readers.run(|connection| Ok(connection.execute_script("PRAGMA wal_checkpoint(TRUNCATE)")?)).await
     }
 
     /// Whether the database answers.
@@ -249,54 +249,54 @@ impl AuditLog for Store {
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<ReadSet>>,
+        read_sets: Vec<Arc<ReadSet>>,
     ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
-        Box::pin(self.append_with_side_effect(tenant, event, bases.into(), None))
+        Box::pin(self.append_with_side_effect(tenant, event, read_sets.into(), None))
     }
 
     fn append_with_side_effect<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
-        bases: ReadSets,
-        errand: Option<SideEffect>,
+        read_sets: ReadSets,
+        side_effect: Option<SideEffect>,
     ) -> PendingAppend<'a> {
-        match self.inner.audit.get() {
-            AuditMode::Durable => self.record_first(tenant.clone(), event, bases, errand),
-            AuditMode::Async => PendingAppend::Future(Box::pin(self.record_later(tenant, event, bases, errand))),
+        match self.inner.audit_mode.get() {
+            AuditMode::Durable => self.append_durable(tenant.clone(), event, read_sets, side_effect),
+            AuditMode::Async => PendingAppend::Future(Box::pin(self.append_deferred(tenant, event, read_sets, side_effect))),
         }
     }
 
     fn lease_head<'a>(
         &'a self,
         tenant: &'a TenantId,
-        errand: Option<SideEffect>,
+        side_effect: Option<SideEffect>,
     ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
         Box::pin(async move {
             // An answer that need not wait for its event is computed anew sooner than anybody can be held.
-            let waits = self.inner.audit.get() == AuditMode::Durable;
-            let Some(holder) = self.inner.holders.this_call().filter(|_| waits) else { return Ok(None) };
-            let (granted, held) = oneshot::channel();
-            let wanted = Wanted { tenant: tenant.clone(), errand, holder, granted };
-            self.inner.queue.push_hold(wanted).await?;
-            Ok(held.await.ok().map(|held| Box::new(held) as Box<dyn HeadLease>))
+            let is_durable = self.inner.audit_mode.get() == AuditMode::Durable;
+            let Some(owner) = self.inner.leases.current_task().filter(|_| is_durable) else { return Ok(None) };
+            let (reply, lease) = oneshot::channel();
+            let request = LeaseRequest { tenant: tenant.clone(), side_effect, owner, reply };
+            self.inner.queue.request_lease(request).await?;
+            Ok(lease.await.ok().map(|lease| Box::new(lease) as Box<dyn HeadLease>))
         })
     }
 }
 
 impl Store {
     /// Hands an event to the writer, who tells when it is written.
-    fn record_first(
+    fn append_durable(
         &self,
         tenant: TenantId,
         event: EventDraft,
-        bases: ReadSets,
-        errand: Option<SideEffect>,
+        read_sets: ReadSets,
+        side_effect: Option<SideEffect>,
     ) -> PendingAppend<'_> {
         let (reply, receipt) = oneshot::channel();
-        let record = Box::new(Record { tenant, event, errand, answer: Answer::Waits { bases, reply } });
+        let audit_job = Box::new(AuditJob { tenant, event, side_effect, reply_timing: ReplyTiming::AfterCommit { read_sets, reply } });
         let queue = &self.inner.queue;
-        match queue.try_push(Job::Record(record)) {
+        match queue.try_push(CommitJob::AuditEvent(audit_job)) {
             Ok(()) => PendingAppend::Queued(receipt),
             Err(job) => PendingAppend::Future(Box::pin(async move {
                 queue.push(job).await.map_err(AppendError::Failed)?;
@@ -306,26 +306,26 @@ impl Store {
     }
 
     /// Takes an event whose call is answered first, if all of `bases` holds.
-    async fn record_later(
+    async fn append_deferred(
         &self,
         tenant: &TenantId,
         event: EventDraft,
-        bases: ReadSets,
-        errand: Option<SideEffect>,
+        read_sets: ReadSets,
+        side_effect: Option<SideEffect>,
     ) -> Result<Receipt, AppendError> {
-        let version = match self.check(tenant, &bases).await.map_err(AppendError::Failed)? {
+        let version = match self.validate_read_sets(tenant, &read_sets).await.map_err(AppendError::Failed)? {
             Ok(version) => version,
-            Err(number) => return Err(AppendError::Stale(number)),
+            Err(index) => return Err(AppendError::Stale(index)),
         };
         let ulid = id::ulid().map_err(AppendError::Failed)?;
         let event_id = chain::event_id(&ulid).into();
-        let answer = Answer::Given { ulid, at: Timestamp::now() };
-        let record = Record { tenant: tenant.clone(), event, errand, answer };
-        match self.inner.queue.push_later(Box::new(record)) {
+        let reply_timing = ReplyTiming::AlreadySent { ulid, at: Timestamp::now() };
+        let audit_job = AuditJob { tenant: tenant.clone(), event, side_effect: side_effect, reply_timing };
+        match self.inner.queue.push_deferred(Box::new(audit_job)) {
             Ok(()) => Ok(Receipt { version, sequence: None, event_id }),
-            Err(record) => {
-                let Record { tenant, event, errand, .. } = *record;
-                self.record_first(tenant, event, bases, errand).await
+            Err(audit_job) => {
+                let AuditJob { tenant, event, side_effect, .. } = *audit_job;
+                self.append_durable(tenant, event, read_sets, side_effect).await
             }
         }
     }
@@ -335,41 +335,41 @@ impl ChangeFeed for Store {
     fn subscribe<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async move {
             let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
-            Ok(self.inner.mirror.listen(tenant, head))
+            Ok(self.inner.recent_changes.subscribe(tenant, head))
         })
     }
 }
 
 /// A closure on its way to the writer, with the place where its value goes.
-struct Closure<T, F> {
-    writer: Writer,
-    telling: Telling,
-    work: F,
+struct ClosureJob<T, F> {
+    context: WriteContext,
+    event_policy: EventPolicy,
+    f: F,
     value: Option<T>,
     reply: oneshot::Sender<Result<(T, Option<Receipt>)>>,
 }
 
-impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> {
+impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> TransactionJob for ClosureJob<T, F> {
     fn tenant(&self) -> &TenantId {
-        &self.writer.tenant
+        &self.context.tenant
     }
 
-    fn proof(&self) -> Option<&ReadSet> {
-        self.writer.proof.as_deref()
+    fn credential_read_set(&self) -> Option<&ReadSet> {
+        self.context.credential_read_set.as_deref()
     }
 
-    fn telling(&self) -> &Telling {
-        &self.telling
+    fn event_policy(&self) -> &EventPolicy {
+        &self.event_policy
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         self.value = None;
-        self.value = Some((self.work)(tx)?);
+        self.value = Some((self.f)(tx)?);
         Ok(())
     }
 
-    fn finish(self: Box<Self>, outcome: Result<Option<Receipt>>) {
-        let Closure { value, reply, .. } = *self;
+    fn complete(self: Box<Self>, outcome: Result<Option<Receipt>>) {
+        let ClosureJob { value, reply, .. } = *self;
         let outcome = outcome.and_then(|receipt| {
             let value = value.ok_or_else(|| Error::internal("a commit without a value"))?;
             Ok((value, receipt))
@@ -379,17 +379,17 @@ impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> Work for Closure<T, F> 
     }
 }
 
-fn snapshot<T>(
+fn run_snapshot<T>(
     connection: &mut Connection,
     tenant: &TenantId,
-    work: &mut impl FnMut(&mut Snapshot<'_>) -> Result<T>,
+    f: &mut impl FnMut(&mut Snapshot<'_>) -> Result<T>,
 ) -> Result<T> {
     connection.begin_read()?;
     let outcome = head::version(connection, tenant).map_err(Error::from).and_then(|version| {
         // A tenant that does not exist has no rows to show.
         let version = version.unwrap_or(Version(0));
         let mut snapshot = Snapshot { connection: &mut *connection, tenant, version };
-        work(&mut snapshot)
+        f(&mut snapshot)
     });
     // Nothing was written, so there is nothing to commit; a rollback also works after a failed statement.
     connection.rollback();
@@ -430,62 +430,62 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
     };
     let mut connection = connect()?;
     migrate::migrate(&mut connection, components)?;
-    connection.keep_pages(limits::WRITER_CACHE_KIB)?;
-    let mirror = Arc::new(Mirror::default());
-    let most = match location {
+    connection.set_page_cache(limits::WRITER_CACHE_KIB)?;
+    let recent_changes = Arc::new(RecentChanges::default());
+    let max_connections = match location {
         Location::Sqlite(_) => limits::SQLITE_READERS,
         Location::Postgres(_) => limits::POSTGRES_CONNECTIONS,
     };
-    let readers = Pool::new(most, connect.clone());
-    let log = match location {
+    let readers = Pool::new(max_connections, connect.clone());
+    let checkpoint_signal = match location {
         Location::Sqlite(_) => {
-            let log = Arc::new(Log::default());
-            checkpointer::start(connect.clone(), &log)?;
-            Some(log)
+            let signal = Arc::new(CheckpointSignal::default());
+            checkpointer::start(connect.clone(), &signal)?;
+            Some(signal)
         }
         Location::Postgres(_) => None,
     };
-    let audit = Arc::new(Chosen::default());
+    let audit_mode = Arc::new(AtomicAuditMode::default());
     let queue =
-        writer::start(connect.clone(), connection, mirror.clone(), audit.clone(), log, runtime.clone())?;
-    let mutations = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
-    let holders = Arc::default();
-    let inner = Arc::new(Inner { location, readers, mutations, holders, queue, mirror, audit });
-    runtime.spawn(poll(Arc::downgrade(&inner)));
+        writer::start(connect.clone(), connection, recent_changes.clone(), audit_mode.clone(), checkpoint_signal, runtime.clone())?;
+    let write_permits = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
+    let leases = Arc::default();
+    let inner = Arc::new(Inner { location, readers, write_permits, leases, queue, recent_changes, audit_mode });
+    runtime.spawn(poll_change_log(Arc::downgrade(&inner)));
     Ok(Store { inner })
 }
 
 /// Looks for commits of other processes while somebody listens.
-async fn poll(store: Weak<Inner>) {
-    let mut last_seen = None;
+async fn poll_change_log(store: Weak<Inner>) {
+    let mut last_data_version = None;
     loop {
         tokio::time::sleep(limits::POLL_INTERVAL).await;
         let Some(inner) = store.upgrade() else { return };
-        let heard = inner.mirror.heard();
-        if heard.is_empty() {
+        let subscribed = inner.recent_changes.subscribed_tenants();
+        if subscribed.is_empty() {
             continue;
         }
-        let mirror = inner.mirror.clone();
+        let recent_changes = inner.recent_changes.clone();
         let outcome = inner.readers.run(move |connection| {
             // On SQLite a number tells whether anybody has committed at all.
             if let Connection::Sqlite(conn) = connection {
-                let now = conn.data_version()?;
-                if last_seen == Some(now) {
-                    return Ok(last_seen);
+                let current = conn.data_version()?;
+                if last_data_version == Some(current) {
+                    return Ok(last_data_version);
                 }
             }
-            for (tenant, known) in heard {
+            for (tenant, loaded_version) in subscribed {
                 let Some(head) = head::version(connection, &tenant)? else { continue };
-                if head > known {
-                    let changes = change::since(connection, &tenant, known)?;
+                if head > loaded_version {
+                    let changes = change::load_after(connection, &tenant, loaded_version)?;
                     // The newest change may be younger than the head that was read; it belongs to the next look.
-                    mirror.extend(&tenant, known, head, &changes);
+                    recent_changes.extend(&tenant, loaded_version, head, &changes);
                 }
             }
             Ok(None)
         });
         match outcome.await {
-            Ok(seen) => last_seen = seen,
+            Ok(data_version) => last_data_version = data_version,
             Err(error) => tracing::debug!(cause = error.cause_chain(), "looking for changes failed"),
         }
     }

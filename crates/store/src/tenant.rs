@@ -2,7 +2,7 @@
 
 use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp, id};
 
-use crate::{Sql, Store, Writer, params};
+use crate::{Sql, Store, WriteContext, params};
 
 /// A tenant as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub async fn create(store: &Store, name: &str) -> Result<Tenant> {
     check_name(name)?;
     let id = TenantId::new(format!("tnt_{}", id::ulid()?));
     let event = EventDraft::system("identity", "tenant.created", "system").input("name", name);
-    let writer = Writer::from(&id);
+    let writer = WriteContext::from(&id);
     let name = name.to_owned();
     let created = store.write(&writer, event, move |tx| {
         if tx.query_opt("SELECT id FROM tenant WHERE name = $1", params![name.as_str()])?.is_some() {
-            return Err(taken(&name));
+            return Err(name_taken(&name));
         }
         let now = tx.now();
         let inserted = tx.execute(
@@ -36,7 +36,7 @@ pub async fn create(store: &Store, name: &str) -> Result<Tenant> {
         );
         match inserted {
             // Two processes met here at the same moment.
-            Err(crate::DbError::Unique { .. }) => return Err(taken(&name)),
+            Err(crate::DbError::Unique { .. }) => return Err(name_taken(&name)),
             inserted => inserted?,
         };
         tx.execute(
@@ -57,7 +57,7 @@ pub async fn find(store: &Store, name: &str) -> Result<Option<Tenant>> {
                 "SELECT id, name, created_at FROM tenant WHERE name = $1",
                 params![name.as_str()],
             )?;
-            row.map(|row| tenant(&row)).transpose()
+            row.map(|row| tenant_from_row(&row)).transpose()
         })
         .await
 }
@@ -80,12 +80,12 @@ pub async fn list(store: &Store) -> Result<Vec<Tenant>> {
     store
         .read(&TenantId::system(), |snapshot| {
             let rows = snapshot.query("SELECT id, name, created_at FROM tenant ORDER BY name", &[])?;
-            rows.iter().map(tenant).collect()
+            rows.iter().map(tenant_from_row).collect()
         })
         .await
 }
 
-fn tenant(row: &crate::Row) -> Result<Tenant> {
+fn tenant_from_row(row: &crate::Row) -> Result<Tenant> {
     Ok(Tenant {
         id: TenantId::new(row.text(0)?),
         name: row.text(1)?.to_owned(),
@@ -94,10 +94,10 @@ fn tenant(row: &crate::Row) -> Result<Tenant> {
 }
 
 fn check_name(name: &str) -> Result<()> {
-    let fits = (1..=64).contains(&name.len())
+    let is_valid = (1..=64).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && name != "system";
-    if fits {
+    if is_valid {
         return Ok(());
     }
     Err(Error::bad_input(
@@ -105,6 +105,6 @@ fn check_name(name: &str) -> Result<()> {
     ))
 }
 
-fn taken(name: &str) -> Error {
+fn name_taken(name: &str) -> Error {
     Error::new(Kind::Conflict, "CONFLICT", format!("There is a tenant named {name} already"))
 }

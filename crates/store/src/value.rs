@@ -46,8 +46,8 @@ impl From<f64> for Value {
 }
 
 impl From<bool> for Value {
-    fn from(truth: bool) -> Value {
-        Value::Bool(truth)
+    fn from(flag: bool) -> Value {
+        Value::Bool(flag)
     }
 }
 
@@ -120,7 +120,7 @@ impl Row {
         match self.value(index) {
             Value::Null => Ok(None),
             Value::Int(number) => Ok(Some(*number)),
-            Value::Bool(truth) => Ok(Some(i64::from(*truth))),
+            Value::Bool(flag) => Ok(Some(i64::from(*flag))),
             _ => Err(DbError::Column { index, expected: "an integer" }),
         }
     }

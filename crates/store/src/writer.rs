@@ -13,39 +13,39 @@ use quad_core::{Error, Result};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::audit_mode::Chosen;
-use crate::checkpointer::Log;
-use crate::commit::{self, Job, Record};
+use crate::audit_mode::AtomicAuditMode;
+use crate::checkpointer::CheckpointSignal;
+use crate::commit::{self, CommitJob, AuditJob};
 use crate::connection::Connection;
-use crate::feed::Mirror;
-use crate::hold::{self, Wanted};
-use crate::later::{Later, Needs};
+use crate::feed::RecentChanges;
+use crate::hold::{self, LeaseRequest};
+use crate::later::{DeferredEvents, FlushSignal};
 use crate::limits;
 
 /// Where jobs go in.
 #[derive(Clone)]
-pub(crate) struct Queue {
-    sender: mpsc::Sender<Order>,
-    later: Arc<Later>,
+pub(crate) struct CommitQueue {
+    sender: mpsc::Sender<CommitCommand>,
+    deferred: Arc<DeferredEvents>,
     runtime: Handle,
 }
 
 /// What the writer is told.
-enum Order {
+enum CommitCommand {
     /// To do a job.
-    Do(Job),
+    Run(CommitJob),
     /// To hold the head for an answer.
-    Hold(Wanted),
+    Lease(LeaseRequest),
     /// To write what waits, and to tell somebody when that is done.
-    Settle(Option<oneshot::Sender<()>>),
+    Flush(Option<oneshot::Sender<()>>),
 }
 
-impl Queue {
+impl CommitQueue {
     /// Hands a job to the writer, or gives it back if there is no room in the queue or no writer any more.
-    pub(crate) fn try_push(&self, job: Job) -> Result<(), Job> {
+    pub(crate) fn try_push(&self, job: CommitJob) -> Result<(), CommitJob> {
         match self.sender.try_reserve() {
-            Ok(place) => {
-                place.send(Order::Do(job));
+            Ok(permit) => {
+                permit.send(CommitCommand::Run(job));
                 Ok(())
             }
             Err(_) => Err(job),
@@ -53,114 +53,114 @@ impl Queue {
     }
 
     /// Hands a job to the writer, waiting while the queue is full.
-    pub(crate) async fn push(&self, job: Job) -> Result<()> {
-        self.sender.send(Order::Do(job)).await.map_err(|_| stopped())
+    pub(crate) async fn push(&self, job: CommitJob) -> Result<()> {
+        self.sender.send(CommitCommand::Run(job)).await.map_err(|_| writer_stopped())
     }
 
     /// Asks the writer to hold the head.
-    pub(crate) async fn push_hold(&self, wanted: Wanted) -> Result<()> {
-        self.sender.send(Order::Hold(wanted)).await.map_err(|_| stopped())
+    pub(crate) async fn request_lease(&self, request: LeaseRequest) -> Result<()> {
+        self.sender.send(CommitCommand::Lease(request)).await.map_err(|_| writer_stopped())
     }
 
     /// Takes the event of a call that is about to be answered. Gives it back where the call must wait for it.
-    pub(crate) fn push_later(&self, record: Box<Record>) -> Result<(), Box<Record>> {
-        match self.later.push(record)? {
-            Needs::Nothing => {}
-            Needs::Wait => settle_after(limits::LATER_WAIT, self.sender.downgrade(), &self.runtime),
+    pub(crate) fn push_deferred(&self, job: Box<AuditJob>) -> Result<(), Box<AuditJob>> {
+        match self.deferred.push(job)? {
+            FlushSignal::None => {}
+            FlushSignal::Delayed => flush_after(limits::DEFERRED_FLUSH_DELAY, self.sender.downgrade(), &self.runtime),
             // A queue that is full has a commit ahead of it anyway.
-            Needs::Commit => drop(self.sender.try_send(Order::Settle(None))),
+            FlushSignal::Now => drop(self.sender.try_send(CommitCommand::Flush(None))),
         }
         Ok(())
     }
 
     /// Returns when every event that has been taken so far is written, or could not be.
-    pub(crate) async fn settle(&self) -> Result<()> {
-        let (reply, settled) = oneshot::channel();
-        self.sender.send(Order::Settle(Some(reply))).await.map_err(|_| stopped())?;
-        settled.await.map_err(|_| stopped())
+    pub(crate) async fn flush_audit(&self) -> Result<()> {
+        let (reply, flushed) = oneshot::channel();
+        self.sender.send(CommitCommand::Flush(Some(reply))).await.map_err(|_| writer_stopped())?;
+        flushed.await.map_err(|_| writer_stopped())
     }
 }
 
-fn settle_after(wait: Duration, sender: mpsc::WeakSender<Order>, runtime: &Handle) {
+fn flush_after(delay: Duration, sender: mpsc::WeakSender<CommitCommand>, runtime: &Handle) {
     runtime.spawn(async move {
-        tokio::time::sleep(wait).await;
+        tokio::time::sleep(delay).await;
         if let Some(sender) = sender.upgrade() {
             // Gone only with the store, and then the writer has written everything.
-            let _ = sender.send(Order::Settle(None)).await;
+            let _ = sender.send(CommitCommand::Flush(None)).await;
         }
     });
 }
 
-fn stopped() -> Error {
+fn writer_stopped() -> Error {
     Error::internal("the database writer has stopped")
 }
 
 /// How many callers there seem to be, and how long a commit takes: what tells whether waiting for the rest is worth while.
 #[derive(Default)]
-struct Crowd {
+struct LoadEstimate {
     /// Those of the last group and those who queued while it was committed.
     callers: usize,
     /// How long the last commit took.
-    commit: Duration,
+    last_commit: Duration,
 }
 
-impl Crowd {
+impl LoadEstimate {
     /// How long to let the rest come in: no longer than two commits take, which is what those pay who come a moment too late.
-    fn patience(&self) -> Duration {
-        (2 * self.commit).min(limits::GATHER_WAIT_MAX)
+    fn max_batch_wait(&self) -> Duration {
+        (2 * self.last_commit).min(limits::BATCH_WAIT_MAX)
     }
 }
 
 /// What has been taken from the queue and is not done yet.
 #[derive(Default)]
-struct Taken {
-    jobs: VecDeque<Job>,
-    holds: Vec<Wanted>,
-    settling: Vec<oneshot::Sender<()>>,
+struct PendingBatch {
+    jobs: VecDeque<CommitJob>,
+    lease_requests: Vec<LeaseRequest>,
+    flush_waiters: Vec<oneshot::Sender<()>>,
     /// Whether there is a reason to write although no job asks for it.
-    is_told_to_settle: bool,
+    flush_requested: bool,
 }
 
-impl Taken {
-    fn add(&mut self, order: Order) {
-        match order {
-            Order::Do(job) => self.jobs.push_back(job),
-            Order::Hold(wanted) => self.holds.push(wanted),
-            Order::Settle(reply) => {
-                self.settling.extend(reply);
-                self.is_told_to_settle = true;
+impl PendingBatch {
+    fn add(&mut self, command: CommitCommand) {
+        match command {
+            CommitCommand::Run(job) => self.jobs.push_back(job),
+            CommitCommand::Lease(request) => self.lease_requests.push(request),
+            CommitCommand::Flush(reply) => {
+                self.flush_waiters.extend(reply);
+                self.flush_requested = true;
             }
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && self.holds.is_empty() && !self.is_told_to_settle
+        self.jobs.is_empty() && self.lease_requests.is_empty() && !self.flush_requested
     }
 
-    fn take(&mut self, receiver: &mut mpsc::Receiver<Order>) {
-        while self.jobs.len().max(self.holds.len()) < limits::GROUP_JOBS
-            && let Ok(order) = receiver.try_recv()
+    fn drain_queue(&mut self, receiver: &mut mpsc::Receiver<CommitCommand>) {
+        while self.jobs.len().max(self.lease_requests.len()) < limits::BATCH_JOBS_MAX
+            && let Ok(command) = receiver.try_recv()
         {
-            self.add(order);
+            self.add(command);
         }
     }
 
     /// Takes what has queued. A commit costs about as much for one as for many, and those whom the last one has answered are likely
     /// to be back at once: as long as some are missing and more come in, the writer rests for a moment, but not while somebody wants a
     /// hold.
-    fn gather(&mut self, receiver: &mut mpsc::Receiver<Order>, crowd: &Crowd) {
-        self.take(receiver);
-        if !self.holds.is_empty() {
+    fn fill_batch(&mut self, receiver: &mut mpsc::Receiver<CommitCommand>, load: &LoadEstimate) {
+        self.drain_queue(receiver);
+        if !self.lease_requests.is_empty() {
             return;
         }
-        let patience = crowd.patience();
-        let step = patience / limits::GATHER_STEPS;
+        let max_wait = load.max_batch_wait();
+        let step = max_wait / limits::BATCH_WAIT_STEPS;
         let start = Instant::now();
-        while self.jobs.len() < crowd.callers.min(limits::GROUP_JOBS) && start.elapsed() < patience {
-            let before = self.jobs.len();
+        while self.jobs.len() < load.callers.min(limits::BATCH_JOBS_MAX) && start.elapsed() < max_wait {
+            let jobs_before = self.jobs.len();
             std::thread::sleep(step);
-            self.take(receiver);
-            if self.jobs.len() == before {
+            self.drain_queue(receiver);
+            if self.jobs.len() == jobs_before {
                 return;
             }
         }
@@ -171,64 +171,64 @@ impl Taken {
 pub(crate) fn start(
     mut connect: impl FnMut() -> Result<Connection> + Send + 'static,
     connection: Connection,
-    mirror: Arc<Mirror>,
-    mode: Arc<Chosen>,
-    log: Option<Arc<Log>>,
+    recent_changes: Arc<RecentChanges>,
+    mode: Arc<AtomicAuditMode>,
+    checkpoint_signal: Option<Arc<CheckpointSignal>>,
     runtime: Handle,
-) -> Result<Queue> {
-    let (sender, mut receiver) = mpsc::channel(limits::QUEUE_JOBS);
-    let later = Arc::new(Later::default());
-    let queue = Queue { sender, later: later.clone(), runtime: runtime.clone() };
-    let again = queue.sender.downgrade();
+) -> Result<CommitQueue> {
+    let (sender, mut receiver) = mpsc::channel(limits::QUEUE_JOBS_MAX);
+    let deferred = Arc::new(DeferredEvents::default());
+    let queue = CommitQueue { sender, deferred: deferred.clone(), runtime: runtime.clone() };
+    let retry_sender = queue.sender.downgrade();
     let run = move || {
         let mut connection = connection;
-        let mut taken = Taken::default();
-        let mut crowd = Crowd::default();
+        let mut batch = PendingBatch::default();
+        let mut load = LoadEstimate::default();
         loop {
-            if taken.is_idle() {
+            if batch.is_idle() {
                 match receiver.blocking_recv() {
-                    Some(order) => taken.add(order),
+                    Some(command) => batch.add(command),
                     // Nobody can ask any more; what was answered is still written.
-                    None if later.is_empty() || later.is_failing() => return,
-                    None => taken.is_told_to_settle = true,
+                    None if deferred.is_empty() || deferred.is_failing() => return,
+                    None => batch.flush_requested = true,
                 }
             }
-            taken.gather(&mut receiver, &crowd);
+            batch.fill_batch(&mut receiver, &load);
             if !connection.is_alive() {
                 match connect() {
                     Ok(fresh) => connection = fresh,
                     Err(error) => tracing::error!(cause = error.cause_chain(), "the database cannot be reached"),
                 }
             }
-            if !taken.holds.is_empty() {
-                hold::run(&mut connection, &mirror, std::mem::take(&mut taken.holds));
+            if !batch.lease_requests.is_empty() {
+                hold::grant_leases(&mut connection, &recent_changes, std::mem::take(&mut batch.lease_requests));
             }
-            let answered = later.take();
-            let is_more = answered.len() == limits::GROUP_JOBS;
-            let (group, start) = (taken.jobs.len(), Instant::now());
-            let jobs: Vec<Job> = answered.into_iter().map(Job::Record).chain(taken.jobs.drain(..)).collect();
-            let has_committed = !jobs.is_empty();
-            let left = match has_committed {
-                true => commit::run(&mut connection, &mirror, mode.get(), jobs),
-                false => commit::Left::default(),
+            let deferred_jobs = deferred.take();
+            let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
+            let (batch_size, start) = (batch.jobs.len(), Instant::now());
+            let jobs: Vec<CommitJob> = deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
+            let has_jobs = !jobs.is_empty();
+            let remainder = match has_jobs {
+                true => commit::commit_batch(&mut connection, &recent_changes, mode.get(), jobs),
+                false => commit::BatchRemainder::default(),
             };
-            crowd = Crowd { callers: group + receiver.len(), commit: start.elapsed() };
-            taken.jobs.extend(left.undone);
-            if left.unwritten.is_empty() {
-                later.written();
+            load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
+            batch.jobs.extend(remainder.requeue);
+            if remainder.unwritten_events.is_empty() {
+                deferred.mark_flushed();
             } else {
-                later.put_back(left.unwritten);
-                settle_after(limits::LATER_WAIT_FAILED, again.clone(), &runtime);
+                deferred.requeue(remainder.unwritten_events);
+                flush_after(limits::DEFERRED_RETRY_DELAY, retry_sender.clone(), &runtime);
             }
-            taken.is_told_to_settle = is_more && !later.is_failing();
-            if !taken.is_told_to_settle {
-                for settled in taken.settling.drain(..) {
+            batch.flush_requested = has_more && !deferred.is_failing();
+            if !batch.flush_requested {
+                for waiter in batch.flush_waiters.drain(..) {
                     // Whoever has gone away need not know.
-                    let _ = settled.send(());
+                    let _ = waiter.send(());
                 }
             }
-            if let (Some(log), true) = (&log, has_committed) {
-                log.committed(&mut connection);
+            if let (Some(signal), true) = (&checkpoint_signal, has_jobs) {
+                signal.on_commit(&mut connection);
             }
         }
     };

@@ -18,7 +18,7 @@ use std::time::Duration;
 use quad_core::{ReadSets, ReadSet, EventDraft, ChangeFeed, AuditLog, Kind, AppendError, Tag, TenantId, Version};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
-use quad_store::{Component, Sql, Store, Value, Writer, hash_of, limits, params};
+use quad_store::{Component, Sql, Store, Value, WriteContext, hash_record, limits, params};
 
 const NOTES: Component = Component {
     name: "notes",
@@ -39,10 +39,10 @@ async fn add_note(store: &Store, tenant: &TenantId, id: i64, text: &str) -> quad
             "INSERT INTO note (text, id, tenant_id) VALUES ($3, $2, $1)",
             params![tenant.as_str(), id, text.as_str()],
         )?;
-        tx.touch(Tag::new(format!("note:{id}")));
+        tx.invalidate(Tag::new(format!("note:{id}")));
         Ok(())
     };
-    let ((), receipt) = store.write(&Writer::from(tenant), event("note.added"), work).await?;
+    let ((), receipt) = store.write(&WriteContext::from(tenant), event("note.added"), work).await?;
     Ok(receipt.version)
 }
 
@@ -63,7 +63,7 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     let (blocks, head) = store
         .read(tenant, |snapshot| {
             let tenant = snapshot.tenant().as_str().to_owned();
-            let blocks = block::after(snapshot, 0, i64::MAX)?;
+            let blocks = block::blocks_after(snapshot, 0, i64::MAX)?;
             let head = snapshot
                 .query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
             Ok((blocks, head.unwrap()))
@@ -74,12 +74,12 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     let mut events = Vec::new();
     for block in &blocks {
         assert_eq!(block.first_sequence, events.len() as i64 + 1, "blocks follow each other without a gap");
-        assert_eq!(block.records().count() as i64, block.events);
+        assert_eq!(block.records().count() as i64, block.event_count);
         for (_, line) in block.records() {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(record["prev_event_hash"].as_str(), previous.as_deref());
             assert_eq!(record.as_object().unwrap().len(), 20);
-            previous = Some(hash_of(line));
+            previous = Some(hash_record(line));
             events.push(record);
         }
     }
@@ -89,7 +89,7 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_events_of_a_crowd_are_stored_packed_and_come_back_whole() {
+async fn concurrent_events_are_stored_compressed_and_readable() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();
         let recording = (0..300).map(|_| {
@@ -109,14 +109,14 @@ async fn the_events_of_a_crowd_are_stored_packed_and_come_back_whole() {
         let stored: Vec<(usize, bool)> = stored.await.unwrap();
         assert!(stored.iter().any(|(_, is_packed)| *is_packed), "three hundred at once share commits");
         for (plain, is_packed) in stored {
-            let fits = if is_packed { plain == 0 } else { plain <= limits::BLOCK_BYTES_PLAIN };
+            let fits = if is_packed { plain == 0 } else { plain <= limits::BLOCK_UNCOMPRESSED_MAX };
             assert!(fits, "{plain} bytes of text, packed: {is_packed}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_holds_rows_change_and_event_or_nothing() {
+async fn write_commits_rows_change_and_event_atomically() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();
         let first = add_note(store, tenant, 1, "one").await.unwrap();
@@ -133,7 +133,7 @@ async fn a_write_holds_rows_change_and_event_or_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_of_several_steps_tells_an_event_for_each_or_is_refused() {
+async fn write_with_events_commits_each_event_and_needs_at_least_one() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();
         let version = add_note(store, tenant, 1, "one").await.unwrap();
@@ -144,35 +144,35 @@ async fn work_of_several_steps_tells_an_event_for_each_or_is_refused() {
                     "INSERT INTO note (tenant_id, id, text) VALUES ($1, $2, $3)",
                     params![tenant, id, "a"],
                 )?;
-                tx.output("id", id);
-                tx.tell(event("note.step"));
+                tx.audit_output("id", id);
+                tx.emit_event(event("note.step"));
             }
-            tx.touch(Tag::new("note:2"));
+            tx.invalidate(Tag::new("note:2"));
             Ok(())
         };
-        store.write_told(&Writer::from(tenant), steps).await.unwrap();
+        store.write_with_events(&WriteContext::from(tenant), steps).await.unwrap();
         let events = checked_chain(store, tenant).await;
-        let told: Vec<(&str, i64, i64)> = events[before + 1..]
+        let emitted: Vec<(&str, i64, i64)> = events[before + 1..]
             .iter()
             .map(|event| {
                 let number = |name: &str| event["outputs"][name].as_i64().unwrap();
                 (event["action"].as_str().unwrap(), number("id"), number("version"))
             })
             .collect();
-        assert_eq!(told, [("note.step", 2, version.0 + 1), ("note.step", 3, version.0 + 1)]);
-        let silent = |tx: &mut quad_store::Tx<'_>| {
+        assert_eq!(emitted, [("note.step", 2, version.0 + 1), ("note.step", 3, version.0 + 1)]);
+        let without_event = |tx: &mut quad_store::Tx<'_>| {
             let tenant = tx.tenant().as_str().to_owned();
             tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 4, $2)", params![tenant, "a"])?;
             Ok(())
         };
-        assert_eq!(store.write_told(&Writer::from(tenant), silent).await.unwrap_err().kind(), Kind::Internal);
+        assert_eq!(store.write_with_events(&WriteContext::from(tenant), without_event).await.unwrap_err().kind(), Kind::Internal);
         assert_eq!(notes(store, tenant).await.len(), 3, "what nobody tells is not done");
         assert_eq!(checked_chain(store, tenant).await.len(), events.len());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_writes_and_records_make_one_chain() {
+async fn concurrent_writes_and_appends_form_one_chain() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();
         let mut tasks = tokio::task::JoinSet::new();
@@ -195,16 +195,16 @@ async fn concurrent_writes_and_records_make_one_chain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_is_refused_once_its_basis_is_touched() {
+async fn append_is_stale_when_a_read_set_is_invalidated() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let basis = |tag: &str| Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)));
-        let record = |bases| store.append(tenant, event("note.read"), bases);
-        record(vec![basis("note:1"), basis("note:2")]).await.unwrap();
+        let read_set = |tag: &str| Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)));
+        let record = |read_sets| store.append(tenant, event("note.read"), read_sets);
+        record(vec![read_set("note:1"), read_set("note:2")]).await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
-        record(vec![basis("note:1")]).await.unwrap();
+        record(vec![read_set("note:1")]).await.unwrap();
         let events = checked_chain(store, tenant).await.len();
-        match record(vec![basis("note:1"), basis("note:2")]).await {
+        match record(vec![read_set("note:1"), read_set("note:2")]).await {
             Err(AppendError::Stale(1)) => {}
             other => panic!("expected the second basis to be stale, got {other:?}"),
         }
@@ -213,8 +213,8 @@ async fn a_record_is_refused_once_its_basis_is_touched() {
 }
 
 /// An errand that counts in a note: its text is a number.
-fn counting(id: i64) -> quad_core::SideEffect {
-    quad_store::errand(id, move |tx| {
+fn counting_side_effect(id: i64) -> quad_core::SideEffect {
+    quad_store::side_effect(id, move |tx| {
         let tenant = tx.tenant().as_str().to_owned();
         // In one statement: two processes may count at the same moment.
         let counted = tx.execute(
@@ -229,19 +229,19 @@ fn counting(id: i64) -> quad_core::SideEffect {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_errand_rides_with_its_event_and_never_loses_it() {
+async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "0").await.unwrap();
-        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
-        let record = |errand, bases| store.append_with_side_effect(tenant, event("note.read"), bases, Some(errand));
+        let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let read_set = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        let record = |side_effect, read_sets| store.append_with_side_effect(tenant, event("note.read"), read_sets, Some(side_effect));
         let before = checked_chain(store, tenant).await.len();
         // Two processes, many at once: each counts exactly once.
         let at_once = (0..20).map(|number| {
             let (store, tenant) =
-                (if number % 2 == 0 { store.clone() } else { other.clone() }, tenant.clone());
+                (if number % 2 == 0 { store.clone() } else { other_store.clone() }, tenant.clone());
             tokio::spawn(async move {
-                store.append_with_side_effect(&tenant, event("note.read"), ReadSets::new(), Some(counting(1))).await.unwrap()
+                store.append_with_side_effect(&tenant, event("note.read"), ReadSets::new(), Some(counting_side_effect(1))).await.unwrap()
             })
         });
         for counted in at_once.collect::<Vec<_>>() {
@@ -249,99 +249,99 @@ async fn an_errand_rides_with_its_event_and_never_loses_it() {
         }
         assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
         // One that fails or panics leaves nothing behind but its event.
-        record(counting(9), ReadSets::new()).await.unwrap();
-        record(quad_store::errand(0, |_| panic!("on purpose")), ReadSets::new()).await.unwrap();
+        record(counting_side_effect(9), ReadSets::new()).await.unwrap();
+        record(quad_store::side_effect(0, |_| panic!("on purpose")), ReadSets::new()).await.unwrap();
         assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
         // An answer that is stale is computed again, and its errand is not run for it.
-        add_note(&other, tenant, 2, "0").await.unwrap();
-        let stale = record(counting(1), basis("note:2")).await;
+        add_note(&other_store, tenant, 2, "0").await.unwrap();
+        let stale = record(counting_side_effect(1), read_set("note:2")).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
-        record(counting(1), basis("note:1")).await.unwrap();
+        record(counting_side_effect(1), read_set("note:1")).await.unwrap();
         assert_eq!(notes(store, tenant).await[0].1, "21");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_process_vouches_for_what_it_did_not_see() {
+async fn new_process_validates_read_sets_older_than_itself() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
-        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let basis = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
-        other.append(tenant, event("note.read"), basis("note:1").into_vec()).await.unwrap();
-        let stale = other.append(tenant, event("note.read"), basis("note:2").into_vec()).await;
+        let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let read_set = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        other_store.append(tenant, event("note.read"), read_set("note:1").into_vec()).await.unwrap();
+        let stale = other_store.append(tenant, event("note.read"), read_set("note:2").into_vec()).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_withdrawn_credential_cannot_write() {
+async fn write_fails_when_credential_is_invalidated() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let writer = Writer {
+        let context = WriteContext {
             tenant: tenant.clone(),
-            proof: Some(Arc::new(ReadSet::at_version(version).with_tag(Tag::new("note:2")))),
+            credential_read_set: Some(Arc::new(ReadSet::at_version(version).with_tag(Tag::new("note:2")))),
         };
-        store.write(&writer, event("allowed"), |_| Ok(())).await.unwrap();
+        store.write(&context, event("allowed"), |_| Ok(())).await.unwrap();
         add_note(store, tenant, 2, "this touches the proof").await.unwrap();
-        let refused = store.write(&writer, event("refused"), |_| Ok(())).await.unwrap_err();
+        let refused = store.write(&context, event("refused"), |_| Ok(())).await.unwrap_err();
         assert_eq!(refused.kind(), Kind::Credential);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_process_hears_of_a_change_and_refuses_what_it_touched() {
+async fn other_process_is_notified_and_rejects_stale_reads() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
-        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let mut feed = other.subscribe(tenant).await.unwrap();
+        let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let mut feed = other_store.subscribe(tenant).await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
-        let heard = tokio::time::timeout(Duration::from_secs(20), feed.recv()).await.unwrap().unwrap();
-        assert_eq!(heard.tags, [Tag::new("note:2")]);
-        assert_eq!(heard.version.0, version.0 + 1);
+        let change = tokio::time::timeout(Duration::from_secs(20), feed.recv()).await.unwrap().unwrap();
+        assert_eq!(change.tags, [Tag::new("note:2")]);
+        assert_eq!(change.version.0, version.0 + 1);
         add_note(store, tenant, 3, "three").await.unwrap();
         // No waiting here: the audit commit itself finds the newer change.
-        let basis = Arc::new(ReadSet::at_version(heard.version).with_tag(Tag::new("note:3")));
-        let stale = other.append(tenant, event("note.read"), vec![basis]).await;
+        let read_set = Arc::new(ReadSet::at_version(change.version).with_tag(Tag::new("note:3")));
+        let stale = other_store.append(tenant, event("note.read"), vec![read_set]).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_tenant_fails_alone() {
+async fn unknown_tenant_does_not_fail_the_batch() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
-        let nobody = TenantId::new("tnt_nobody");
-        let (theirs, read, ours) = tokio::join!(
-            add_note(store, &nobody, 1, "theirs"),
-            store.append(&nobody, event("note.read"), Vec::new()),
+        let unknown_tenant = TenantId::new("tnt_nobody");
+        let (unknown_write, unknown_append, known_write) = tokio::join!(
+            add_note(store, &unknown_tenant, 1, "theirs"),
+            store.append(&unknown_tenant, event("note.read"), Vec::new()),
             add_note(store, tenant, 1, "ours"),
         );
-        assert_eq!(theirs.unwrap_err().code(), "UNKNOWN_TENANT");
-        assert!(matches!(read, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
-        ours.unwrap();
-        assert!(notes(store, &nobody).await.is_empty());
+        assert_eq!(unknown_write.unwrap_err().code(), "UNKNOWN_TENANT");
+        assert!(matches!(unknown_append, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
+        known_write.unwrap();
+        assert!(notes(store, &unknown_tenant).await.is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jot_advances_nothing() {
+async fn unaudited_write_adds_no_version_or_event() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let events = checked_chain(store, tenant).await.len();
         let version = store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap();
-        let jotted = store.jot(tenant, |tx| {
+        let inserted = store.write_unaudited(tenant, |tx| {
             let tenant = tx.tenant().as_str().to_owned();
             Ok(tx
                 .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
         });
-        assert_eq!(jotted.await.unwrap(), 1);
+        assert_eq!(inserted.await.unwrap(), 1);
         // What others read is not changed behind their backs.
-        let unheard = store.jot(tenant, |tx| {
+        let with_tag = store.write_unaudited(tenant, |tx| {
             let tenant = tx.tenant().as_str().to_owned();
-            tx.touch(Tag::new("note:8"));
+            tx.invalidate(Tag::new("note:8"));
             Ok(tx
                 .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 8, $2)", params![tenant, "x"])?)
         });
-        assert_eq!(unheard.await.unwrap_err().kind(), Kind::Internal);
+        assert_eq!(with_tag.await.unwrap_err().kind(), Kind::Internal);
         assert_eq!(notes(store, tenant).await.len(), 1);
         assert_eq!(checked_chain(store, tenant).await.len(), events);
         assert_eq!(store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap(), version);
@@ -350,29 +350,29 @@ async fn a_jot_advances_nothing() {
 
 /// PostgreSQL drops a table under the snapshots that still see it in the catalogue.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_that_is_dropped_meanwhile_is_looked_for_again() {
+async fn read_is_retried_when_a_table_is_missing() {
     let Some(TestStore { store, tenant, .. }) = quad_store::testing::postgres(&[NOTES]).await.unwrap() else {
         eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set");
         return;
     };
-    let mut looks = 0;
-    let found = store.read(&tenant, move |snapshot| {
-        looks += 1;
-        if looks == 1 {
+    let mut attempts = 0;
+    let result = store.read(&tenant, move |snapshot| {
+        attempts += 1;
+        if attempts == 1 {
             snapshot.query("SELECT 1 FROM dropped", params![])?;
         }
-        Ok(looks)
+        Ok(attempts)
     });
-    assert_eq!(found.await.unwrap(), 2);
-    let gone = store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
-    assert_eq!(gone.await.unwrap_err().kind(), Kind::Internal, "what stays away is our fault");
+    assert_eq!(result.await.unwrap(), 2);
+    let missing = store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
+    assert_eq!(missing.await.unwrap_err().kind(), Kind::Internal, "what stays away is our fault");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_in_a_job_fails_that_job_alone() {
+async fn panic_in_a_transaction_fails_only_that_transaction() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let refused = store
-            .write(&Writer::from(tenant), event("bad"), |tx| -> quad_core::Result<()> {
+            .write(&WriteContext::from(tenant), event("bad"), |tx| -> quad_core::Result<()> {
                 let tenant = tx.tenant().as_str().to_owned();
                 tx.execute(
                     "INSERT INTO note (tenant_id, id, text) VALUES ($1, 1, $2)",
@@ -389,7 +389,7 @@ async fn a_panic_in_a_job_fails_that_job_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn values_come_back_as_they_went_in() {
+async fn values_round_trip() {
     const CELLS: Component = Component {
         name: "cells",
         migrations: &["CREATE TABLE cell (id BIGINT PRIMARY KEY, i BIGINT, d DOUBLE, t TEXT, b BLOB)"],
@@ -402,7 +402,7 @@ async fn values_come_back_as_they_went_in() {
             Value::Blob(vec![0, 255, 10]),
         ];
         let written = cells.clone();
-        let write = store.jot(tenant, move |tx| {
+        let write = store.write_unaudited(tenant, move |tx| {
             let mut row = vec![Value::Int(1)];
             row.extend_from_slice(&written);
             tx.execute("INSERT INTO cell (id, i, d, t, b) VALUES ($1, $2, $3, $4, $5)", &row)?;
@@ -422,7 +422,7 @@ async fn values_come_back_as_they_went_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn newer_data_is_refused_with_a_reason() {
+async fn open_rejects_data_from_newer_version() {
     const NEWER: Component = Component {
         name: "notes",
         migrations: &[NOTES.migrations[0], "CREATE TABLE extra (id BIGINT PRIMARY KEY)"],
@@ -436,7 +436,7 @@ async fn newer_data_is_refused_with_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_a_database() {
+async fn backup_opens_as_a_database_and_never_overwrites() {
     let TestStore { store, tenant, .. } = &quad_store::testing::sqlite(&[NOTES]).await.unwrap();
     add_note(store, tenant, 1, "kept").await.unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -10,9 +10,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
-use quad_store::audit::archive::{self as rows, Anchor};
+use quad_store::audit::archive::{self as rows, ArchiveEnd};
 use quad_store::audit::{checkpoint, time};
-use quad_store::{Tx, Writer};
+use quad_store::{Tx, WriteContext};
 
 use crate::checkpoint::{Checkpoint, Statement};
 use crate::export::{ExportFile, Exported, extent};
@@ -37,7 +37,7 @@ pub async fn archive(
     // An earlier archive may have been interrupted.
     prune(keeper, tenant).await?;
     let from = extent(store, tenant).await?;
-    let cut = store.read(tenant, move |sql| time::last_before(sql, before)).await?.min(newest);
+    let cut = store.read(tenant, move |sql| time::last_sequence_before(sql, before)).await?.min(newest);
     if cut <= from.from {
         return Ok(None);
     }
@@ -70,7 +70,7 @@ pub async fn archive(
 }
 
 /// Reads the file back; nothing leaves the database that does not stand in it, whole. Returns where the rest begins.
-async fn check(keeper: &Keeper, tenant: &TenantId, file: &Path, cut: i64) -> Result<Anchor> {
+async fn check(keeper: &Keeper, tenant: &TenantId, file: &Path, cut: i64) -> Result<ArchiveEnd> {
     let mut verifier = Verifier::new(None);
     verifier.file(BufReader::new(File::open(file).map_err(Error::internal)?), |_| {})?;
     let frontier = verifier.frontier()?;
@@ -88,14 +88,14 @@ async fn check(keeper: &Keeper, tenant: &TenantId, file: &Path, cut: i64) -> Res
         time: Timestamp::now(),
     };
     let body = statement.sign(keeper.signer()).line();
-    Ok(Anchor { last_sequence: cut, frontier: frontier.to_bytes(), body })
+    Ok(ArchiveEnd { last_sequence: cut, frontier: frontier.to_bytes(), body })
 }
 
 async fn move_beginning(
     keeper: &Keeper,
     tenant: &TenantId,
     from: i64,
-    anchor: Anchor,
+    anchor: ArchiveEnd,
     before: Timestamp,
     actor: &str,
     exported: &Exported,
@@ -112,13 +112,13 @@ async fn move_beginning(
                 .hint("Their file holds the events; this one is a copy and can go"))
         }
     };
-    keeper.store().write(&Writer::from(tenant), event, advance).await?;
+    keeper.store().write(&WriteContext::from(tenant), event, advance).await?;
     Ok(())
 }
 
 /// Takes out what lies before the beginning of the stored chain.
 async fn prune(keeper: &Keeper, tenant: &TenantId) -> Result<()> {
-    while keeper.store().jot(tenant, rows::prune).await? > 0 {}
+    while keeper.store().write_unaudited(tenant, rows::prune).await? > 0 {}
     Ok(())
 }
 
@@ -204,8 +204,8 @@ mod tests {
             let first = extent(world.store(), world.tenant()).await.unwrap().from + 1;
             for sequence in [first, first + 1, 511, 512, 513, world.end().await] {
                 let record = world.record(sequence).await.unwrap();
-                let id = quad_store::audit::block::id(&record).unwrap();
-                let hash = quad_store::hash_of(&record);
+                let id = quad_store::audit::block::record_id(&record).unwrap();
+                let hash = quad_store::hash_record(&record);
                 let event = quad_store::AuditEvent { id, sequence, record, hash };
                 let document = world.store().read(world.tenant(), move |sql| proof::document(sql, &event));
                 let proven = proof::verify(&document.await.unwrap(), Some(&world.pins())).unwrap();
@@ -223,7 +223,7 @@ mod tests {
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             let cut = {
                 let before = Timestamp::now().plus_ms(-1_800_000);
-                world.store().read(world.tenant(), move |sql| time::last_before(sql, before)).await.unwrap()
+                world.store().read(world.tenant(), move |sql| time::last_sequence_before(sql, before)).await.unwrap()
             };
             // Killed after the beginning was moved, before the blocks left.
             let path = world.folder.path().join("first");

@@ -66,7 +66,7 @@ pub(crate) fn page(sql: &mut dyn Sql, question: &Question) -> Result<ReadOutput>
 
 /// One event with its proof.
 pub(crate) fn one(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
-    let event = find::event(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
+    let event = find::event_by_id(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
     let document = proof::document(sql, &event)?;
     reading(sql, &document)
 }

@@ -44,8 +44,8 @@ pub(crate) struct Extent {
 pub(crate) async fn extent(store: &Store, tenant: &TenantId) -> Result<Extent> {
     store
         .read(tenant, |sql| {
-            let end = block::end(sql)?;
-            let anchor = archive::anchor(sql)?;
+            let end = block::chain_end(sql)?;
+            let anchor = archive::archive_end(sql)?;
             let from = anchor.as_ref().map_or(0, |anchor| anchor.last_sequence);
             let start = anchor.map(|anchor| -> Result<Start> {
                 let frontier = tree::frontier(anchor.last_sequence, &anchor.frontier)?;
@@ -228,7 +228,7 @@ mod tests {
     async fn a_packed_block_that_is_damaged_is_named_by_its_first_event() {
         for world in worlds().await {
             world.write(80).await;
-            let found = world.store().read(world.tenant(), |sql| quad_store::audit::block::until(sql, 33, 1));
+            let found = world.store().read(world.tenant(), |sql| quad_store::audit::block::blocks_up_to(sql, 33, 1));
             let first = found.await.unwrap()[0].first_sequence;
             let damage =
                 "UPDATE audit_block SET body = '', packed = $3 WHERE tenant_id = $1 AND first_sequence = $2";
@@ -242,7 +242,7 @@ mod tests {
     async fn the_event_whose_link_was_changed_is_named_and_not_the_one_before() {
         for world in worlds().await {
             world.write(40).await;
-            let hash = quad_store::hash_of(&world.record(20).await.unwrap());
+            let hash = quad_store::hash_record(&world.record(20).await.unwrap());
             world.tamper_event(21, &hash, &Hash::of(b"other").to_string()).await;
             let error = verify_in_place(&world, None).await.unwrap_err();
             assert_eq!(error.detail("sequence"), Some(&21.into()), "{error}");
@@ -256,11 +256,11 @@ mod tests {
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             let whole = world.end().await;
             let last =
-                world.store().read(world.tenant(), move |sql| quad_store::audit::block::until(sql, whole, 2));
+                world.store().read(world.tenant(), move |sql| quad_store::audit::block::blocks_up_to(sql, whole, 2));
             let last = last.await.unwrap();
             let (last, before) = (last[0].first_sequence, last[1].first_sequence);
             // The tail, with a head that says so: nothing inside can tell but the checkpoint that covered it.
-            let hash = quad_store::hash_of(&world.record(last - 1).await.unwrap());
+            let hash = quad_store::hash_record(&world.record(last - 1).await.unwrap());
             let delete = "DELETE FROM audit_block WHERE tenant_id = $1 AND first_sequence = $2";
             world.tamper(delete, vec![last.into()]).await;
             let error = verify_in_place(&world, None).await.unwrap_err();

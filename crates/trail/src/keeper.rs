@@ -58,7 +58,7 @@ impl Keeper {
     /// Brings a tenant's checkpoints up to where its chain ends now, and returns the newest; `None` for a chain without
     /// events.
     pub async fn checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>> {
-        let end = self.store.read(tenant, |sql| block::end(sql)).await?.sequence;
+        let end = self.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
         loop {
             let newest = self.store.read(tenant, |sql| rows::latest(sql)).await?;
             if newest.as_ref().map_or(0, |row| row.size) >= end {
@@ -71,7 +71,7 @@ impl Keeper {
     /// Makes the checkpoints that are due, and says how many.
     pub async fn look(&self, complained: &mut HashSet<TenantId>) -> Result<usize> {
         let stale = Timestamp::now().plus_ms(-limits::CHECKPOINT_AGE_MS);
-        let due = move |sql: &mut quad_store::Snapshot<'_>| rows::due(sql, limits::CHECKPOINT_EVENTS, stale);
+        let due = move |sql: &mut quad_store::Snapshot<'_>| rows::tenants_due(sql, limits::CHECKPOINT_EVENTS, stale);
         let mut made = 0;
         for tenant in self.store.read(&TenantId::system(), due).await? {
             match self.step(&tenant).await {
@@ -126,7 +126,7 @@ impl Keeper {
             }
             Ok(kept)
         };
-        let kept = self.store.jot(tenant, keep).await?;
+        let kept = self.store.write_unaudited(tenant, keep).await?;
         if kept {
             // It stands in the database whether or not the file can be written; without the file it is worth less.
             self.file.append(&made)?;
@@ -137,7 +137,7 @@ impl Keeper {
 
 /// What the next checkpoint covers. The links are checked on the way: a broken chain is not signed.
 fn plan(sql: &mut dyn Sql) -> Result<Option<Plan>> {
-    let end = block::end(sql)?;
+    let end = block::chain_end(sql)?;
     let last = rows::latest(sql)?;
     let (number, previous, mut hash, frontier) = match &last {
         None => (1, None, None, Default::default()),
@@ -154,7 +154,7 @@ fn plan(sql: &mut dyn Sql) -> Result<Option<Plan>> {
         && growth.frontier.size() - size_before < limits::CHECKPOINT_EVENTS_MOST as u64
     {
         let place = growth.frontier.size() as i64;
-        let blocks = block::after(sql, place, quad_store::limits::AUDIT_BLOCKS_READ)?;
+        let blocks = block::blocks_after(sql, place, quad_store::limits::AUDIT_BLOCKS_PER_QUERY)?;
         if blocks.is_empty() {
             return Err(fault::event(growth.frontier.size() + 1, None, "is missing"));
         }
@@ -164,7 +164,7 @@ fn plan(sql: &mut dyn Sql) -> Result<Option<Plan>> {
                 return Err(fault::event(expected, None, "is missing"));
             }
             if block::previous_hash(record).as_deref() != hash.map(|hash| hash.to_string()).as_deref() {
-                let id = block::id(record).ok();
+                let id = block::record_id(record).ok();
                 return Err(fault::event(expected, id.as_deref(), "does not follow the one before it"));
             }
             let this = Hash::of(record.as_bytes());
@@ -236,7 +236,7 @@ mod tests {
     async fn due_is_who_has_many_new_events_or_any_since_long() {
         for world in worlds().await {
             let due = async |events: i64, stale: Timestamp| {
-                let due = move |sql: &mut quad_store::Snapshot<'_>| rows::due(sql, events, stale);
+                let due = move |sql: &mut quad_store::Snapshot<'_>| rows::tenants_due(sql, events, stale);
                 let due = world.store().read(&TenantId::system(), due).await.unwrap();
                 due.contains(world.tenant())
             };

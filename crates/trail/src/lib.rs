@@ -130,7 +130,7 @@ impl Scheme for Audit {
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             // What this process has answered is there, whether it was written before or is only about to be.
-            self.store.settle().await?;
+            self.store.flush_audit().await?;
             match address.variable("id") {
                 Some(id) => {
                     let (id, requested) = (id.to_owned(), address.requested().to_owned());
@@ -315,13 +315,13 @@ mod tests {
             world.keeper.checkpoint(world.tenant()).await.unwrap();
             let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "*:read"));
             for sequence in [1, 44, 91] {
-                let id = block::id(&world.record(sequence).await.unwrap()).unwrap();
+                let id = block::record_id(&world.record(sequence).await.unwrap()).unwrap();
                 let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
                 assert_eq!(found["event"]["id"], id.as_str());
                 assert_eq!(proof::verify(&found, None).unwrap().sequence as i64, sequence);
             }
-            let theirs = world.store().read(&other.id, |sql| block::record(sql, 5)).await.unwrap().unwrap();
-            let theirs = block::id(&theirs).unwrap();
+            let theirs = world.store().read(&other.id, |sql| block::record_at(sql, 5)).await.unwrap().unwrap();
+            let theirs = block::record_id(&theirs).unwrap();
             let made_up = format!("evt_{}", quad_core::id::ulid().unwrap());
             let mut refusals = Vec::new();
             for id in [theirs.as_str(), &made_up, "evt_1", "something"] {
@@ -339,7 +339,7 @@ mod tests {
     async fn an_id_inside_another_event_is_not_taken_for_the_event() {
         for world in worlds().await {
             world.write(3).await;
-            let id = block::id(&world.record(2).await.unwrap()).unwrap();
+            let id = block::record_id(&world.record(2).await.unwrap()).unwrap();
             let mut decoy = reading("agent_1", "x");
             decoy.inputs.set("id", id.as_str());
             quad_core::AuditLog::append(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();

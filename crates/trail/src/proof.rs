@@ -138,8 +138,8 @@ mod tests {
 
     async fn document_at(world: &World, sequence: i64) -> Value {
         let record = world.record(sequence).await.unwrap();
-        let id = quad_store::audit::block::id(&record).unwrap();
-        let hash = quad_store::hash_of(&record);
+        let id = quad_store::audit::block::record_id(&record).unwrap();
+        let hash = quad_store::hash_record(&record);
         let event = AuditEvent { id, sequence, record, hash };
         world.store().read(world.tenant(), move |sql| document(sql, &event)).await.unwrap()
     }
@@ -220,7 +220,7 @@ mod tests {
     async fn fill(store: &Store, tenant: &TenantId, events: usize) {
         let fill = move |tx: &mut Tx<'_>| {
             let tenant = Sql::tenant(tx).as_str().to_owned();
-            let end = quad_store::audit::block::end(tx)?;
+            let end = quad_store::audit::block::chain_end(tx)?;
             let (mut place, mut hash) = (end.sequence, end.hash);
             while place < events as i64 {
                 let count = (events as i64 - place).min(256);
@@ -229,7 +229,7 @@ mod tests {
                     let record = canonical::to_string(
                         &json!({"id": format!("evt_{sequence}"), "tenant_id": tenant, "prev_event_hash": hash}),
                     );
-                    hash = Some(quad_store::hash_of(&record));
+                    hash = Some(quad_store::hash_record(&record));
                     records.push(record);
                 }
                 tx.execute(
@@ -243,7 +243,7 @@ mod tests {
             tx.execute(advance, params![tenant, place, hash])?;
             Ok(())
         };
-        store.jot(tenant, fill).await.unwrap();
+        store.write_unaudited(tenant, fill).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -39,7 +39,7 @@ pub(crate) async fn stream(
     let mut place = from;
     while place < to {
         let page = move |sql: &mut quad_store::Snapshot<'_>| -> Result<Vec<Block>> {
-            block::after(sql, place, quad_store::limits::AUDIT_BLOCKS_READ)
+            block::blocks_after(sql, place, quad_store::limits::AUDIT_BLOCKS_PER_QUERY)
         };
         let blocks = store.read(tenant, page).await?;
         let Some(last) = blocks.last() else { break };
@@ -57,11 +57,11 @@ pub(crate) async fn stream(
     }
     let Some((last, record)) = held else { return Ok(()) };
     let claim = move |sql: &mut quad_store::Snapshot<'_>| {
-        let end = block::end(sql)?;
+        let end = block::chain_end(sql)?;
         if end.sequence == last {
             return Ok(end.hash);
         }
-        Ok(block::record(sql, last + 1)?
+        Ok(block::record_at(sql, last + 1)?
             .and_then(|record| block::previous_hash(&record).map(Cow::into_owned)))
     };
     emit(last, record, store.read(tenant, claim).await?, &mut sink)?;

@@ -84,11 +84,11 @@ impl World {
 
     /// How many events the chain has.
     pub(crate) async fn end(&self) -> i64 {
-        self.store().read(self.tenant(), |sql| block::end(sql)).await.unwrap().sequence
+        self.store().read(self.tenant(), |sql| block::chain_end(sql)).await.unwrap().sequence
     }
 
     pub(crate) async fn record(&self, sequence: i64) -> Option<String> {
-        self.store().read(self.tenant(), move |sql| block::record(sql, sequence)).await.unwrap()
+        self.store().read(self.tenant(), move |sql| block::record_at(sql, sequence)).await.unwrap()
     }
 
     /// Does to the database what nobody should.
@@ -99,13 +99,13 @@ impl World {
             assert!(tx.execute(&sql, &values)? > 0, "{sql}");
             Ok(())
         };
-        self.store().jot(self.tenant(), change).await.unwrap();
+        self.store().write_unaudited(self.tenant(), change).await.unwrap();
     }
 
     /// Replaces a piece of one event's record.
     pub(crate) async fn tamper_event(&self, sequence: i64, old: &str, new: &str) {
         let blocks =
-            self.store().read(self.tenant(), move |sql| block::until(sql, sequence, 1)).await.unwrap();
+            self.store().read(self.tenant(), move |sql| block::blocks_up_to(sql, sequence, 1)).await.unwrap();
         let mut records: Vec<String> = blocks[0].records().map(|(_, record)| record.to_owned()).collect();
         let record = &mut records[(sequence - blocks[0].first_sequence) as usize];
         assert!(record.contains(old), "{record}");

@@ -76,13 +76,13 @@ pub(crate) fn frontier(size: i64, bytes: &[u8]) -> Result<Frontier> {
 /// What is needed of the tree to prove leaf number `index`.
 pub(crate) fn around(sql: &mut dyn Sql, edge: &Frontier, index: u64) -> Result<Known> {
     let mut known = Known::new(edge);
-    if let Some(anchor) = archive::anchor(sql)? {
+    if let Some(anchor) = archive::archive_end(sql)? {
         // The leaves before it are gone, but not the roots of their subtrees.
         frontier(anchor.last_sequence, &anchor.frontier)?.complete().for_each(|node| known.add(node));
     }
     let first = index / TILE_WIDTH * TILE_WIDTH;
     let last = (first + TILE_WIDTH).min(edge.size());
-    for (sequence, record) in block::range(sql, first as i64 + 1, last as i64)? {
+    for (sequence, record) in block::records_between(sql, first as i64 + 1, last as i64)? {
         let hash = leaf(&Hash::of(record.as_bytes()));
         known.add(Complete { height: 0, place: (sequence - 1) as u64, hash });
     }

@@ -1,7 +1,7 @@
 //! Legacy sessions, as the protocol needs them. The gate keeps them; how, and where, is not known here.
 
 use quad_core::{BoxFuture, Error, Principal, Result};
-use quad_gate::{Gate, SessionRefusal};
+use quad_gate::{AuthService, SessionError};
 
 /// Keeps the sessions of legacy HTTP clients. A session id is never a credential: each call also names the caller, and a
 /// session of somebody else is an unknown one.
@@ -41,7 +41,7 @@ pub enum SessionStoreError {
     Failed(Error),
 }
 
-impl SessionStore for Gate {
+impl SessionStore for AuthService {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         self.open_session(caller, revision)
     }
@@ -54,8 +54,8 @@ impl SessionStore for Gate {
         Box::pin(async move {
             match self.check_session(caller, id).await {
                 Ok(session) => Ok(session.revision),
-                Err(SessionRefusal::NotFound) => Err(SessionStoreError::Unknown),
-                Err(SessionRefusal::Failed(error)) => Err(SessionStoreError::Failed(error)),
+                Err(SessionError::NotFound) => Err(SessionStoreError::Unknown),
+                Err(SessionError::Failed(error)) => Err(SessionStoreError::Failed(error)),
             }
         })
     }
@@ -70,7 +70,7 @@ impl SessionStore for Gate {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(Gate::subscribe(self, caller, id, uri))
+        Box::pin(AuthService::subscribe(self, caller, id, uri))
     }
 
     fn unsubscribe<'a>(
@@ -79,10 +79,10 @@ impl SessionStore for Gate {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(Gate::unsubscribe(self, caller, id, uri))
+        Box::pin(AuthService::unsubscribe(self, caller, id, uri))
     }
 
     fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(Gate::subscriptions(self, caller, id))
+        Box::pin(AuthService::subscriptions(self, caller, id))
     }
 }

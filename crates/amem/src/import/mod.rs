@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quad_core::{EventDraft, Result, TenantId};
-use quad_store::Writer;
+use quad_store::WriteContext;
 
 use crate::files::{BadLines, FileFormat, MemoryFile};
 use crate::{Amem, limits, micros};
@@ -116,7 +116,7 @@ impl Amem {
         let (written, known_names) = (portion.clone(), names.clone());
         let ((done, took), _) = self
             .store
-            .write(&Writer::from(tenant), event, move |tx| {
+            .write(&WriteContext::from(tenant), event, move |tx| {
                 let begun = Instant::now();
                 let done = written.write(tx, &known_names)?;
                 Ok((done, begun.elapsed()))

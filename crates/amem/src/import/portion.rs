@@ -243,11 +243,11 @@ impl Portion {
         written.known = plan.known;
         written.edges_left_out += plan.edges_left_out;
         stats.save(tx)?;
-        tx.touch(tags::stats());
-        tx.touch(tags::nodes());
+        tx.invalidate(tags::stats());
+        tx.invalidate(tags::nodes());
         tags::touch_nodes(tx, &touched);
-        tx.output("nodes_added", written.nodes);
-        tx.output("edges_added", written.edges);
+        tx.audit_output("nodes_added", written.nodes);
+        tx.audit_output("edges_added", written.edges);
         // A file's ids ascend, and so must what is learned of them.
         written.learned.nodes.sort_unstable();
         Ok(written)
@@ -309,11 +309,11 @@ impl Portion {
         insert_digests(tx, &digests)?;
         for (session, count) in in_sessions {
             session::count_nodes(tx, stats, session, count)?;
-            tx.touch(tags::session(session));
+            tx.invalidate(tags::session(session));
         }
         for event_type in EventType::ALL {
             if nodes.iter().any(|(node, _)| node.event_type == event_type) {
-                tx.touch(tags::event_type(event_type));
+                tx.invalidate(tags::event_type(event_type));
             }
         }
         written.nodes += nodes.len() as u64;
@@ -355,8 +355,8 @@ impl Portion {
                 maker(item.started_by.as_deref())
             ],
         )?;
-        tx.touch(tags::sessions());
-        tx.touch(tags::session(id));
+        tx.invalidate(tags::sessions());
+        tx.invalidate(tags::session(id));
         Ok(())
     }
 }
@@ -472,8 +472,8 @@ fn digest(node: &NodeItem, format: FileFormat) -> Digest {
 fn imported(sql: &mut dyn Sql, digests: &[Digest]) -> Result<BTreeMap<Digest, NodeId>> {
     let tenant = sql.tenant().clone();
     let mut found = BTreeMap::new();
-    for piece in batch::pieces(digests) {
-        let places = batch::list(piece.len(), 2);
+    for piece in batch::chunks(digests) {
+        let places = batch::placeholders(piece.len(), 2);
         let mut cells = vec![Cell::from(tenant.as_str())];
         cells.extend(piece.iter().map(|digest| Cell::Blob(digest.to_vec())));
         let query =
@@ -490,8 +490,8 @@ fn imported(sql: &mut dyn Sql, digests: &[Digest]) -> Result<BTreeMap<Digest, No
 fn insert_digests(tx: &mut Tx<'_>, digests: &BTreeMap<Digest, NodeId>) -> Result<()> {
     let tenant = tx.tenant().clone();
     let digests: Vec<(&Digest, &NodeId)> = digests.iter().collect();
-    for piece in batch::pieces(&digests) {
-        let places = batch::rows(piece.len(), 2, 2, "$1");
+    for piece in batch::chunks(&digests) {
+        let places = batch::values_placeholders(piece.len(), 2, 2, "$1");
         let mut cells = vec![Cell::from(tenant.as_str())];
         for (digest, id) in piece {
             cells.extend([Cell::Blob(digest.to_vec()), Cell::Int(id.0)]);

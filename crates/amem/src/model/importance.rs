@@ -49,7 +49,7 @@ async fn compare(world: &World, nodes: &[Aged]) {
     world
         .test
         .store
-        .jot(&tenant, move |tx| {
+        .write_unaudited(&tenant, move |tx| {
             let tenant = tx.tenant().clone();
             for (id, (last, accesses)) in stored.iter().enumerate() {
                 let effective = crate::decay::effective_access(*last, *accesses);

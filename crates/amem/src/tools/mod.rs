@@ -8,7 +8,7 @@ mod sessions;
 
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{ReadSet, Error, JsonText, Principal, Result, Tool, ToolOutput};
-use quad_store::{Sql, Tx, Writer};
+use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use crate::Amem;
@@ -73,7 +73,7 @@ async fn glance(
     caller: &Principal,
     mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
 ) -> Result<ToolResult> {
-    let (output, basis) = amem.store.glance(&caller.tenant, move |sql| work(sql)).await?;
+    let (output, basis) = amem.store.read_inline(&caller.tenant, move |sql| work(sql)).await?;
     Ok(ToolResult::read_only(output, basis))
 }
 
@@ -84,7 +84,7 @@ async fn write(
     work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
 ) -> Result<ToolResult> {
     let (output, receipt) =
-        amem.store.write(&Writer::from(call.caller), call.event.succeeded(), work).await?;
+        amem.store.write(&WriteContext::from(call.caller), call.event.succeeded(), work).await?;
     Ok(ToolResult::committed(output, receipt))
 }
 

@@ -154,7 +154,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, event_type) = first(&added, &new);
-                tx.output("node_id", id.0);
+                tx.audit_output("node_id", id.0);
                 let mut result = JsonObjectWriter::with_capacity(80);
                 result.put("node_id", id.0);
                 result.put("event_type", event_type.as_str());
@@ -177,8 +177,8 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
                 let added = adding::add(tx, &subject, &new, chain)?;
                 made.store(added.ids.last().map_or(-1, |id| id.0), Ordering::Relaxed);
                 let ids: Vec<i64> = added.ids.iter().map(|id| id.0).collect();
-                tx.output("first_node_id", first(&added, &new).0.0);
-                tx.output("count", ids.len());
+                tx.audit_output("first_node_id", first(&added, &new).0.0);
+                tx.audit_output("count", ids.len());
                 let result = json!({"node_ids": ids, "count": added.ids.len(), "edges_created": added.edges,
                     "session_id": added.session.0});
                 Ok(answer(result).with_link(added.session.uri(), format!("Session {}", added.session)))
@@ -198,12 +198,12 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let reason = arguments.reason()?.map(str::to_owned);
             write(amem, call, move |tx| {
                 let (id, _) = correcting::correct(tx, &subject, old, &content, confidence)?;
-                tx.output("node_id", id.0);
-                tx.output("superseded_id", old.0);
+                tx.audit_output("node_id", id.0);
+                tx.audit_output("superseded_id", old.0);
                 let mut result = json!({"new_node_id": id.0, "old_node_id": old.0, "supersedes": true});
                 if let (Some(reason), Some(result)) = (&reason, result.as_object_mut()) {
                     result.insert("reason".into(), reason.as_str().into());
-                    tx.output("reason", reason.as_str());
+                    tx.audit_output("reason", reason.as_str());
                 }
                 Ok(answer(result).with_link(id.uri(), format!("Node {id}")).with_link(old.uri(), format!("Node {old}")))
             })
@@ -219,8 +219,8 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let remove = arguments.truth("remove", false);
             write(amem, call, move |tx| {
                 let linked = if remove { linking::unlink(tx, edge)? } else { linking::link(tx, edge)? };
-                tx.output("source_id", edge.source.0);
-                tx.output("target_id", edge.target.0);
+                tx.audit_output("source_id", edge.source.0);
+                tx.audit_output("target_id", edge.target.0);
                 let mut result = JsonObjectWriter::default();
                 edge.write(&mut result);
                 let what = match linked {
@@ -241,8 +241,8 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             }
             write(amem, call, move |tx| {
                 let forgotten = forgetting::forget(tx, id)?;
-                tx.output("node_id", id.0);
-                tx.output("reason", reason.as_str());
+                tx.audit_output("node_id", id.0);
+                tx.audit_output("reason", reason.as_str());
                 let mut result =
                     json!({"node_id": id.0, "forgotten": forgotten.done, "edges_removed": forgotten.edges});
                 if let (false, Some(result)) = (forgotten.done, result.as_object_mut()) {
@@ -258,7 +258,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             write(amem, call, move |tx| {
                 let added = adding::add(tx, &subject, &new, true)?;
                 let (id, _) = first(&added, &new);
-                tx.output("node_id", id.0);
+                tx.audit_output("node_id", id.0);
                 let result = json!({"node_id": id.0, "edges_created": added.edges,
                     "message": "Logged, as the next link of the chain"});
                 Ok(answer(result).with_link(id.uri(), format!("Node {id}")))

@@ -62,7 +62,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let metadata = metadata(arguments)?;
             write(amem, call, move |tx| {
                 let started = sitting::start(tx, &subject, id, metadata.as_deref())?;
-                tx.output("session_id", started.session.0);
+                tx.audit_output("session_id", started.session.0);
                 let result = json!({
                     "session_id": started.session.0,
                     "previous_session": started.previous.map(|id| id.0),
@@ -83,7 +83,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             }
             write(amem, call, move |tx| {
                 let ended = sitting::end(tx, &subject, id, with_episode, summary.as_deref())?;
-                tx.output("session_id", ended.session.0);
+                tx.audit_output("session_id", ended.session.0);
                 let mut output = answer(json!({
                     "session_id": ended.session.0,
                     "episode_node_id": ended.episode.map(|id| id.0),
@@ -92,7 +92,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
                     "nodes_linked": ended.linked,
                 }));
                 if let Some(episode) = ended.episode {
-                    tx.output("node_id", episode.0);
+                    tx.audit_output("node_id", episode.0);
                     output = output.with_link(episode.uri(), format!("Node {episode}"));
                 }
                 Ok(output.with_link(ended.session.uri(), format!("Session {}", ended.session)))

@@ -2,7 +2,7 @@
 
 use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Result, Timestamp, Tool, ToolOutput};
-use quad_store::{Backend, Tx, Writer};
+use quad_store::{Backend, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use super::{Arguments, json_output, delete_output, input_schema, page_properties, place, read, string_schema, table_path, unimplemented_tool};
@@ -168,7 +168,7 @@ async fn write_rows(
     arguments: Arguments,
     write_work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
 ) -> Result<ToolResult> {
-    let writer = Writer::from(call.caller);
+    let writer = WriteContext::from(call.caller);
     let event = call.event.succeeded();
     let on_postgres = bkend.store.backend() == Backend::Postgres;
     let mut attempt = 1;

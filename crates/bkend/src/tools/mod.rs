@@ -16,7 +16,7 @@ mod token;
 
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{ReadSet, Error, Principal, Result, Tool, ToolOutput};
-use quad_store::{Sql, Tx, Writer};
+use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use crate::Bkend;
@@ -96,7 +96,7 @@ async fn write(
     write_work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
 ) -> Result<ToolResult> {
     let (output, receipt) =
-        bkend.store.write(&Writer::from(call.caller), call.event.succeeded(), write_work).await?;
+        bkend.store.write(&WriteContext::from(call.caller), call.event.succeeded(), write_work).await?;
     Ok(ToolResult::committed(output, receipt))
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use quad_core::{Error, Result};
-use quad_store::{Store, Writer};
+use quad_store::{Store, WriteContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
@@ -34,7 +34,7 @@ pub(super) struct Prefetcher {
 impl Prefetcher {
     pub(super) fn start(
         store: &Store,
-        writer: &Writer,
+        writer: &WriteContext,
         actor: &str,
         sources: impl Iterator<Item = Result<ImportFile>> + Send + 'static,
     ) -> Prefetcher {
@@ -90,7 +90,7 @@ impl Prefetcher {
 
 async fn parse_file(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     file: ImportFile,
     memory: &Arc<Semaphore>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
 use quad_statements::{Amount, Document, Statement};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 use tokio::task::spawn_blocking;
 
 use super::desk::CommitContext;
@@ -175,8 +175,8 @@ impl ImportJob {
             prepared.accounts.push(StatementAccount { account, is_new, posted_entries: 0 });
             prepared.accounts[index].posted_entries = prepared.progress(index).load_posted(tx)?;
         }
-        tx.output("parsed_id", prepared.parsed_id.as_str());
-        tx.tell(
+        tx.audit_output("parsed_id", prepared.parsed_id.as_str());
+        tx.emit_event(
             EventDraft::system("raw", "raw.parsed.write", &self.actor)
                 .input("raw_id", prepared.raw_id.as_str())
                 .input("parser", parser),
@@ -265,9 +265,9 @@ impl ImportJob {
             let meta = self.row_meta(&progress.raw_id, &progress.parsed_id, tx.now());
             posted = rows::post_entries(tx, entries, &progress, &meta, context)?;
             progress.save_posted(tx, chunk.entries.end)?;
-            tx.output("added", posted.added);
-            tx.output("known", posted.unchanged);
-            tx.tell(
+            tx.audit_output("added", posted.added);
+            tx.audit_output("known", posted.unchanged);
+            tx.emit_event(
                 EventDraft::system("ledger", "ledger.imported", &self.actor)
                     .input("raw_id", progress.raw_id.as_str())
                     .input("account_id", progress.account.as_str()),
@@ -303,7 +303,7 @@ impl ImportJob {
             meta: self.row_meta(&progress.raw_id, &progress.parsed_id, tx.now()),
         };
         balance::record(tx, snapshot, &mut context.touched)?;
-        tx.tell(
+        tx.emit_event(
             EventDraft::system("ledger", "ledger.balance.recorded", &self.actor)
                 .input("account_id", progress.account.as_str()),
         );
@@ -345,7 +345,7 @@ fn day_range(document: &Document) -> Option<DayRange> {
 /// Files small ones, all in one commit: all of them or none.
 pub(super) async fn import_batch(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     jobs: Vec<Arc<ImportJob>>,
 ) -> Result<Vec<FileReport>> {
     let tx_jobs = jobs.clone();
@@ -358,7 +358,7 @@ pub(super) async fn import_batch(
         let (_, own_accounts) = context.flush(tx)?;
         Ok((reports, own_accounts))
     };
-    let (results, own_accounts) = store.write_told(writer, work).await?;
+    let (results, own_accounts) = store.write_with_events(writer, work).await?;
     let mut reports = Vec::with_capacity(results.len());
     for ((mut report, pending_days), job) in results.into_iter().zip(&jobs) {
         if let (Some(range), Some(own_accounts), Some(raw_id)) = (pending_days, &own_accounts, &report.raw_id) {
@@ -372,7 +372,7 @@ pub(super) async fn import_batch(
 /// Files small ones as if one after the other: what became of those that are done, and why the next is not.
 pub(super) async fn import_batch_or_each(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     jobs: Vec<Arc<ImportJob>>,
 ) -> (Vec<FileReport>, Option<Error>) {
     let mut done = Vec::with_capacity(jobs.len());
@@ -392,7 +392,7 @@ pub(super) async fn import_batch_or_each(
 }
 
 /// Files a small one by itself.
-pub(super) async fn import_one(store: &Store, writer: &Writer, job: Arc<ImportJob>) -> Result<FileReport> {
+pub(super) async fn import_one(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> Result<FileReport> {
     let mut reports = import_batch(store, writer, vec![job]).await?;
     reports.pop().ok_or_else(|| Error::internal("a file was filed without a report"))
 }
@@ -400,7 +400,7 @@ pub(super) async fn import_one(store: &Store, writer: &Writer, job: Arc<ImportJo
 /// Files a large one, a piece a commit. `progress` hears how many entries of how many are behind.
 pub(super) async fn import_chunked(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     job: Arc<ImportJob>,
     mut on_progress: impl FnMut(usize, usize),
 ) -> Result<FileReport> {
@@ -423,7 +423,7 @@ pub(super) async fn import_chunked(
         context.flush(tx)?;
         Ok((prepared, commits, own_accounts))
     };
-    let (prepared, commits, own_accounts) = store.write_told(writer, work).await?;
+    let (prepared, commits, own_accounts) = store.write_with_events(writer, work).await?;
     let document = &parsed.document;
     let mut report = prepared.report(document);
     let total = document.entry_count();
@@ -444,7 +444,7 @@ pub(super) async fn import_chunked(
             }
             Ok((posted, context.flush(tx)?.0))
         };
-        let (posted, updated_cache) = store.write_told(writer, work).await?;
+        let (posted, updated_cache) = store.write_with_events(writer, work).await?;
         cache = updated_cache;
         for (chunk, posted) in chunks.iter().zip(posted) {
             report.statements[chunk.statement].posted += posted;

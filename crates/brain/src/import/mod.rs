@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Kind, Result};
 use quad_statements::{Document, Statement};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 
 use crate::account::Account;
 use crate::posting::{self, PostingCounts};
@@ -139,7 +139,7 @@ const AGENT: SourceTrust = SourceTrust { provenance: Provenance::AgentContribute
 /// Imports a file. `progress` hears how many entries of how many are behind.
 pub async fn import(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     name: &str,
     bytes: &[u8],
@@ -163,7 +163,7 @@ pub async fn import(
 /// The first file that is refused ends it.
 pub async fn import_all<S>(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     files: S,
     mut on_event: impl FnMut(usize, ImportEvent),
@@ -208,7 +208,7 @@ where
 /// Makes what can be made of an artifact that an agent brought. `None` if it is no statement.
 pub(crate) async fn extract(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     agent: &str,
     raw_id: &str,
     account: Option<String>,
@@ -253,7 +253,7 @@ pub(crate) async fn extract(
 }
 
 /// What an import would do.
-async fn dry_run(store: &Store, writer: &Writer, job: Arc<ImportJob>) -> Result<FileReport> {
+async fn dry_run(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> Result<FileReport> {
     store
         .read(&writer.tenant, move |sql| {
             let document = &job.parsed.document;

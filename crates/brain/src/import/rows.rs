@@ -195,7 +195,7 @@ fn get_or_create_category(
                 meta: meta.clone(),
             };
             noun::insert(tx, &new)?;
-            tx.touch(crate::tags::rows_of_kind(Category::KIND));
+            tx.invalidate(crate::tags::rows_of_kind(Category::KIND));
             new.id
         }
     };

@@ -103,7 +103,7 @@ async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64
 
 /// The actions that the audit trail tells, a list for each commit.
 async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
-    let blocks = env.test.store.read(&env.test.tenant, |sql| block::after(sql, 0, 1_000));
+    let blocks = env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000));
     let action = |record: &str| {
         let record: Value = serde_json::from_str(record).unwrap();
         record["action"].as_str().unwrap().to_owned()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::{EventDraft, Result, Timestamp};
-use quad_store::{Store, Tx, Writer};
+use quad_store::{Store, Tx, WriteContext};
 
 use super::TransferReport;
 use super::desk::CommitContext;
@@ -30,7 +30,7 @@ pub(super) fn match_in_tx(
     if !matches.pairs.is_empty() {
         context.batch.flush(tx)?;
         report.paired = pairing::record_matches(tx, &own_accounts, &matches.pairs)?;
-        tx.tell(EventDraft::system("ledger", "ledger.transfers.paired", actor).input("raw_id", raw_id));
+        tx.emit_event(EventDraft::system("ledger", "ledger.transfers.paired", actor).input("raw_id", raw_id));
     }
     Ok(Some(report))
 }
@@ -38,7 +38,7 @@ pub(super) fn match_in_tx(
 /// Pairs what can be paired around some days. Once more does no harm.
 pub(super) async fn match_in_batches(
     store: &Store,
-    writer: &Writer,
+    writer: &WriteContext,
     actor: &str,
     raw_id: &str,
     own_accounts: &Arc<OwnAccounts>,

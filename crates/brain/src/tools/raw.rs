@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{Error, Kind, PrincipalKind, Result, Tool, ToolOutput, canonical};
-use quad_store::{Tx, Writer};
+use quad_store::{Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use super::{Arguments, id, input_schema, run_read, string_schema, not_implemented, string_enum};
@@ -94,7 +94,7 @@ async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
         sha256: canonical::sha256_hex(&bytes),
         bytes: bytes.len() as i64,
     };
-    let writer = Writer::from(call.caller);
+    let writer = WriteContext::from(call.caller);
     let is_large = bytes.len() > limits::BYTES_PER_WRITE;
     if is_large {
         raw::store_bytes(&brain.store, &writer, &new.sha256, &bytes).await?;
@@ -107,9 +107,9 @@ async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
         }
         let (artifact, is_new) = raw::register(tx, &new)?;
         contribution::record(tx, &artifact, &agent, &source_ref)?;
-        tx.output("raw_id", artifact.id.as_str());
-        tx.output("sha256", artifact.sha256.as_str());
-        tx.output("deduplicated", !is_new);
+        tx.audit_output("raw_id", artifact.id.as_str());
+        tx.audit_output("sha256", artifact.sha256.as_str());
+        tx.audit_output("deduplicated", !is_new);
         Ok(json!({
             "rawId": artifact.id.as_str(),
             "sha256": artifact.sha256,

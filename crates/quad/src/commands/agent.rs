@@ -35,7 +35,7 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
         AgentCommand::Revoke { subject } => set(&subject, AgentState::Revoked).await?,
     };
     if as_json {
-        outcome::json(&agent.entry());
+        outcome::json(&agent.to_json());
     } else {
         print(&agent);
     }
@@ -44,7 +44,7 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
 
 fn list(agents: &[AgentRecord], as_json: bool) {
     if as_json {
-        let entries: Vec<Value> = agents.iter().map(AgentRecord::entry).collect();
+        let entries: Vec<Value> = agents.iter().map(AgentRecord::to_json).collect();
         outcome::json(&json!({"agents": entries}));
     } else {
         agents.iter().for_each(print);

@@ -67,7 +67,7 @@ async fn tail(app: &App, tenant: &TenantId, flags: Tail, as_json: bool) -> Resul
         since: flags.since,
         until: flags.until,
     };
-    let end = app.store.read(tenant, |sql| block::end(sql)).await?.sequence;
+    let end = app.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
     let mut events = events_above(app, tenant, &filter, end + 1, 0, flags.count).await?;
     events.iter().rev().for_each(|event| print(event, as_json));
     if !flags.follow {
@@ -79,7 +79,7 @@ async fn tail(app: &App, tenant: &TenantId, flags: Tail, as_json: bool) -> Resul
             () = tokio::time::sleep(FOLLOW_INTERVAL) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
-        let end = app.store.read(tenant, |sql| block::end(sql)).await?.sequence;
+        let end = app.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
         if end > seen {
             events = events_above(app, tenant, &filter, end + 1, seen, usize::MAX).await?;
             events.iter().rev().for_each(|event| print(event, as_json));
@@ -229,7 +229,7 @@ async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
     app.keeper.checkpoint(tenant).await?;
     let wanted = id.to_owned();
     let document = app.store.read(tenant, move |sql| {
-        find::event(sql, &wanted)?.map(|event| proof::document(sql, &event)).transpose()
+        find::event_by_id(sql, &wanted)?.map(|event| proof::document(sql, &event)).transpose()
     });
     let document = document.await?.ok_or_else(|| {
         Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no event {id} in the stored chain"))
@@ -253,12 +253,12 @@ async fn check_receipt(
     let wanted = receipt.event();
     let document = app.store.read(tenant, move |sql| {
         let event = match &wanted {
-            Wanted::Id(id) => find::event(sql, id)?,
+            Wanted::Id(id) => find::event_by_id(sql, id)?,
             Wanted::Place(place) => {
                 let sequence = i64::try_from(*place).unwrap_or(i64::MAX);
-                block::record(sql, sequence)?
+                block::record_at(sql, sequence)?
                     .map(|record| {
-                        let (id, hash) = (block::id(&record)?, quad_store::hash_of(&record));
+                        let (id, hash) = (block::record_id(&record)?, quad_store::hash_record(&record));
                         Ok::<_, Error>(AuditEvent { id, sequence, record, hash })
                     })
                     .transpose()?

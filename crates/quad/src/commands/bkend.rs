@@ -5,7 +5,7 @@ use std::path::Path;
 
 use quad_bkend::organization::{self, NewOrganization, Organization, OrganizationId};
 use quad_core::{Error, Result};
-use quad_store::Writer;
+use quad_store::WriteContext;
 use serde_json::{Value, json};
 
 use super::backup::bar;
@@ -22,7 +22,7 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
         BkendCommand::Org { command: OrgCommand::Add { name, slug, id } } => {
             let id = id.as_deref().map(organization_id).transpose()?;
             let new = NewOrganization { id, name, slug, ..NewOrganization::default() };
-            let made = organization::create(&app.store, &Writer::from(&app.tenant.id), ACTOR, new).await?;
+            let made = organization::create(&app.store, &WriteContext::from(&app.tenant.id), ACTOR, new).await?;
             print(&[made], as_json);
             Ok(())
         }
@@ -44,7 +44,7 @@ async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
             bar.inc(line.len() as u64 + 1);
         }
     });
-    let loaded = quad_bkend::load::load(&app.store, &Writer::from(&app.tenant.id), lines).await?;
+    let loaded = quad_bkend::load::load(&app.store, &WriteContext::from(&app.tenant.id), lines).await?;
     bar.finish_and_clear();
     if as_json {
         outcome::json(&json!({"created": loaded.created, "skipped": loaded.skipped}));

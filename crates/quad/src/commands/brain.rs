@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quad_brain::import::{FileReport, ImportOptions, ImportEvent, ImportFile, StatementReport};
 use quad_brain::{Brain, contribution, export, import, load, raw};
 use quad_core::{Error, Result};
-use quad_store::Writer;
+use quad_store::WriteContext;
 use serde_json::{Map, Value, json};
 
 use super::backup::bar;
@@ -20,7 +20,7 @@ const ACTOR: &str = "quad brain";
 
 /// Brings money in, and out again.
 pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> {
-    let writer = Writer::from(&app.tenant.id);
+    let writer = WriteContext::from(&app.tenant.id);
     match command {
         BrainCommand::Import(flags) => imports(app, &writer, &flags, as_json).await,
         BrainCommand::Add { command } => {
@@ -89,7 +89,7 @@ fn name_of(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool) -> Result<()> {
+async fn imports(app: &App, writer: &WriteContext, flags: &BrainImport, as_json: bool) -> Result<()> {
     let request = ImportOptions {
         account: flags.account.clone(),
         currency: flags.currency.clone(),
@@ -113,7 +113,7 @@ async fn imports(app: &App, writer: &Writer, flags: &BrainImport, as_json: bool)
     bar.finish_and_clear();
     imported.map_err(|stopped| named(&flags.files[stopped.file_index], stopped.error))?;
     if !flags.dry_run {
-        app.store.tidy().await?;
+        app.store.truncate_wal().await?;
     }
     if as_json {
         outcome::json(&json!({"files": reports}));

@@ -76,10 +76,10 @@ async fn chain(app: &App) -> Finding {
                 quad_store::params![tenant.as_str()],
             )?
             .ok_or_else(|| Error::internal("the tenant has no head"))?;
-        let Some(last) = block::until(snapshot, i64::MAX, 1)?.pop() else {
+        let Some(last) = block::blocks_up_to(snapshot, i64::MAX, 1)?.pop() else {
             return Ok((head.int(0)?, head.int(0)? == 0));
         };
-        let hash = last.records().next_back().map(|(_, record)| quad_store::hash_of(record));
+        let hash = last.records().next_back().map(|(_, record)| quad_store::hash_record(record));
         Ok((head.int(0)?, last.last_sequence() == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
     });
     let verdict = match checked.await {

@@ -17,7 +17,7 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
         KeyCommand::Rotate => {
             let fresh = app.gate.rotate_keys(ACTOR).await?;
             if as_json {
-                outcome::json(&fresh.entry());
+                outcome::json(&fresh.to_json());
             } else {
                 outcome::line(format_args!(
                     "{} signs from now on; the tokens made so far stay good",
@@ -28,7 +28,7 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
         KeyCommand::List => {
             let keys = app.gate.keys().await?;
             if as_json {
-                let entries: Vec<Value> = keys.iter().map(KeyRecord::entry).collect();
+                let entries: Vec<Value> = keys.iter().map(KeyRecord::to_json).collect();
                 outcome::json(&json!({"keys": entries}));
             } else {
                 keys.iter().for_each(print);

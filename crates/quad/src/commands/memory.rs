@@ -46,7 +46,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     // What searches derive is written now rather than while somebody waits for an answer.
     progress = Progress::new("indexing");
     app.memory.settle().await?;
-    app.store.tidy().await?;
+    app.store.truncate_wal().await?;
     let bad = &imported.bad_lines;
     for line in &bad.told {
         progress.say(&format!("line {}: {}", line.line, line.reason));

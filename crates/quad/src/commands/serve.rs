@@ -58,8 +58,8 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         version: SERVER_VERSION,
     };
     let served = http::serve(options, told_to_stop()).await.map_err(Error::internal);
-    gate.settle().await;
-    app.store.settle().await?;
+    gate.flush_refusals().await;
+    app.store.flush_audit().await?;
     served
 }
 

@@ -25,6 +25,6 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
     // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
     let serving = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
     let served = serving.await.map_err(Error::internal)?.map_err(Error::internal);
-    store.settle().await?;
+    store.flush_audit().await?;
     served
 }

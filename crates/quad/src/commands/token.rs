@@ -18,7 +18,7 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
         TokenCommand::List => {
             let tokens = app.gate.tokens(&app.tenant.id).await?;
             if as_json {
-                let entries: Vec<Value> = tokens.iter().map(TokenRecord::entry).collect();
+                let entries: Vec<Value> = tokens.iter().map(TokenRecord::to_json).collect();
                 outcome::json(&json!({"tokens": entries}));
             } else {
                 tokens.iter().for_each(print);
@@ -28,7 +28,7 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
         TokenCommand::Revoke { id } => {
             let revoked = app.gate.revoke(&app.tenant.id, &id, ACTOR).await?;
             if as_json {
-                outcome::json(&revoked.entry());
+                outcome::json(&revoked.to_json());
             } else {
                 outcome::line(format_args!("{id} is revoked; it stops working with the next call"));
             }
@@ -48,7 +48,7 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
     };
     let minted = app.gate.mint(request, &app.resolver.all_scopes()).await?;
     if as_json {
-        let mut entry = minted.record.entry();
+        let mut entry = minted.record.to_json();
         entry["token"] = minted.token.into();
         outcome::json(&entry);
     } else {

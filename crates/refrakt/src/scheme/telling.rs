@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use quad_core::canonical::sha256_hex;
 use quad_core::{EventDraft, Result, Tag, TenantId};
-use quad_store::{Sql, Store, Tx, Writer, params};
+use quad_store::{Sql, Store, Tx, WriteContext, params};
 
 use super::listing::ListedResources;
 use super::tags::ProjectTags;
@@ -143,7 +143,7 @@ impl FolderChange {
             params![tenant, self.root.as_str(), self.from_fingerprint.as_str(), self.to_fingerprint.as_str()],
         )?;
         for tag in &self.tags {
-            tx.touch(tag.clone());
+            tx.invalidate(tag.clone());
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ pub(super) async fn publish(refrakt: &super::Refrakt, tenant: &TenantId, change:
         .input("root", change.root.as_str())
         .output("tags", change.tags.len())
         .succeeded();
-    refrakt.store.write(&Writer::from(tenant), event, move |tx| change.publish_in(tx)).await?;
+    refrakt.store.write(&WriteContext::from(tenant), event, move |tx| change.publish_in(tx)).await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use quad_core::tool::ToolCall;
 use quad_core::{Error, EventDraft, Kind, Receipt, Result, TenantId};
-use quad_store::{Sql, Tx, Writer, params};
+use quad_store::{Sql, Tx, WriteContext, params};
 
 use super::telling::{LAYER, FolderSnapshot, FolderChange};
 use super::{Refrakt, run_blocking, question, refusal};
@@ -134,7 +134,7 @@ async fn commit_files(
         intents.iter().try_for_each(|id| delete_intent(tx, id))?;
         change.publish_in(tx)
     };
-    let ((), receipt) = refrakt.store.write(&Writer::from(call.caller), event, finish).await?;
+    let ((), receipt) = refrakt.store.write(&WriteContext::from(call.caller), event, finish).await?;
     *published = Some(current);
     match failed {
         None => Ok(receipt),
@@ -199,7 +199,7 @@ async fn record_intents(
         }
         Ok(())
     };
-    refrakt.store.write(&Writer::from(call.caller), event, insert).await?;
+    refrakt.store.write(&WriteContext::from(call.caller), event, insert).await?;
     Ok(ids)
 }
 
@@ -251,7 +251,7 @@ async fn recover_intents(refrakt: &Refrakt, tenant: &TenantId, project: &Project
             .input("file", file)
             .output("written", was_written)
             .succeeded();
-        refrakt.store.write(&Writer::from(tenant), event, move |tx| delete_intent(tx, &id)).await?;
+        refrakt.store.write(&WriteContext::from(tenant), event, move |tx| delete_intent(tx, &id)).await?;
     }
     Ok(())
 }

@@ -154,7 +154,7 @@ async fn open_intents_are_recovered_after_crash() {
             }
             Ok(())
         };
-        project.test.store.jot(&project.test.tenant, insert).await.unwrap();
+        project.test.store.write_unaudited(&project.test.tenant, insert).await.unwrap();
         project.call_tool("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         assert!(!project.dir.path().join("plan/.b.md.tmp").exists(), "what waited is gone");
         let read = |sql: &mut quad_store::Snapshot<'_>| {

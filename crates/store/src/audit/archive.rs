@@ -9,7 +9,7 @@ use crate::{Sql, Tx, limits, params};
 
 /// The end of what was archived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
+pub struct ArchiveEnd {
     /// The last place that lies in a file.
     pub last_sequence: i64,
     /// The tree's open right edge at that size, from which it grows on.
@@ -19,14 +19,14 @@ pub struct Anchor {
 }
 
 /// Where the stored chain begins, if any of it was archived.
-pub fn anchor(sql: &mut dyn Sql) -> Result<Option<Anchor>> {
+pub fn archive_end(sql: &mut dyn Sql) -> Result<Option<ArchiveEnd>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
         "SELECT last_sequence, frontier, body FROM audit_archive WHERE tenant_id = $1",
         params![tenant],
     )?;
     let Some(row) = row else { return Ok(None) };
-    Ok(Some(Anchor {
+    Ok(Some(ArchiveEnd {
         last_sequence: row.int(0)?,
         frontier: row.blob(1)?.to_vec(),
         body: row.text(2)?.to_owned(),
@@ -42,7 +42,7 @@ pub fn last_sequence(sql: &mut dyn Sql) -> Result<i64> {
 }
 
 /// Moves the beginning of the stored chain, provided that it still lies at `from`. Says whether it did.
-pub fn advance(tx: &mut Tx<'_>, from: i64, anchor: &Anchor) -> Result<bool> {
+pub fn advance(tx: &mut Tx<'_>, from: i64, end: &ArchiveEnd) -> Result<bool> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.lock("audit archive")?;
     if last_sequence(tx)? != from {
@@ -53,7 +53,7 @@ pub fn advance(tx: &mut Tx<'_>, from: i64, anchor: &Anchor) -> Result<bool> {
         "INSERT INTO audit_archive (tenant_id, last_sequence, frontier, body, archived_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (tenant_id) DO UPDATE SET last_sequence = excluded.last_sequence, frontier = excluded.frontier, \
          body = excluded.body, archived_at = excluded.archived_at",
-        params![tenant, anchor.last_sequence, anchor.frontier.clone(), anchor.body.as_str(), now],
+        params![tenant, end.last_sequence, end.frontier.clone(), end.body.as_str(), now],
     )?;
     Ok(true)
 }
@@ -66,14 +66,14 @@ pub fn prune(tx: &mut Tx<'_>) -> Result<u64> {
     let blocks = tx.execute(
         "DELETE FROM audit_block WHERE tenant_id = $1 AND first_sequence IN (SELECT first_sequence FROM audit_block \
          WHERE tenant_id = $1 AND first_sequence <= $2 ORDER BY first_sequence LIMIT $3)",
-        params![tenant.as_str(), last, limits::AUDIT_BLOCKS_PRUNED],
+        params![tenant.as_str(), last, limits::AUDIT_ROWS_PRUNED_MAX],
     )?;
     // The newest stays whatever its size: the next is numbered after it and grows from it.
     let checkpoints = tx.execute(
         "DELETE FROM audit_checkpoint WHERE tenant_id = $1 AND number IN (SELECT number FROM audit_checkpoint \
          WHERE tenant_id = $1 AND size <= $2 AND number < (SELECT MAX(number) FROM audit_checkpoint WHERE tenant_id = $1) \
          ORDER BY number LIMIT $3)",
-        params![tenant, last, limits::AUDIT_BLOCKS_PRUNED],
+        params![tenant, last, limits::AUDIT_ROWS_PRUNED_MAX],
     )?;
     Ok(blocks + checkpoints)
 }

@@ -13,7 +13,7 @@ pub struct Block {
     /// The place of its first event.
     pub first_sequence: i64,
     /// How many events it says it has.
-    pub events: i64,
+    pub event_count: i64,
     /// When its transaction began.
     pub created_at: Timestamp,
     body: String,
@@ -21,7 +21,7 @@ pub struct Block {
 
 /// Where the chain ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct ChainEnd {
     /// The place of the last event; 0 before the first.
     pub sequence: i64,
     /// Its hash.
@@ -31,7 +31,7 @@ pub struct End {
 impl Block {
     /// The place of its last event.
     pub fn last_sequence(&self) -> i64 {
-        self.first_sequence + self.events - 1
+        self.first_sequence + self.event_count - 1
     }
 
     /// Its records with their places, oldest first. A damaged block may have more or fewer than it says.
@@ -45,56 +45,56 @@ impl Block {
 
 const COLUMNS: &str = "first_sequence, events, created_at, body, packed";
 
-fn block(row: &Row) -> Result<Block> {
+fn block_from_row(row: &Row) -> Result<Block> {
     Ok(Block {
         first_sequence: row.int(0)?,
-        events: row.int(1)?,
+        event_count: row.int(1)?,
         created_at: Timestamp(row.int(2)?),
-        body: packing::unpack(row.text(3)?, row.opt_blob(4)?),
+        body: packing::decompress(row.text(3)?, row.opt_blob(4)?),
     })
 }
 
 /// Where the tenant's chain ends.
-pub fn end(sql: &mut dyn Sql) -> Result<End> {
+pub fn chain_end(sql: &mut dyn Sql) -> Result<ChainEnd> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
     let row = row.ok_or_else(crate::head::unknown_tenant)?;
-    Ok(End { sequence: row.int(0)?, hash: row.opt_text(1)?.map(str::to_owned) })
+    Ok(ChainEnd { sequence: row.int(0)?, hash: row.opt_text(1)?.map(str::to_owned) })
 }
 
 /// The blocks that begin after `sequence`, oldest first, at most `most`. What has been archived is not there.
-pub fn after(sql: &mut dyn Sql, sequence: i64, most: i64) -> Result<Vec<Block>> {
-    let floor = archive::last_sequence(sql)?.max(sequence);
+pub fn blocks_after(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<Block>> {
+    let archived_through = archive::last_sequence(sql)?.max(sequence);
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
         "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 ORDER BY first_sequence LIMIT $3"
     );
-    sql.query(&select, params![tenant, floor, most])?.iter().map(block).collect()
+    sql.query(&select, params![tenant, archived_through, limit])?.iter().map(block_from_row).collect()
 }
 
 /// The blocks that begin at or before `sequence`, newest first, at most `most`.
-pub fn until(sql: &mut dyn Sql, sequence: i64, most: i64) -> Result<Vec<Block>> {
-    let floor = archive::last_sequence(sql)?;
+pub fn blocks_up_to(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<Block>> {
+    let archived_through = archive::last_sequence(sql)?;
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
         "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence <= $2 AND first_sequence > $3 \
          ORDER BY first_sequence DESC LIMIT $4"
     );
-    sql.query(&select, params![tenant, sequence, floor, most])?.iter().map(block).collect()
+    sql.query(&select, params![tenant, sequence, archived_through, limit])?.iter().map(block_from_row).collect()
 }
 
 /// The records from place `first` to place `last`, oldest first. The caller bounds the range.
-pub fn range(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, String)>> {
+pub fn records_between(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, String)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
         "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $3 \
          ORDER BY first_sequence"
     );
     // A block that holds `first` begins at most one group before it.
-    let earliest = (first - crate::limits::GROUP_JOBS as i64).max(archive::last_sequence(sql)?);
+    let earliest = (first - crate::limits::BATCH_JOBS_MAX as i64).max(archive::last_sequence(sql)?);
     let mut records = Vec::new();
     for row in &sql.query(&select, params![tenant, earliest, last])? {
-        let block = block(row)?;
+        let block = block_from_row(row)?;
         let inside = block.records().filter(|(sequence, _)| (first..=last).contains(sequence));
         records.extend(inside.map(|(sequence, record)| (sequence, record.to_owned())));
     }
@@ -102,25 +102,25 @@ pub fn range(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, Strin
 }
 
 /// The record at one place.
-pub fn record(sql: &mut dyn Sql, sequence: i64) -> Result<Option<String>> {
-    Ok(range(sql, sequence, sequence)?.pop().map(|(_, record)| record))
+pub fn record_at(sql: &mut dyn Sql, sequence: i64) -> Result<Option<String>> {
+    Ok(records_between(sql, sequence, sequence)?.pop().map(|(_, record)| record))
 }
 
 /// The `prev_event_hash` of a record, or none if it is the first or cannot be read.
 pub fn previous_hash(record: &str) -> Option<Cow<'_, str>> {
-    if let Some(hash) = previous_hash_in_place(record) {
+    if let Some(hash) = previous_hash_fast(record) {
         return Some(Cow::Borrowed(hash));
     }
     #[derive(serde::Deserialize)]
-    struct Link {
+    struct PreviousHash {
         prev_event_hash: Option<String>,
     }
-    serde_json::from_str::<Link>(record).ok()?.prev_event_hash.map(Cow::Owned)
+    serde_json::from_str::<PreviousHash>(record).ok()?.prev_event_hash.map(Cow::Owned)
 }
 
 /// The same from where it stands in a record of the usual form: before `severity` and `tenant_id`, which hold no more than a
 /// name. Nothing else can end a record like that, since a quote within a text is escaped.
-fn previous_hash_in_place(record: &str) -> Option<&str> {
+fn previous_hash_fast(record: &str) -> Option<&str> {
     // From the end, value by value: a quote that is found first begins the last text, unless it is an escaped one, and then what
     // stands before it is no key.
     let (rest, tenant) = record.strip_suffix("\"}")?.rsplit_once('"')?;
@@ -128,17 +128,17 @@ fn previous_hash_in_place(record: &str) -> Option<&str> {
     let rest = rest.strip_suffix("\",\"severity\":")?;
     let (before, hash) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
     let is_plain = |text: &str| !text.contains(['"', '\\']);
-    let found = is_plain(tenant) && is_plain(severity) && is_plain(hash);
-    (found && before.ends_with("\"prev_event_hash\":\"")).then_some(hash)
+    let is_usual_form = is_plain(tenant) && is_plain(severity) && is_plain(hash);
+    (is_usual_form && before.ends_with("\"prev_event_hash\":\"")).then_some(hash)
 }
 
 /// The `id` of a record, if it can be read.
-pub fn id(record: &str) -> Result<String> {
+pub fn record_id(record: &str) -> Result<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct RecordId {
         id: String,
     }
-    serde_json::from_str::<Named>(record).map(|named| named.id).map_err(Error::internal)
+    serde_json::from_str::<RecordId>(record).map(|parsed| parsed.id).map_err(Error::internal)
 }
 
 #[cfg(test)]
@@ -146,10 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_previous_hash_is_found_in_place_or_by_reading_all() {
+    fn previous_hash_is_found_by_fast_or_full_parse() {
         let hash = "a".repeat(64);
         let check = |record: String, in_place: Option<&str>, by_reading: Option<&str>| {
-            assert_eq!(previous_hash_in_place(&record), in_place, "{record}");
+            assert_eq!(previous_hash_fast(&record), in_place, "{record}");
             assert_eq!(previous_hash(&record).as_deref(), by_reading, "{record}");
         };
         let found = Some(hash.as_str());

@@ -21,7 +21,7 @@ pub struct CheckpointRow {
 
 const COLUMNS: &str = "number, size, frontier, body, created_at";
 
-fn checkpoint(row: &Row) -> Result<CheckpointRow> {
+fn checkpoint_from_row(row: &Row) -> Result<CheckpointRow> {
     Ok(CheckpointRow {
         number: row.int(0)?,
         size: row.int(1)?,
@@ -42,27 +42,27 @@ pub fn latest_within(sql: &mut dyn Sql, size: i64) -> Result<Option<CheckpointRo
     let select = format!(
         "SELECT {COLUMNS} FROM audit_checkpoint WHERE tenant_id = $1 AND size <= $2 ORDER BY size DESC LIMIT 1"
     );
-    sql.query_opt(&select, params![tenant, size])?.as_ref().map(checkpoint).transpose()
+    sql.query_opt(&select, params![tenant, size])?.as_ref().map(checkpoint_from_row).transpose()
 }
 
 /// The checkpoints of sizes after `above` up to `size`, smallest first, at most `most`.
-pub fn between(sql: &mut dyn Sql, above: i64, size: i64, most: i64) -> Result<Vec<CheckpointRow>> {
+pub fn between(sql: &mut dyn Sql, after_size: i64, size: i64, limit: i64) -> Result<Vec<CheckpointRow>> {
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
         "SELECT {COLUMNS} FROM audit_checkpoint WHERE tenant_id = $1 AND size > $2 AND size <= $3 ORDER BY size LIMIT $4"
     );
-    sql.query(&select, params![tenant, above, size, most])?.iter().map(checkpoint).collect()
+    sql.query(&select, params![tenant, after_size, size, limit])?.iter().map(checkpoint_from_row).collect()
 }
 
 /// Keeps a checkpoint, unless somebody else has made the one of that number. Says whether it was kept.
-pub fn insert(tx: &mut Tx<'_>, made: &CheckpointRow) -> Result<bool> {
+pub fn insert(tx: &mut Tx<'_>, row: &CheckpointRow) -> Result<bool> {
     let tenant = tx.tenant().as_str().to_owned();
-    let kept = tx.execute(
+    let inserted = tx.execute(
         "INSERT INTO audit_checkpoint (tenant_id, number, size, frontier, body, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
-        params![tenant, made.number, made.size, made.frontier.clone(), made.body.as_str(), made.created_at],
+        params![tenant, row.number, row.size, row.frontier.clone(), row.body.as_str(), row.created_at],
     )?;
-    Ok(kept == 1)
+    Ok(inserted == 1)
 }
 
 /// The hashes of one tile, end to end.
@@ -88,14 +88,14 @@ pub fn put_tile(tx: &mut Tx<'_>, level: i64, number: i64, hashes: Vec<u8>) -> Re
 
 /// The tenants that need a checkpoint: those with `events` events since their last, and those with any event since a
 /// last one that was made before `stale`. Over all tenants, since it is the server that asks.
-pub fn due(sql: &mut dyn Sql, events: i64, stale: Timestamp) -> Result<Vec<TenantId>> {
+pub fn tenants_due(sql: &mut dyn Sql, events: i64, made_before: Timestamp) -> Result<Vec<TenantId>> {
     let rows = sql.query(
         "SELECT head.tenant_id FROM head LEFT JOIN audit_checkpoint AS last ON last.tenant_id = head.tenant_id \
            AND last.number = (SELECT MAX(number) FROM audit_checkpoint WHERE tenant_id = head.tenant_id) \
          WHERE head.sequence > COALESCE(last.size, 0) \
            AND (head.sequence >= COALESCE(last.size, 0) + $1 OR COALESCE(last.created_at, 0) <= $2) \
          ORDER BY head.tenant_id LIMIT $3",
-        params![events, stale, limits::AUDIT_TENANTS_DUE],
+        params![events, made_before, limits::AUDIT_TENANTS_DUE_MAX],
     )?;
     rows.iter().map(|row| Ok(TenantId::new(row.text(0)?))).collect()
 }

@@ -6,21 +6,21 @@
 use crate::limits;
 
 /// The text as it is stored: itself, or nothing and its packed form.
-pub(crate) fn pack(text: &str) -> (&str, Option<Vec<u8>>) {
-    if text.len() <= limits::BLOCK_BYTES_PLAIN {
+pub(crate) fn compress(text: &str) -> (&str, Option<Vec<u8>>) {
+    if text.len() <= limits::BLOCK_UNCOMPRESSED_MAX {
         return (text, None);
     }
     ("", Some(lz4_flex::compress_prepend_size(text.as_bytes())))
 }
 
 /// The text of what is stored. Of a damaged block it is empty, and so no record that any check would take.
-pub(crate) fn unpack(text: &str, packed: Option<&[u8]>) -> String {
+pub(crate) fn decompress(text: &str, packed: Option<&[u8]>) -> String {
     let Some(packed) = packed else { return text.to_owned() };
-    let unpacked = lz4_flex::block::uncompressed_size(packed)
+    let decompressed = lz4_flex::block::uncompressed_size(packed)
         .ok()
         .filter(|(bytes, _)| *bytes <= limits::BLOCK_BYTES_MAX)
         .and_then(|(bytes, rest)| lz4_flex::decompress(rest, bytes).ok());
-    unpacked.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+    decompressed.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -28,24 +28,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_comes_back_as_it_was_and_a_long_one_is_small() {
+    fn compression_round_trips_and_shrinks_long_text() {
         let record = |number: usize| format!(r#"{{"action":"é","id":"evt_{number}","outcome":null}}"#);
         let short = record(1);
-        assert_eq!(pack(&short), (short.as_str(), None));
-        assert_eq!(unpack(&short, None), short);
+        assert_eq!(compress(&short), (short.as_str(), None));
+        assert_eq!(decompress(&short, None), short);
         let long = (0..1_000).map(record).collect::<Vec<_>>().join("\n");
-        let (text, packed) = pack(&long);
+        let (text, packed) = compress(&long);
         let packed = packed.unwrap();
         assert!(text.is_empty() && packed.len() < long.len() / 3, "{} of {}", packed.len(), long.len());
-        assert_eq!(unpack(text, Some(&packed)), long);
+        assert_eq!(decompress(text, Some(&packed)), long);
     }
 
     #[test]
-    fn what_is_damaged_is_no_text() {
-        let packed = pack(&"{}\n".repeat(10_000)).1.unwrap();
+    fn damaged_data_decompresses_to_empty_text() {
+        let packed = compress(&"{}\n".repeat(10_000)).1.unwrap();
         let huge = [&u32::MAX.to_le_bytes(), &packed[4..]].concat();
         for damaged in [&[], &packed[..3], &packed[..packed.len() - 1], &huge[..]] {
-            assert_eq!(unpack("", Some(damaged)), "");
+            assert_eq!(decompress("", Some(damaged)), "");
         }
     }
 }

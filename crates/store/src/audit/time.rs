@@ -10,17 +10,17 @@ use crate::audit::{archive, block};
 use crate::{Sql, params};
 
 /// The place of the last event in the blocks before `time`; where the stored chain begins if there is none.
-pub fn last_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
+pub fn last_sequence_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
     let tenant = sql.tenant().as_str().to_owned();
-    let floor = archive::last_sequence(sql)?;
-    let (mut low, mut high) = (floor + 1, block::end(sql)?.sequence);
-    let mut found = floor;
+    let archived_through = archive::last_sequence(sql)?;
+    let (mut low, mut high) = (archived_through + 1, block::chain_end(sql)?.sequence);
+    let mut last_sequence = archived_through;
     while low <= high {
         let middle = low + (high - low) / 2;
         let row = sql.query_opt(
             "SELECT first_sequence, events, created_at FROM audit_block \
              WHERE tenant_id = $1 AND first_sequence <= $2 AND first_sequence > $3 ORDER BY first_sequence DESC LIMIT 1",
-            params![tenant.as_str(), middle, floor],
+            params![tenant.as_str(), middle, archived_through],
         )?;
         let Some(row) = row else {
             // Only a damaged chain has nothing here; what is there lies above.
@@ -29,11 +29,11 @@ pub fn last_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
         };
         let (first, last) = (row.int(0)?, row.int(0)? + row.int(1)? - 1);
         if row.int(2)? < time.0 {
-            found = last;
+            last_sequence = last;
             low = last.max(middle) + 1;
         } else {
             high = first - 1;
         }
     }
-    Ok(found)
+    Ok(last_sequence)
 }

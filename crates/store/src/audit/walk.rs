@@ -6,7 +6,7 @@ use quad_core::{Result, Timestamp};
 use serde::Deserialize;
 
 use crate::audit::{Block, block, time};
-use crate::{AuditEvent, Sql, hash_of, limits};
+use crate::{AuditEvent, Sql, hash_record, limits};
 
 /// Which events are wanted. Each field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Page {
 
 /// What a filter looks at.
 #[derive(Deserialize)]
-struct Seen<'r> {
+struct FilterFields<'r> {
     #[serde(borrow)]
     id: Cow<'r, str>,
     #[serde(borrow)]
@@ -58,18 +58,18 @@ struct Inputs<'r> {
 }
 
 impl Filter {
-    fn matches(&self, seen: &Seen<'_>) -> bool {
-        let equals = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
+    fn matches(&self, fields: &FilterFields<'_>) -> bool {
+        let equals = |expected: &Option<String>, actual: Option<&str>| {
+            expected.as_deref().is_none_or(|expected| Some(expected) == actual)
         };
-        equals(&self.actor, Some(&seen.actor))
-            && equals(&self.action, Some(&seen.action))
-            && equals(&self.outcome, seen.outcome.as_deref())
-            && equals(&self.uri, seen.inputs.uri.as_deref())
-            && self.is_in_time(&seen.created_at)
+        equals(&self.actor, Some(&fields.actor))
+            && equals(&self.action, Some(&fields.action))
+            && equals(&self.outcome, fields.outcome.as_deref())
+            && equals(&self.uri, fields.inputs.uri.as_deref())
+            && self.is_in_time_range(&fields.created_at)
     }
 
-    fn is_in_time(&self, created_at: &str) -> bool {
+    fn is_in_time_range(&self, created_at: &str) -> bool {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }
@@ -79,52 +79,52 @@ impl Filter {
     }
 
     /// Whether nothing at or below this block can match.
-    fn is_past(&self, block: &Block) -> bool {
+    fn ends_before(&self, block: &Block) -> bool {
         self.since.is_some_and(|since| block.created_at < since.plus_ms(-limits::AUDIT_CLOCK_SKEW_MS))
     }
 }
 
 /// The events below place `below` (or from the newest on) that match, at most `most`, after a look at no more than
 /// [`AUDIT_EVENTS_VISITED`](limits::AUDIT_EVENTS_VISITED).
-pub fn page(sql: &mut dyn Sql, filter: &Filter, below: Option<i64>, most: usize) -> Result<Page> {
-    let mut place = match (below, filter.until) {
-        (Some(below), _) => below - 1,
+pub fn page(sql: &mut dyn Sql, filter: &Filter, before: Option<i64>, limit: usize) -> Result<Page> {
+    let mut from_sequence = match (before, filter.until) {
+        (Some(before), _) => before - 1,
         // Nobody wants what is newer; it is skipped, not visited.
         (None, Some(until)) => {
-            let last = time::last_before(sql, until.plus_ms(limits::AUDIT_CLOCK_SKEW_MS))?;
-            last.min(block::end(sql)?.sequence)
+            let last = time::last_sequence_before(sql, until.plus_ms(limits::AUDIT_CLOCK_SKEW_MS))?;
+            last.min(block::chain_end(sql)?.sequence)
         }
-        (None, None) => block::end(sql)?.sequence,
+        (None, None) => block::chain_end(sql)?.sequence,
     };
     let mut events = Vec::new();
-    let mut visited = 0;
+    let mut scanned = 0;
     loop {
-        let blocks = block::until(sql, place, limits::AUDIT_BLOCKS_READ)?;
+        let blocks = block::blocks_up_to(sql, from_sequence, limits::AUDIT_BLOCKS_PER_QUERY)?;
         if blocks.is_empty() {
             return Ok(Page { events, next: None });
         }
         for block in blocks {
-            if filter.is_past(&block) {
+            if filter.ends_before(&block) {
                 return Ok(Page { events, next: None });
             }
-            for (sequence, record) in block.records().rev().filter(|(sequence, _)| *sequence <= place) {
-                if events.len() >= most || visited >= limits::AUDIT_EVENTS_VISITED {
+            for (sequence, record) in block.records().rev().filter(|(sequence, _)| *sequence <= from_sequence) {
+                if events.len() >= limit || scanned >= limits::AUDIT_EVENTS_SCANNED_MAX {
                     return Ok(Page { events, next: Some(sequence + 1) });
                 }
-                visited += 1;
+                scanned += 1;
                 // A record that cannot be read matches nothing; finding it is what verification is for.
-                let Ok(seen) = serde_json::from_str::<Seen<'_>>(record) else { continue };
-                if filter.matches(&seen) {
-                    let id = seen.id.into_owned();
+                let Ok(fields) = serde_json::from_str::<FilterFields<'_>>(record) else { continue };
+                if filter.matches(&fields) {
+                    let id = fields.id.into_owned();
                     events.push(AuditEvent {
                         id,
                         sequence,
                         record: record.to_owned(),
-                        hash: hash_of(record),
+                        hash: hash_record(record),
                     });
                 }
             }
-            place = block.first_sequence - 1;
+            from_sequence = block.first_sequence - 1;
         }
     }
 }

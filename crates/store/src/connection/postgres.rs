@@ -19,8 +19,8 @@ pub(crate) struct Conn {
     client: Client,
     runtime: Handle,
     statements: HashMap<String, Statement>,
-    pub(crate) was_busy: bool,
-    waits_for_disk: bool,
+    pub(crate) retryable: bool,
+    sync_commit: bool,
 }
 
 impl Conn {
@@ -39,13 +39,13 @@ impl Conn {
             client,
             runtime: runtime.clone(),
             statements: HashMap::new(),
-            was_busy: false,
-            waits_for_disk: true,
+            retryable: false,
+            sync_commit: true,
         };
-        conn.batch(&format!(
+        conn.execute_script(&format!(
             "SET application_name = 'quad'; SET statement_timeout = '{}s'; SET timezone = 'UTC'; \
              SET client_min_messages = warning; SET extra_float_digits = 3",
-            limits::STATEMENT_SECONDS
+            limits::STATEMENT_TIMEOUT_SECONDS
         ))?;
         Ok(conn)
     }
@@ -58,7 +58,7 @@ impl Conn {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
         let result = self.runtime.block_on(self.client.query(&statement, &params));
-        let rows = self.note(result)?;
+        let rows = self.track_error(result)?;
         rows.iter().map(from_postgres).collect()
     }
 
@@ -66,20 +66,20 @@ impl Conn {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
         let result = self.runtime.block_on(self.client.execute(&statement, &params));
-        self.note(result)
+        self.track_error(result)
     }
 
-    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+    pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), DbError> {
         let result = self.runtime.block_on(self.client.batch_execute(sql));
-        self.note(result)
+        self.track_error(result)
     }
 
     /// `off` means that the server's log is written a moment after the commit; nothing older is at risk. Waiting again goes
     /// back to what the server is set to, which may be more than its own disk.
-    pub(crate) fn wait_for_disk(&mut self, wait: bool) -> Result<(), DbError> {
-        if wait != self.waits_for_disk {
-            self.batch(if wait { "RESET synchronous_commit" } else { "SET synchronous_commit = off" })?;
-            self.waits_for_disk = wait;
+    pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
+        if enabled != self.sync_commit {
+            self.execute_script(if enabled { "RESET synchronous_commit" } else { "SET synchronous_commit = off" })?;
+            self.sync_commit = enabled;
         }
         Ok(())
     }
@@ -89,22 +89,22 @@ impl Conn {
             return Ok(statement.clone());
         }
         let result = self.runtime.block_on(self.client.prepare(sql));
-        let statement = self.note(result)?;
-        if self.statements.len() >= limits::STATEMENTS {
+        let statement = self.track_error(result)?;
+        if self.statements.len() >= limits::PREPARED_STATEMENTS_MAX {
             self.statements.clear();
         }
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 
-    fn note<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
+    fn track_error<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
         result.map_err(|error| {
             if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
                 // "cached plan must not change result type": the table changed under a prepared statement.
                 self.statements.clear();
             }
             let error = classify(&error);
-            self.was_busy |= matches!(error, DbError::Busy(_) | DbError::Vanished(_));
+            self.retryable |= matches!(error, DbError::Retryable(_) | DbError::SchemaChanged(_));
             error
         })
     }
@@ -118,7 +118,7 @@ impl ToSql for Value {
             Value::Null => return Ok(IsNull::Yes),
             Value::Int(number) => out.put_slice(number.to_string().as_bytes()),
             Value::Real(number) => out.put_slice(number.to_string().as_bytes()),
-            Value::Bool(truth) => out.put_slice(if *truth { b"t" } else { b"f" }),
+            Value::Bool(flag) => out.put_slice(if *flag { b"t" } else { b"f" }),
             Value::Text(text) => out.put_slice(text.as_bytes()),
             Value::Blob(bytes) => out.put_slice(bytes),
         }
@@ -151,7 +151,7 @@ impl<'a> FromSql<'a> for Cell {
             Type::BYTEA => Value::Blob(raw.to_vec()),
             // A version byte, then the text.
             Type::JSONB => Value::Text(std::str::from_utf8(raw.get(1..).unwrap_or_default())?.to_owned()),
-            Type::TIMESTAMPTZ => Value::Text(instant(i64::from_sql(&Type::INT8, raw)?)),
+            Type::TIMESTAMPTZ => Value::Text(format_timestamp(i64::from_sql(&Type::INT8, raw)?)),
             _ => Value::Text(std::str::from_utf8(raw)?.to_owned()),
         }))
     }
@@ -166,7 +166,7 @@ impl<'a> FromSql<'a> for Cell {
 }
 
 /// PostgreSQL counts microseconds from the year 2000.
-fn instant(micros: i64) -> String {
+fn format_timestamp(micros: i64) -> String {
     const MS_1970_TO_2000: i64 = 946_684_800_000;
     Timestamp(micros.div_euclid(1_000).saturating_add(MS_1970_TO_2000)).to_string()
 }
@@ -179,7 +179,7 @@ fn from_postgres(row: &tokio_postgres::Row) -> Result<Row, DbError> {
 }
 
 fn classify(error: &tokio_postgres::Error) -> DbError {
-    let text = match error.as_db_error() {
+    let message = match error.as_db_error() {
         Some(db) => db.message().to_owned(),
         None => {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -187,7 +187,7 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         }
     };
     let Some(code) = error.code() else {
-        return if error.is_closed() { DbError::Busy(text) } else { DbError::other(text) };
+        return if error.is_closed() { DbError::Retryable(message) } else { DbError::other(message) };
     };
     match *code {
         SqlState::UNIQUE_VIOLATION => {
@@ -200,11 +200,11 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         | SqlState::LOCK_NOT_AVAILABLE
         | SqlState::FEATURE_NOT_SUPPORTED
         | SqlState::ADMIN_SHUTDOWN
-        | SqlState::TOO_MANY_CONNECTIONS => DbError::Busy(text),
-        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => DbError::Vanished(text),
+        | SqlState::TOO_MANY_CONNECTIONS => DbError::Retryable(message),
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => DbError::SchemaChanged(message),
         SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
-            DbError::Unstorable(text)
+            DbError::InvalidText(message)
         }
-        _ => DbError::other(text),
+        _ => DbError::other(message),
     }
 }

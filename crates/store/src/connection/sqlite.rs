@@ -12,50 +12,50 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
-use super::gathered::Layers;
-use crate::numbered::{Guess, Numbered};
-use crate::sql::Show;
+use super::gathered::SavepointStack;
+use crate::numbered::{RowidPredictor, IdQuery};
+use crate::sql::RowVisitor;
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
-    pub(crate) was_busy: bool,
-    pub(crate) gathered: Layers,
-    waits_for_disk: bool,
-    allowance: Arc<Allowance>,
-    guess: Guess,
+    pub(crate) retryable: bool,
+    pub(crate) deferred_rows: SavepointStack,
+    sync_commit: bool,
+    time_budget: Arc<TimeBudget>,
+    rowid_predictor: RowidPredictor,
 }
 
 /// How long the statements of a connection may take, if there is a limit.
-struct Allowance {
+struct TimeBudget {
     epoch: Instant,
     /// Nanoseconds since the epoch; the greatest number where there is no limit.
-    until: AtomicU64,
-    is_exceeded: AtomicBool,
+    deadline_nanos: AtomicU64,
+    timed_out: AtomicBool,
 }
 
-impl Allowance {
-    fn new() -> Allowance {
-        Allowance {
+impl TimeBudget {
+    fn new() -> TimeBudget {
+        TimeBudget {
             epoch: Instant::now(),
-            until: AtomicU64::new(u64::MAX),
-            is_exceeded: AtomicBool::new(false),
+            deadline_nanos: AtomicU64::new(u64::MAX),
+            timed_out: AtomicBool::new(false),
         }
     }
 
-    fn set(&self, time: Option<Duration>) {
-        let until = time.map_or(u64::MAX, |time| self.elapsed().saturating_add(nanos(time)));
-        self.until.store(until, Ordering::Relaxed);
+    fn set(&self, budget: Option<Duration>) {
+        let deadline = budget.map_or(u64::MAX, |time| self.elapsed().saturating_add(nanos(time)));
+        self.deadline_nanos.store(deadline, Ordering::Relaxed);
     }
 
     /// Whether the time is up; it is remembered until somebody asks.
-    fn is_used_up(&self) -> bool {
-        let until = self.until.load(Ordering::Relaxed);
-        let is_over = until != u64::MAX && self.elapsed() > until;
-        if is_over {
-            self.is_exceeded.store(true, Ordering::Relaxed);
+    fn is_exceeded(&self) -> bool {
+        let deadline = self.deadline_nanos.load(Ordering::Relaxed);
+        let exceeded = deadline != u64::MAX && self.elapsed() > deadline;
+        if exceeded {
+            self.timed_out.store(true, Ordering::Relaxed);
         }
-        is_over
+        exceeded
     }
 
     fn elapsed(&self) -> u64 {
@@ -70,32 +70,32 @@ fn nanos(time: Duration) -> u64 {
 impl Conn {
     /// Opens the file, making it if it is not there.
     pub(crate) fn open(file: &Path) -> Result<Conn, DbError> {
-        make_private(file)?;
+        create_private(file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut inner =
             rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
-        inner.busy_handler(Some(patience())).map_err(|error| classify(&error))?;
-        inner.set_prepared_statement_cache_capacity(limits::STATEMENTS);
+        inner.busy_handler(Some(busy_handler())).map_err(|error| classify(&error))?;
+        inner.set_prepared_statement_cache_capacity(limits::PREPARED_STATEMENTS_MAX);
         // A statement is planned once. Without this one whose parameters meet a partial index is planned anew at every use.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
-        let allowance = Arc::new(Allowance::new());
-        let asked = allowance.clone();
+        let time_budget = Arc::new(TimeBudget::new());
+        let handler_budget = time_budget.clone();
         inner
-            .progress_handler(limits::STEPS_BETWEEN_LOOKS, Some(move || asked.is_used_up()))
+            .progress_handler(limits::SQLITE_PROGRESS_STEPS, Some(move || handler_budget.is_exceeded()))
             .map_err(|error| classify(&error))?;
         let mut conn = Conn {
             inner,
-            was_busy: false,
-            gathered: Layers::default(),
-            waits_for_disk: true,
-            allowance,
-            guess: Guess::default(),
+            retryable: false,
+            deferred_rows: SavepointStack::default(),
+            sync_commit: true,
+            time_budget,
+            rowid_predictor: RowidPredictor::default(),
         };
         // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
-        conn.batch(
+        conn.execute_script(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
              PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
         )?;
@@ -103,61 +103,61 @@ impl Conn {
     }
 
     /// Gives the statements that follow so much time in all; past it they fail. `None`: as much as they want.
-    pub(crate) fn allow(&mut self, time: Option<Duration>) {
-        self.allowance.set(time);
+    pub(crate) fn set_time_budget(&mut self, budget: Option<Duration>) {
+        self.time_budget.set(budget);
     }
 
     /// Whether a statement has failed for want of time since this was last asked.
-    pub(crate) fn take_was_cut_short(&mut self) -> bool {
-        self.allowance.is_exceeded.swap(false, Ordering::Relaxed)
+    pub(crate) fn take_timed_out(&mut self) -> bool {
+        self.time_budget.timed_out.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
         // A statement that ends before SQLite looks at the time is none of the many that together take too long.
-        if self.allowance.is_used_up() {
-            return Err(no_time_left());
+        if self.time_budget.is_exceeded() {
+            return Err(budget_exceeded());
         }
         let result = query(&self.inner, sql, params);
-        self.note(result)
+        self.track_error(result)
     }
 
     /// Shows each row of a query in turn: see [`crate::Sql::each`].
-    pub(crate) fn each(&mut self, sql: &str, params: &[Value], show: Show<'_>) -> quad_core::Result<()> {
-        if self.allowance.is_used_up() {
-            return Err(no_time_left().into());
+    pub(crate) fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+        if self.time_budget.is_exceeded() {
+            return Err(budget_exceeded().into());
         }
-        let result = each(&self.inner, sql, params, show);
-        self.note(result)?
+        let result = for_each_row(&self.inner, sql, params, visit);
+        self.track_error(result)?
     }
 
     /// The rows of these numbers, one after the other.
-    pub(crate) fn numbered(
+    pub(crate) fn rows_by_id(
         &mut self,
         tenant: &TenantId,
-        rows: &Numbered,
-        numbers: &[i64],
+        id_query: &IdQuery,
+        ids: &[i64],
     ) -> Result<Vec<Row>, DbError> {
-        self.guess.turn_to(rows, tenant);
-        let result = numbered_rows(&self.inner, &mut self.guess, &self.allowance, tenant, rows, numbers);
-        let found = self.note(result)?;
-        found.ok_or_else(no_time_left)
+        self.rowid_predictor.reset_for(id_query, tenant);
+        let result = rows_by_id(&self.inner, &mut self.rowid_predictor, &self.time_budget, tenant, id_query, ids);
+        let result_rows = self.track_error(result)?;
+        result_rows.ok_or_else(budget_exceeded)
     }
 
     pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
         let result = execute(&self.inner, sql, params);
-        self.note(result)
+        self.track_error(result)
     }
 
-    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), DbError> {
+    pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), DbError> {
         let result = self.inner.execute_batch(sql);
-        self.note(result)
+        self.track_error(result)
     }
 
     /// In the write-ahead log a commit is whole either way; without the wait a power failure may take the last ones.
-    pub(crate) fn wait_for_disk(&mut self, wait: bool) -> Result<(), DbError> {
-        if wait != self.waits_for_disk {
-            self.batch(if wait { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
-            self.waits_for_disk = wait;
+    pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
+        if enabled != self.sync_commit {
+            self.execute_script(if enabled { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
+            self.sync_commit = enabled;
         }
         Ok(())
     }
@@ -168,17 +168,17 @@ impl Conn {
         rows.first().map_or(Ok(0), |row| row.int(0))
     }
 
-    fn note<T>(&mut self, result: rusqlite::Result<T>) -> Result<T, DbError> {
+    fn track_error<T>(&mut self, result: rusqlite::Result<T>) -> Result<T, DbError> {
         result.map_err(|error| {
             let error = classify(&error);
-            self.was_busy |= matches!(error, DbError::Busy(_));
+            self.retryable |= matches!(error, DbError::Retryable(_));
             error
         })
     }
 }
 
 /// Makes an empty file that only its owner can read; SQLite would ask the umask. The files beside it take after it.
-fn make_private(file: &Path) -> Result<(), DbError> {
+fn create_private(file: &Path) -> Result<(), DbError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DbError::other(error)),
@@ -186,59 +186,59 @@ fn make_private(file: &Path) -> Result<(), DbError> {
     }
 }
 
-fn no_time_left() -> DbError {
+fn budget_exceeded() -> DbError {
     DbError::other("there is no time left")
 }
 
 /// Nothing, if the time is up before the last of them.
-fn numbered_rows(
+fn rows_by_id(
     inner: &rusqlite::Connection,
-    guess: &mut Guess,
-    allowance: &Allowance,
+    predictor: &mut RowidPredictor,
+    budget: &TimeBudget,
     tenant: &TenantId,
-    rows: &Numbered,
-    numbers: &[i64],
+    id_query: &IdQuery,
+    ids: &[i64],
 ) -> rusqlite::Result<Option<Vec<Row>>> {
-    let prepare = |text: &str| {
-        let mut statement = inner.prepare_cached(text)?;
+    let prepare = |sql: &str| {
+        let mut statement = inner.prepare_cached(sql)?;
         statement.raw_bind_parameter(1, tenant.as_str())?;
         Ok::<_, rusqlite::Error>(statement)
     };
     // Mostly only one of them is needed.
-    let (mut by_place, mut by_number) = (None, None);
-    let mut found = Vec::with_capacity(numbers.len());
-    for number in numbers {
-        if allowance.is_used_up() {
+    let (mut by_rowid, mut by_id) = (None, None);
+    let mut result_rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        if budget.is_exceeded() {
             return Ok(None);
         }
-        if let Some(place) = guess.place_of(*number) {
-            let by_place = match &mut by_place {
+        if let Some(rowid) = predictor.predict(*id) {
+            let by_rowid = match &mut by_rowid {
                 Some(statement) => statement,
-                none => none.insert(prepare(rows.by_place())?),
+                slot => slot.insert(prepare(id_query.by_rowid_sql())?),
             };
-            by_place.raw_bind_parameter(2, number)?;
-            by_place.raw_bind_parameter(3, place)?;
-            if let Some((_, row)) = placed_row(by_place)? {
-                found.push(row);
+            by_rowid.raw_bind_parameter(2, id)?;
+            by_rowid.raw_bind_parameter(3, rowid)?;
+            if let Some((_, row)) = row_with_rowid(by_rowid)? {
+                result_rows.push(row);
                 continue;
             }
-            guess.was_wrong();
+            predictor.miss();
         }
-        let by_number = match &mut by_number {
+        let by_id = match &mut by_id {
             Some(statement) => statement,
-            none => none.insert(prepare(rows.by_number())?),
+            slot => slot.insert(prepare(id_query.by_id_sql())?),
         };
-        by_number.raw_bind_parameter(2, number)?;
-        if let Some((place, row)) = placed_row(by_number)? {
-            guess.found(*number, place);
-            found.push(row);
+        by_id.raw_bind_parameter(2, id)?;
+        if let Some((rowid, row)) = row_with_rowid(by_id)? {
+            predictor.learn(*id, rowid);
+            result_rows.push(row);
         }
     }
-    Ok(Some(found))
+    Ok(Some(result_rows))
 }
 
 /// The one row of a statement whose first column is the row's place.
-fn placed_row(statement: &mut Statement<'_>) -> rusqlite::Result<Option<(i64, Row)>> {
+fn row_with_rowid(statement: &mut Statement<'_>) -> rusqlite::Result<Option<(i64, Row)>> {
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
     let Some(row) = rows.next()? else { return Ok(None) };
@@ -250,35 +250,35 @@ fn placed_row(statement: &mut Statement<'_>) -> rusqlite::Result<Option<(i64, Ro
 }
 
 fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<Vec<Row>> {
-    let mut statement = inner.prepare_cached(&as_places(sql))?;
+    let mut statement = inner.prepare_cached(&to_sqlite_params(sql))?;
     bind(&mut statement, params)?;
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
-    let mut found = Vec::new();
+    let mut result_rows = Vec::new();
     while let Some(row) = rows.next()? {
         let mut cells = Vec::with_capacity(columns);
         for index in 0..columns {
             cells.push(from_sqlite(row.get_ref(index)?));
         }
-        found.push(Row(cells));
+        result_rows.push(Row(cells));
     }
-    Ok(found)
+    Ok(result_rows)
 }
 
 /// Fails where SQLite does, and otherwise as whoever sees the rows does.
-fn each(
+fn for_each_row(
     inner: &rusqlite::Connection,
     sql: &str,
     params: &[Value],
-    show: Show<'_>,
+    visit: RowVisitor<'_>,
 ) -> rusqlite::Result<quad_core::Result<()>> {
-    let mut statement = inner.prepare_cached(&as_places(sql))?;
+    let mut statement = inner.prepare_cached(&to_sqlite_params(sql))?;
     bind(&mut statement, params)?;
     // One row for all of them, and one text for all in a column.
-    let mut shown = Row(vec![Value::Null; statement.column_count()]);
+    let mut row_buffer = Row(vec![Value::Null; statement.column_count()]);
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
-        for (index, cell) in shown.0.iter_mut().enumerate() {
+        for (index, cell) in row_buffer.0.iter_mut().enumerate() {
             match (cell, row.get_ref(index)?) {
                 (Value::Text(text), ValueRef::Text(bytes)) => {
                     text.clear();
@@ -287,58 +287,58 @@ fn each(
                 (cell, value) => *cell = from_sqlite(value),
             }
         }
-        match show(&shown) {
+        match visit(&row_buffer) {
             Ok(ControlFlow::Continue(())) => {}
-            ended => return Ok(ended.map(drop)),
+            result => return Ok(result.map(drop)),
         }
     }
     Ok(Ok(()))
 }
 
 fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite::Result<u64> {
-    let mut statement = inner.prepare_cached(&as_places(sql))?;
+    let mut statement = inner.prepare_cached(&to_sqlite_params(sql))?;
     bind(&mut statement, params)?;
     statement.raw_execute().map(|rows| rows as u64)
 }
 
 /// Binds each parameter at its number.
 fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()> {
-    for number in 1..=statement.parameter_count() {
+    for position in 1..=statement.parameter_count() {
         let value =
-            params.get(number - 1).ok_or(rusqlite::Error::InvalidParameterCount(params.len(), number))?;
-        statement.raw_bind_parameter(number, value)?;
+            params.get(position - 1).ok_or(rusqlite::Error::InvalidParameterCount(params.len(), position))?;
+        statement.raw_bind_parameter(position, value)?;
     }
     Ok(())
 }
 
 /// `$3` as SQLite has it: `?3`. To SQLite `$3` is a name, numbered by its first appearance, and to find the name of a number it
 /// looks through all names, which in a statement of many rows costs more than the statement.
-fn as_places(sql: &str) -> Cow<'_, str> {
+fn to_sqlite_params(sql: &str) -> Cow<'_, str> {
     let bytes = sql.as_bytes();
     if memchr::memchr(b'$', bytes).is_none() {
         return Cow::Borrowed(sql);
     }
-    let mut text = bytes.to_vec();
+    let mut converted = bytes.to_vec();
     if memchr::memchr2(b'\'', b'"', bytes).is_none() {
         // Every statement of every commit comes by here, and few of them hold a quote: without branches this is many bytes at a time.
-        for (byte, next) in text.iter_mut().zip(bytes.iter().skip(1)) {
+        for (byte, next) in converted.iter_mut().zip(bytes.iter().skip(1)) {
             *byte = if (*byte == b'$') & next.is_ascii_digit() { b'?' } else { *byte };
         }
     } else {
-        let mut open: Option<u8> = None;
-        for (place, byte) in bytes.iter().enumerate() {
-            open = match (open, byte) {
+        let mut open_quote: Option<u8> = None;
+        for (index, byte) in bytes.iter().enumerate() {
+            open_quote = match (open_quote, byte) {
                 (None, b'\'' | b'"') => Some(*byte),
                 (Some(quote), byte) if quote == *byte => None,
                 (open, _) => open,
             };
-            if open.is_none() && *byte == b'$' && bytes.get(place + 1).is_some_and(u8::is_ascii_digit) {
-                text[place] = b'?';
+            if open_quote.is_none() && *byte == b'$' && bytes.get(index + 1).is_some_and(u8::is_ascii_digit) {
+                converted[index] = b'?';
             }
         }
     }
     // One letter of ASCII in the place of another.
-    String::from_utf8(text).map_or(Cow::Borrowed(sql), Cow::Owned)
+    String::from_utf8(converted).map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 
 impl ToSql for Value {
@@ -347,7 +347,7 @@ impl ToSql for Value {
             Value::Null => ValueRef::Null,
             Value::Int(number) => ValueRef::Integer(*number),
             Value::Real(number) => ValueRef::Real(*number),
-            Value::Bool(truth) => ValueRef::Integer(i64::from(*truth)),
+            Value::Bool(flag) => ValueRef::Integer(i64::from(*flag)),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
             Value::Blob(bytes) => ValueRef::Blob(bytes),
         }))
@@ -371,17 +371,17 @@ fn as_text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Waits for a lock that another process has, with short naps. SQLite's own grow to 100 ms, in which a process that commits all the
 /// while takes the lock a hundred times.
-fn patience() -> impl FnMut(i32) -> bool + Send + 'static {
-    let mut since = Instant::now();
-    move |naps| {
-        if naps == 0 {
-            since = Instant::now();
+fn busy_handler() -> impl FnMut(i32) -> bool + Send + 'static {
+    let mut started = Instant::now();
+    move |attempts| {
+        if attempts == 0 {
+            started = Instant::now();
         }
-        let waits = since.elapsed() < limits::SQLITE_BUSY;
-        if waits {
-            std::thread::sleep(limits::SQLITE_NAP);
+        let keep_waiting = started.elapsed() < limits::SQLITE_BUSY_TIMEOUT;
+        if keep_waiting {
+            std::thread::sleep(limits::SQLITE_BUSY_SLEEP);
         }
-        waits
+        keep_waiting
     }
 }
 
@@ -390,7 +390,7 @@ fn classify(error: &rusqlite::Error) -> DbError {
         return DbError::other(error.to_string());
     };
     match code.code {
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => DbError::Busy(error.to_string()),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => DbError::Retryable(error.to_string()),
         ErrorCode::ConstraintViolation
             if matches!(
                 code.extended_code,
@@ -412,13 +412,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_numbers_and_nothing_else_is() {
-        assert_eq!(as_places("SELECT 1"), "SELECT 1");
-        assert_eq!(as_places("($2, $1, $12)"), "(?2, ?1, ?12)");
-        assert_eq!(as_places("$1 + $ + $x"), "?1 + $ + $x");
-        assert_eq!(as_places("'$1 it''s $2' || $3"), "'$1 it''s $2' || ?3");
+    fn only_numbered_parameters_are_rewritten() {
+        assert_eq!(to_sqlite_params("SELECT 1"), "SELECT 1");
+        assert_eq!(to_sqlite_params("($2, $1, $12)"), "(?2, ?1, ?12)");
+        assert_eq!(to_sqlite_params("$1 + $ + $x"), "?1 + $ + $x");
+        assert_eq!(to_sqlite_params("'$1 it''s $2' || $3"), "'$1 it''s $2' || ?3");
         assert_eq!(
-            as_places("\"cost$1\" = $1 AND json -> '$.a' = $"),
+            to_sqlite_params("\"cost$1\" = $1 AND json -> '$.a' = $"),
             "\"cost$1\" = ?1 AND json -> '$.a' = $"
         );
     }

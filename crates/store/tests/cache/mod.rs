@@ -18,8 +18,8 @@ use quad_core::{Kind, Resolver, TenantId};
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Store, tenant};
 
-use model::{Caller, Model, Place, Step, Update};
-use scheme::{ROWS, TABLES, Toy};
+use model::{Caller, Model, ToyResource, Step, Update};
+use scheme::{ROWS, TABLES, ToyScheme};
 
 /// Enough for three entries: what does not fit must go, and go in order.
 const SMALL_CACHE_BYTES: usize = 2_048;
@@ -30,12 +30,12 @@ const CASES: u32 = 32;
 /// One resolver with its own cache, on its own handle of the database.
 struct Process {
     resolver: Resolver,
-    toy: Arc<Toy>,
+    toy: Arc<ToyScheme>,
 }
 
 impl Process {
     fn new(store: Store, cache_bytes: Option<usize>) -> Process {
-        let toy = Arc::new(Toy::new(store.clone()));
+        let toy = Arc::new(ToyScheme::new(store.clone()));
         let store = Arc::new(store);
         let resolver = Resolver::new(vec![toy.clone()], store.clone(), store).unwrap();
         let resolver = match cache_bytes {
@@ -50,22 +50,22 @@ impl Process {
 #[derive(Debug, Default)]
 struct Totals {
     hits: AtomicU64,
-    saved: AtomicU64,
-    outlived: AtomicU64,
-    overtaken: AtomicU64,
-    refused: AtomicU64,
+    computations_saved: AtomicU64,
+    stale_hits: AtomicU64,
+    conflicts: AtomicU64,
+    denied: AtomicU64,
     evicted: AtomicU64,
 }
 
 fn caller() -> impl Strategy<Value = Caller> {
     (0..2usize, prop::bool::weighted(0.9), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(tenant, reads, sees_odd, has_more, is_user)| Caller { tenant, reads, sees_odd, has_more, is_user },
+        |(tenant, can_read, sees_odd, has_extra_scope, is_user)| Caller { tenant, can_read, sees_odd, has_extra_scope, is_user },
     )
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn resource() -> impl Strategy<Value = ToyResource> {
     (any::<bool>(), prop::sample::subsequence((0..ROWS).collect::<Vec<_>>(), 1..=3))
-        .prop_map(|(signed, rows)| Place { signed, rows })
+        .prop_map(|(signed, rows)| ToyResource { shows_reader: signed, rows })
 }
 
 fn update() -> impl Strategy<Value = Update> {
@@ -76,15 +76,15 @@ fn update() -> impl Strategy<Value = Update> {
 fn step() -> impl Strategy<Value = (usize, Step)> {
     let step = prop_oneof![
         2 => update().prop_map(Step::Write),
-        6 => (caller(), place()).prop_map(|(caller, place)| Step::Read(caller, place, None)),
-        2 => (caller(), place(), update())
-            .prop_map(|(caller, place, update)| Step::Read(caller, place, Some(update))),
+        6 => (caller(), resource()).prop_map(|(caller, resource)| Step::Read(caller, resource, None)),
+        2 => (caller(), resource(), update())
+            .prop_map(|(caller, resource, update)| Step::Read(caller, resource, Some(update))),
     ];
     (0..2usize, step)
 }
 
 /// Runs one sequence of steps on two processes.
-async fn run(
+async fn run_steps(
     test: &TestStore,
     second: &Store,
     cache_bytes: Option<usize>,
@@ -108,51 +108,51 @@ async fn run(
                 process.toy.write(&tenants[update.tenant], update).await;
                 model.write(update);
             }
-            Step::Read(caller, place, meanwhile) => {
+            Step::Read(caller, resource, conflicting_update) => {
                 let principal = caller.principal(&tenants);
-                if let Some(update) = meanwhile {
-                    process.toy.write_before_answering(&tenants[update.tenant], update);
+                if let Some(update) = conflicting_update {
+                    process.toy.schedule_write(&tenants[update.tenant], update);
                 }
-                let (asked, figures) = (process.toy.asked(), process.resolver.cache_stats());
-                let answer = process.resolver.read(&principal, View::All, &place.uri()).await;
-                let asked = process.toy.asked() - asked;
+                let (computed_before, stats_before) = (process.toy.reads_computed(), process.resolver.cache_stats());
+                let answer = process.resolver.read(&principal, View::All, &resource.uri()).await;
+                let computed = process.toy.reads_computed() - computed_before;
                 // Only whoever is asked can be overtaken.
-                let overtaken = meanwhile.as_ref().filter(|_| !process.toy.has_something_to_write());
-                let kept = model.is_kept(*index, caller, place);
-                if let Some(update) = overtaken {
+                let conflict = conflicting_update.as_ref().filter(|_| !process.toy.has_scheduled_write());
+                let expected_cached = model.is_cached(*index, caller, resource);
+                if let Some(update) = conflict {
                     model.write(update);
                 }
-                if !caller.reads {
+                if !caller.can_read {
                     prop_assert_eq!(answer.unwrap_err().kind(), Kind::Scope);
-                    prop_assert_eq!(asked, 0, "somebody who may not read made the scheme work");
-                    totals.refused.fetch_add(1, Relaxed);
-                    process.toy.forget_what_to_write();
+                    prop_assert_eq!(computed, 0, "somebody who may not read made the scheme work");
+                    totals.denied.fetch_add(1, Relaxed);
+                    process.toy.clear_scheduled_write();
                     continue;
                 }
-                let sealed = answer.unwrap().read;
-                let text = String::from_utf8(sealed.contents[0].bytes().to_vec()).unwrap();
-                prop_assert_eq!(text, model.answer(caller, place), "{:?} {:?}", caller, place);
-                let touched = overtaken.is_some_and(|update| model.touches(update, caller, place));
-                match (kept, cache_bytes) {
+                let read = answer.unwrap().read;
+                let text = String::from_utf8(read.contents[0].bytes().to_vec()).unwrap();
+                prop_assert_eq!(text, model.expected_answer(caller, resource), "{:?} {:?}", caller, resource);
+                let invalidated = conflict.is_some_and(|update| model.invalidates(update, caller, resource));
+                match (expected_cached, cache_bytes) {
                     (true, None) => {
-                        prop_assert_eq!(asked, 0, "what nobody had changed was computed again");
-                        totals.saved.fetch_add(1, Relaxed);
+                        prop_assert_eq!(computed, 0, "what nobody had changed was computed again");
+                        totals.computations_saved.fetch_add(1, Relaxed);
                     }
                     // It may have made room for others.
-                    (true, Some(_)) => prop_assert!(asked <= 1 + u64::from(touched)),
-                    (false, _) => prop_assert_eq!(asked, 1 + u64::from(touched)),
+                    (true, Some(_)) => prop_assert!(computed <= 1 + u64::from(invalidated)),
+                    (false, _) => prop_assert_eq!(computed, 1 + u64::from(invalidated)),
                 }
-                let after = process.resolver.cache_stats();
-                totals.hits.fetch_add(after.hits - figures.hits, Relaxed);
-                totals.overtaken.fetch_add(u64::from(touched), Relaxed);
+                let stats_after = process.resolver.cache_stats();
+                totals.hits.fetch_add(stats_after.hits - stats_before.hits, Relaxed);
+                totals.conflicts.fetch_add(u64::from(invalidated), Relaxed);
                 // Found, but no longer right: the commit sent it back.
-                let outlived = !kept && after.hits > figures.hits;
-                totals.outlived.fetch_add(u64::from(outlived), Relaxed);
-                totals.evicted.fetch_add(u64::from(kept && asked > 0), Relaxed);
-                prop_assert!(after.bytes <= cache_bytes.unwrap_or(quad_core::limits::CACHE_BYTES));
-                prop_assert!(after.entries == 0 || after.bytes > 0);
-                model.keep(*index, caller, place);
-                process.toy.forget_what_to_write();
+                let stale_hit = !expected_cached && stats_after.hits > stats_before.hits;
+                totals.stale_hits.fetch_add(u64::from(stale_hit), Relaxed);
+                totals.evicted.fetch_add(u64::from(expected_cached && computed > 0), Relaxed);
+                prop_assert!(stats_after.bytes <= cache_bytes.unwrap_or(quad_core::limits::CACHE_BYTES));
+                prop_assert!(stats_after.entries == 0 || stats_after.bytes > 0);
+                model.mark_cached(*index, caller, resource);
+                process.toy.clear_scheduled_write();
             }
         }
     }
@@ -160,7 +160,7 @@ async fn run(
 }
 
 /// Tries the property on each backend, and returns what happened over all runs of all of them.
-fn check(cache_bytes: Option<usize>) -> Totals {
+fn check_backends(cache_bytes: Option<usize>) -> Totals {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let totals = Totals::default();
     for test in runtime.block_on(stores(&[TABLES])).unwrap() {
@@ -168,7 +168,7 @@ fn check(cache_bytes: Option<usize>) -> Totals {
         let mut runner =
             TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
         let outcome = runner.run(&prop::collection::vec(step(), 1..60), |steps| {
-            runtime.block_on(run(&test, &second, cache_bytes, &steps, &totals))
+            runtime.block_on(run_steps(&test, &second, cache_bytes, &steps, &totals))
         });
         if let Err(failure) = outcome {
             panic!("{:?}: {failure}", test.store.backend());
@@ -178,17 +178,17 @@ fn check(cache_bytes: Option<usize>) -> Totals {
 }
 
 #[test]
-fn views_never_share_and_nothing_outlives_its_tags() {
-    let totals = check(None);
-    let seen = |count: &AtomicU64| count.load(Relaxed) > 0;
-    assert!(seen(&totals.hits) && seen(&totals.saved), "nothing was found in the cache: {totals:?}");
-    assert!(seen(&totals.outlived) && seen(&totals.overtaken), "nothing changed under an answer: {totals:?}");
-    assert!(seen(&totals.refused), "{totals:?}");
+fn cache_never_serves_other_views_or_stale_answers() {
+    let totals = check_backends(None);
+    let happened = |count: &AtomicU64| count.load(Relaxed) > 0;
+    assert!(happened(&totals.hits) && happened(&totals.computations_saved), "nothing was found in the cache: {totals:?}");
+    assert!(happened(&totals.stale_hits) && happened(&totals.conflicts), "nothing changed under an answer: {totals:?}");
+    assert!(happened(&totals.denied), "{totals:?}");
 }
 
 #[test]
-fn a_small_cache_stays_small_and_says_nothing_else() {
-    let totals = check(Some(SMALL_CACHE_BYTES));
+fn small_cache_stays_bounded_and_correct() {
+    let totals = check_backends(Some(SMALL_CACHE_BYTES));
     assert!(totals.hits.load(Relaxed) > 0, "nothing was found in the cache: {totals:?}");
     assert!(totals.evicted.load(Relaxed) > 0, "nothing had to make room: {totals:?}");
 }

@@ -12,18 +12,18 @@ use crate::cache::scheme::is_odd;
 pub struct Caller {
     pub tenant: usize,
     /// Whether it may read at all.
-    pub reads: bool,
+    pub can_read: bool,
     /// Whether it sees what odd rows hold.
     pub sees_odd: bool,
     /// Whether it has a scope that means nothing here.
-    pub has_more: bool,
+    pub has_extra_scope: bool,
     pub is_user: bool,
 }
 
 /// Some rows, perhaps with a word about the reader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub signed: bool,
+pub struct ToyResource {
+    pub shows_reader: bool,
     pub rows: Vec<i64>,
 }
 
@@ -40,16 +40,16 @@ pub struct Update {
 pub enum Step {
     Write(Update),
     /// A read; with an update, that is committed after the scheme has looked and before the answer is given.
-    Read(Caller, Place, Option<Update>),
+    Read(Caller, ToyResource, Option<Update>),
 }
 
 impl Caller {
     pub fn principal(&self, tenants: &[TenantId; 2]) -> Principal {
-        let scopes = [(self.reads, "toy:read"), (self.sees_odd, "toy:odd"), (self.has_more, "toy:more")];
+        let scopes = [(self.can_read, "toy:read"), (self.sees_odd, "toy:odd"), (self.has_extra_scope, "toy:more")];
         let scopes: ScopeSet = scopes.iter().filter(|(has, _)| *has).map(|(_, scope)| *scope).collect();
         Principal {
             tenant: tenants[self.tenant].clone(),
-            subject: format!("subject-{}", u8::from(self.has_more)).into(),
+            subject: format!("subject-{}", u8::from(self.has_extra_scope)).into(),
             kind: if self.is_user { PrincipalKind::User } else { PrincipalKind::Agent },
             scopes,
             credential_read_set: None,
@@ -58,26 +58,26 @@ impl Caller {
     }
 }
 
-impl Place {
+impl ToyResource {
     pub fn uri(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(i64::to_string).collect();
-        format!("toy://{}/{}", if self.signed { "signed" } else { "rows" }, rows.join("-"))
+        format!("toy://{}/{}", if self.shows_reader { "signed" } else { "rows" }, rows.join("-"))
     }
 }
 
 /// What makes two answers one: the tenant, the address, and what the reader sees of it.
-type View = (usize, Place, Option<bool>, Option<bool>);
+type View = (usize, ToyResource, Option<bool>, Option<bool>);
 
-fn view(caller: &Caller, place: &Place) -> View {
-    let odd = place.rows.iter().any(|row| is_odd(*row)).then_some(caller.sees_odd);
-    (caller.tenant, place.clone(), odd, place.signed.then_some(caller.is_user))
+fn view(caller: &Caller, resource: &ToyResource) -> View {
+    let odd = resource.rows.iter().any(|row| is_odd(*row)).then_some(caller.sees_odd);
+    (caller.tenant, resource.clone(), odd, resource.shows_reader.then_some(caller.is_user))
 }
 
 /// The rows, and which process must still hold which answer.
 #[derive(Debug, Default)]
 pub struct Model {
     rows: [BTreeMap<i64, i64>; 2],
-    kept: [BTreeSet<View>; 2],
+    cached: [BTreeSet<View>; 2],
 }
 
 impl Model {
@@ -85,28 +85,28 @@ impl Model {
         for row in &update.rows {
             self.rows[update.tenant].insert(*row, update.value);
         }
-        for kept in &mut self.kept {
-            kept.retain(|(tenant, place, odd, _)| !touches(update, *tenant, place, *odd));
+        for cached in &mut self.cached {
+            cached.retain(|(tenant, resource, odd, _)| !update_invalidates(update, *tenant, resource, *odd));
         }
     }
 
     /// Whether an update changes what an answer rests on.
-    pub fn touches(&self, update: &Update, caller: &Caller, place: &Place) -> bool {
-        touches(update, caller.tenant, place, Some(caller.sees_odd))
+    pub fn invalidates(&self, update: &Update, caller: &Caller, resource: &ToyResource) -> bool {
+        update_invalidates(update, caller.tenant, resource, Some(caller.sees_odd))
     }
 
-    pub fn is_kept(&self, process: usize, caller: &Caller, place: &Place) -> bool {
-        self.kept[process].contains(&view(caller, place))
+    pub fn is_cached(&self, process: usize, caller: &Caller, resource: &ToyResource) -> bool {
+        self.cached[process].contains(&view(caller, resource))
     }
 
-    pub fn keep(&mut self, process: usize, caller: &Caller, place: &Place) {
-        self.kept[process].insert(view(caller, place));
+    pub fn mark_cached(&mut self, process: usize, caller: &Caller, resource: &ToyResource) {
+        self.cached[process].insert(view(caller, resource));
     }
 
     /// The answer.
-    pub fn answer(&self, caller: &Caller, place: &Place) -> String {
+    pub fn expected_answer(&self, caller: &Caller, resource: &ToyResource) -> String {
         let rows = &self.rows[caller.tenant];
-        let shown: Vec<Value> = place
+        let values: Vec<Value> = resource
             .rows
             .iter()
             .map(|row| match (is_odd(*row) && !caller.sees_odd, rows.get(row)) {
@@ -114,8 +114,8 @@ impl Model {
                 (false, value) => value.copied().map_or(Value::Null, Value::from),
             })
             .collect();
-        let mut answer = json!({"rows": shown});
-        if place.signed {
+        let mut answer = json!({"rows": values});
+        if resource.shows_reader {
             answer["reader"] = if caller.is_user { "user" } else { "agent" }.into();
         }
         answer.to_string()
@@ -123,7 +123,7 @@ impl Model {
 }
 
 /// A row that is hidden is not looked at, so its change changes nothing.
-fn touches(update: &Update, tenant: usize, place: &Place, sees_odd: Option<bool>) -> bool {
-    let looks_at = |row: &i64| place.rows.contains(row) && (!is_odd(*row) || sees_odd == Some(true));
-    update.tenant == tenant && update.rows.iter().any(looks_at)
+fn update_invalidates(update: &Update, tenant: usize, resource: &ToyResource, sees_odd: Option<bool>) -> bool {
+    let reads_row = |row: &i64| resource.rows.contains(row) && (!is_odd(*row) || sees_odd == Some(true));
+    update.tenant == tenant && update.rows.iter().any(reads_row)
 }

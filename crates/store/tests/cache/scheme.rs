@@ -8,7 +8,7 @@ use quad_core::{
     Address, ReadSet, BoxFuture, Content, EventDraft, ScopeRequirement, Principal, ReadOutput, Result, Route, RouteSpec,
     Scheme, Tag, TenantId,
 };
-use quad_store::{Component, Sql, Store, Writer, params};
+use quad_store::{Component, Sql, Store, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::cache::model::Update;
@@ -28,28 +28,28 @@ pub fn is_odd(row: i64) -> bool {
 }
 
 /// The scheme.
-pub struct Toy {
+pub struct ToyScheme {
     store: Store,
-    asked: AtomicU64,
-    meanwhile: Mutex<Option<(TenantId, Update)>>,
+    reads_computed: AtomicU64,
+    scheduled_write: Mutex<Option<(TenantId, Update)>>,
 }
 
-impl Toy {
-    pub fn new(store: Store) -> Toy {
-        Toy { store, asked: AtomicU64::new(0), meanwhile: Mutex::default() }
+impl ToyScheme {
+    pub fn new(store: Store) -> ToyScheme {
+        ToyScheme { store, reads_computed: AtomicU64::new(0), scheduled_write: Mutex::default() }
     }
 
     /// How often it had to compute an answer.
-    pub fn asked(&self) -> u64 {
-        self.asked.load(Relaxed)
+    pub fn reads_computed(&self) -> u64 {
+        self.reads_computed.load(Relaxed)
     }
 
     /// Commits an update.
     pub async fn write(&self, tenant: &TenantId, update: &Update) {
         let Update { rows, value, .. } = update.clone();
         let event = EventDraft::system("toy", "toy.written", "tester");
-        let writer = Writer::from(tenant);
-        let written = self.store.write(&writer, event, move |tx| {
+        let context = WriteContext::from(tenant);
+        let result = self.store.write(&context, event, move |tx| {
             let tenant = tx.tenant().as_str().to_owned();
             for row in &rows {
                 tx.execute(
@@ -57,30 +57,30 @@ impl Toy {
                      ON CONFLICT (tenant_id, id) DO UPDATE SET value = excluded.value",
                     params![tenant.as_str(), *row, value],
                 )?;
-                tx.touch(tag(*row));
+                tx.invalidate(tag(*row));
             }
             // Every commit is a change, also one that concerns nobody here.
-            tx.touch(Tag::new("toy:clock"));
+            tx.invalidate(Tag::new("toy:clock"));
             Ok(())
         });
-        written.await.unwrap();
+        result.await.unwrap();
     }
 
     /// Has the next answer overtaken by an update.
-    pub fn write_before_answering(&self, tenant: &TenantId, update: &Update) {
-        *self.meanwhile() = Some((tenant.clone(), update.clone()));
+    pub fn schedule_write(&self, tenant: &TenantId, update: &Update) {
+        *self.scheduled_write() = Some((tenant.clone(), update.clone()));
     }
 
-    pub fn has_something_to_write(&self) -> bool {
-        self.meanwhile().is_some()
+    pub fn has_scheduled_write(&self) -> bool {
+        self.scheduled_write().is_some()
     }
 
-    pub fn forget_what_to_write(&self) {
-        *self.meanwhile() = None;
+    pub fn clear_scheduled_write(&self) {
+        *self.scheduled_write() = None;
     }
 
-    fn meanwhile(&self) -> MutexGuard<'_, Option<(TenantId, Update)>> {
-        self.meanwhile.lock().unwrap()
+    fn scheduled_write(&self) -> MutexGuard<'_, Option<(TenantId, Update)>> {
+        self.scheduled_write.lock().unwrap()
     }
 }
 
@@ -96,7 +96,7 @@ fn sees_odd(caller: &Principal) -> bool {
     caller.scopes.allows("toy:odd")
 }
 
-impl Scheme for Toy {
+impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
     }
@@ -124,14 +124,14 @@ impl Scheme for Toy {
 
     /// Only what the address really shows of the reader: those who see the same share an answer.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
-        let mut facts = String::new();
+        let mut key_part = String::new();
         if rows_of(address).into_iter().any(is_odd) {
-            facts.push_str(&format!("odd={} ", sees_odd(caller)));
+            key_part.push_str(&format!("odd={} ", sees_odd(caller)));
         }
         if address.canonical().starts_with("toy://signed") {
-            facts.push_str(caller.kind.as_str());
+            key_part.push_str(caller.kind.as_str());
         }
-        facts
+        key_part
     }
 
     fn read<'a>(
@@ -141,38 +141,38 @@ impl Scheme for Toy {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
-            self.asked.fetch_add(1, Relaxed);
+            self.reads_computed.fetch_add(1, Relaxed);
             let (rows, sees_odd) = (rows_of(address), sees_odd(caller));
-            let looked = self.store.read(&caller.tenant, move |sql| {
+            let result = self.store.read(&caller.tenant, move |sql| {
                 let tenant = sql.tenant().as_str().to_owned();
-                let mut basis = ReadSet::at_version(sql.version());
-                let mut shown = Vec::new();
+                let mut read_set = ReadSet::at_version(sql.version());
+                let mut values = Vec::new();
                 for row in &rows {
                     if is_odd(*row) && !sees_odd {
-                        shown.push(Value::from("hidden"));
+                        values.push(Value::from("hidden"));
                         continue;
                     }
                     // Both kinds of tags make an answer stale.
-                    let tags = if is_odd(*row) { &mut basis.silent_tags } else { &mut basis.tags };
+                    let tags = if is_odd(*row) { &mut read_set.silent_tags } else { &mut read_set.tags };
                     tags.insert(tag(*row));
-                    let found = sql.query_opt(
+                    let stored = sql.query_opt(
                         "SELECT value FROM toy WHERE tenant_id = $1 AND id = $2",
                         params![tenant.as_str(), *row],
                     )?;
-                    shown.push(found.map(|row| row.int(0)).transpose()?.map_or(Value::Null, Value::from));
+                    values.push(stored.map(|row| row.int(0)).transpose()?.map_or(Value::Null, Value::from));
                 }
-                Ok((shown, basis))
+                Ok((values, read_set))
             });
-            let (shown, basis) = looked.await?;
-            let mut answer = json!({"rows": shown});
+            let (values, read_set) = result.await?;
+            let mut answer = json!({"rows": values});
             if route == 1 {
                 answer["reader"] = caller.kind.as_str().into();
             }
-            let overtaken = self.meanwhile().take();
-            if let Some((tenant, update)) = overtaken {
+            let scheduled = self.scheduled_write().take();
+            if let Some((tenant, update)) = scheduled {
                 self.write(&tenant, &update).await;
             }
-            Ok(ReadOutput::new(Content::text("application/json", answer.to_string()), basis))
+            Ok(ReadOutput::new(Content::text("application/json", answer.to_string()), read_set))
         })
     }
 

@@ -6,76 +6,76 @@ use std::time::Duration;
 
 use quad_core::{ReadSets, ReadSet, HeadLease, AuditLog, AppendError, Receipt, Tag, TenantId, Version};
 use quad_store::testing::{TestStore, stores};
-use quad_store::{AuditMode, Sql, Store, Writer};
+use quad_store::{AuditMode, Sql, Store, WriteContext};
 
-use crate::{NOTES, add_note, checked_chain, counting, event, notes};
+use crate::{NOTES, add_note, checked_chain, counting_side_effect, event, notes};
 
 /// Runs work as a call: in a task of its own.
-async fn call<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    tokio::time::timeout(Duration::from_secs(60), tokio::spawn(work)).await.unwrap().unwrap()
+async fn in_task<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+    tokio::time::timeout(Duration::from_secs(60), tokio::spawn(future)).await.unwrap().unwrap()
 }
 
-async fn hold(store: &Store, tenant: &TenantId) -> Box<dyn HeadLease> {
+async fn lease_head(store: &Store, tenant: &TenantId) -> Box<dyn HeadLease> {
     store.lease_head(tenant, None).await.unwrap().unwrap()
 }
 
 /// Records an answer that anything would touch, as it was at that version.
-async fn record(hold: Box<dyn HeadLease>, version: Version) -> Result<Receipt, AppendError> {
-    let basis = ReadSet::at_version(version).with_tag(Tag::new("everything"));
-    hold.append(event("note.read"), ReadSets::from_iter([Arc::new(basis)])).await
+async fn append_leased(lease: Box<dyn HeadLease>, version: Version) -> Result<Receipt, AppendError> {
+    let read_set = ReadSet::at_version(version).with_tag(Tag::new("everything"));
+    lease.append(event("note.read"), ReadSets::from_iter([Arc::new(read_set)])).await
 }
 
-async fn version(store: &Store, tenant: &TenantId) -> Version {
+async fn current_version(store: &Store, tenant: &TenantId) -> Version {
     store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap()
 }
 
-async fn touch_everything(store: &Store, tenant: &TenantId) {
+async fn invalidate_everything(store: &Store, tenant: &TenantId) {
     let work = |tx: &mut quad_store::Tx<'_>| {
-        tx.touch(Tag::new("everything"));
+        tx.invalidate(Tag::new("everything"));
         Ok(())
     };
-    store.write(&Writer::from(tenant), event("touched"), work).await.unwrap();
+    store.write(&WriteContext::from(tenant), event("touched"), work).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beside_writers_that_never_rest_every_held_answer_counts() {
+async fn leased_reads_commit_despite_constant_writes() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
-        let other = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let is_over = Arc::new(AtomicBool::new(false));
+        let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
+        let stopped = Arc::new(AtomicBool::new(false));
         // More than there are connections, in the reader's own process and in another.
         let writers = (0..40).map(|number| {
-            let (store, tenant) = (if number % 2 == 0 { store } else { &other }.clone(), tenant.clone());
-            let is_over = is_over.clone();
+            let (store, tenant) = (if number % 2 == 0 { store } else { &other_store }.clone(), tenant.clone());
+            let is_over = stopped.clone();
             tokio::spawn(async move {
                 while !is_over.load(Ordering::Relaxed) {
-                    touch_everything(&store, &tenant).await;
+                    invalidate_everything(&store, &tenant).await;
                 }
             })
         });
         let writers: Vec<_> = writers.collect();
-        let (reader, of) = (store.clone(), tenant.clone());
-        let counted = call(async move {
-            let mut counted = 0;
+        let (reader, reader_tenant) = (store.clone(), tenant.clone());
+        let committed = in_task(async move {
+            let mut committed = 0;
             for _ in 0..40 {
-                let hold = hold(&reader, &of).await;
-                let seen = version(&reader, &of).await;
-                match record(hold, seen).await {
+                let lease = lease_head(&reader, &reader_tenant).await;
+                let version_read = current_version(&reader, &reader_tenant).await;
+                match append_leased(lease, version_read).await {
                     Ok(receipt) => {
                         assert_eq!(
-                            receipt.version, seen,
+                            receipt.version, version_read,
                             "nothing was changed between the answer and its event"
                         );
-                        counted += 1;
+                        committed += 1;
                     }
                     // On a machine that stood still for so long.
                     Err(AppendError::Stale(0)) => {}
                     Err(other) => panic!("{other:?}"),
                 }
             }
-            counted
+            committed
         });
-        let counted = counted.await;
-        is_over.store(true, Ordering::Relaxed);
+        let counted = committed.await;
+        stopped.store(true, Ordering::Relaxed);
         for writer in writers {
             writer.await.unwrap();
         }
@@ -86,20 +86,20 @@ async fn beside_writers_that_never_rest_every_held_answer_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_that_is_not_used_keeps_nobody_for_long() {
+async fn unused_lease_ends_soon_and_dropped_lease_at_once() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let before = checked_chain(store, tenant).await.len();
-        let (holding, of) = (store.clone(), tenant.clone());
-        call(async move {
-            let hold = hold(&holding, &of).await;
-            let seen = version(&holding, &of).await;
-            let (store, tenant) = (holding.clone(), of.clone());
-            call(async move { touch_everything(&store, &tenant).await }).await;
-            let late = record(hold, seen).await;
+        let (lease_store, lease_tenant) = (store.clone(), tenant.clone());
+        in_task(async move {
+            let lease = lease_head(&lease_store, &lease_tenant).await;
+            let version_read = current_version(&lease_store, &lease_tenant).await;
+            let (store, tenant) = (lease_store.clone(), lease_tenant.clone());
+            in_task(async move { invalidate_everything(&store, &tenant).await }).await;
+            let late = append_leased(lease, version_read).await;
             assert!(matches!(late, Err(AppendError::Stale(0))), "{late:?}");
             // Dropped, it is over at once.
             for _ in 0..1_000 {
-                drop(crate::hold::hold(&holding, &of).await);
+                drop(crate::hold::lease_head(&lease_store, &lease_tenant).await);
             }
         })
         .await;
@@ -112,17 +112,17 @@ async fn a_hold_that_is_not_used_keeps_nobody_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_holds_and_writes_does_not_wait_for_itself() {
+async fn writing_releases_the_callers_own_lease() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let (store, tenant) = (store.clone(), tenant.clone());
-        call(async move {
+        in_task(async move {
             // Were each to wait until its hold is over, this would take longer than a test may.
             for number in 0..1_300 {
-                let hold = hold(&store, &tenant).await;
-                let seen = version(&store, &tenant).await;
-                store.jot(&tenant, |_| Ok(())).await.unwrap();
+                let lease = lease_head(&store, &tenant).await;
+                let version_read = current_version(&store, &tenant).await;
+                store.write_unaudited(&tenant, |_| Ok(())).await.unwrap();
                 if number % 100 == 0 {
-                    let given_up = record(hold, seen).await;
+                    let given_up = append_leased(lease, version_read).await;
                     assert!(matches!(given_up, Err(AppendError::Stale(0))), "{given_up:?}");
                 }
             }
@@ -132,7 +132,7 @@ async fn whoever_holds_and_writes_does_not_wait_for_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
+async fn side_effect_commits_only_with_its_leased_event() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         for id in 0..4 {
             add_note(store, tenant, id, "0").await.unwrap();
@@ -140,12 +140,12 @@ async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
         let calls = (0..64).map(|number: i64| {
             let (store, tenant) = (store.clone(), tenant.clone());
             tokio::spawn(async move {
-                let hold = store.lease_head(&tenant, Some(counting(number % 4))).await.unwrap();
+                let lease = store.lease_head(&tenant, Some(counting_side_effect(number % 4))).await.unwrap();
                 // Some find that there is nothing to answer.
-                match hold {
-                    Some(hold) if number % 16 != 5 => {
-                        let seen = version(&store, &tenant).await;
-                        (number % 4, record(hold, seen).await.is_ok())
+                match lease {
+                    Some(lease) if number % 16 != 5 => {
+                        let version_read = current_version(&store, &tenant).await;
+                        (number % 4, append_leased(lease, version_read).await.is_ok())
                     }
                     _ => (number % 4, false),
                 }
@@ -160,12 +160,12 @@ async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
             notes(store, tenant).await.iter().map(|(_, text)| text.parse().unwrap()).collect();
         assert_eq!(stored, counted);
         let of = (store.clone(), tenant.clone());
-        call(async move {
+        in_task(async move {
             // Once more where the machine stood still for longer than a hold lasts.
             loop {
-                let hold = of.0.lease_head(&of.1, Some(counting(0))).await.unwrap().unwrap();
-                let seen = version(&of.0, &of.1).await;
-                if record(hold, seen).await.is_ok() {
+                let lease = of.0.lease_head(&of.1, Some(counting_side_effect(0))).await.unwrap().unwrap();
+                let version_read = current_version(&of.0, &of.1).await;
+                if append_leased(lease, version_read).await.is_ok() {
                     break;
                 }
             }
@@ -176,18 +176,18 @@ async fn an_errand_is_run_with_the_event_of_its_hold_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_that_was_withdrawn_is_noticed_behind_a_hold_too() {
+async fn leased_append_rejects_invalidated_credential() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let (store, tenant) = (store.clone(), tenant.clone());
-        call(async move {
-            let before = version(&store, &tenant).await;
-            touch_everything(&store, &tenant).await;
+        in_task(async move {
+            let before = current_version(&store, &tenant).await;
+            invalidate_everything(&store, &tenant).await;
             let refused = loop {
-                let hold = hold(&store, &tenant).await;
-                let answer = ReadSet::at_version(version(&store, &tenant).await).with_tag(Tag::new("everything"));
+                let lease = lease_head(&store, &tenant).await;
+                let answer = ReadSet::at_version(current_version(&store, &tenant).await).with_tag(Tag::new("everything"));
                 let credential = ReadSet::at_version(before).with_tag(Tag::new("everything"));
-                let bases = ReadSets::from_iter([Arc::new(answer), Arc::new(credential)]);
-                match hold.append(event("note.read"), bases).await {
+                let read_sets = ReadSets::from_iter([Arc::new(answer), Arc::new(credential)]);
+                match lease.append(event("note.read"), read_sets).await {
                     // Once more where the machine stood still for longer than a hold lasts.
                     Err(AppendError::Stale(0)) => {}
                     refused => break refused,
@@ -200,10 +200,10 @@ async fn a_credential_that_was_withdrawn_is_noticed_behind_a_hold_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_held_for_an_answer_that_does_not_wait_for_its_event() {
+async fn async_mode_grants_no_lease() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         store.set_audit_mode(AuditMode::Async);
         let (store, tenant) = (store.clone(), tenant.clone());
-        assert!(call(async move { store.lease_head(&tenant, None).await.unwrap().is_none() }).await);
+        assert!(in_task(async move { store.lease_head(&tenant, None).await.unwrap().is_none() }).await);
     }
 }

@@ -20,17 +20,17 @@ const NOTES_MAX: i64 = 15_000;
 const WRITERS: usize = 8;
 
 /// What the log's header holds anew each time that the log begins.
-fn salt(log: &Path) -> Option<[u8; 8]> {
-    let mut head = [0; 24];
-    std::fs::File::open(log).ok()?.read_exact(&mut head).ok()?;
-    head[16..].try_into().ok()
+fn wal_salt(wal_path: &Path) -> Option<[u8; 8]> {
+    let mut header = [0; 24];
+    std::fs::File::open(wal_path).ok()?.read_exact(&mut header).ok()?;
+    header[16..].try_into().ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_begins_anew_under_writers_that_never_pause() {
+async fn wal_restarts_under_constant_writes() {
     let store = testing::sqlite(&[NOTES]).await.unwrap();
     let Location::Sqlite(file) = &store.location else { panic!("SQLite was asked for") };
-    let log = file.with_file_name("quad.db-wal");
+    let wal_path = file.with_file_name("quad.db-wal");
     let text = "x".repeat(NOTE_BYTES);
     let next = Arc::new(AtomicI64::new(0));
     let mut tasks = tokio::task::JoinSet::new();
@@ -47,13 +47,13 @@ async fn the_log_begins_anew_under_writers_that_never_pause() {
             }
         });
     }
-    let (mut begun, mut known) = (0, salt(&log));
-    while begun < 2 {
-        assert!(next.load(Ordering::Relaxed) < NOTES_MAX, "the log has begun anew {begun} times");
+    let (mut restarts, mut last_salt) = (0, wal_salt(&wal_path));
+    while restarts < 2 {
+        assert!(next.load(Ordering::Relaxed) < NOTES_MAX, "the log has begun anew {restarts} times");
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let now = salt(&log);
-        if now != known {
-            (begun, known) = (begun + 1, now);
+        let current_salt = wal_salt(&wal_path);
+        if current_salt != last_salt {
+            (restarts, last_salt) = (restarts + 1, current_salt);
         }
     }
     next.store(NOTES_MAX, Ordering::Relaxed);

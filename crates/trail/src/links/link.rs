@@ -262,7 +262,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, link: &Link) -> Result<bool> {
 }
 
 fn touch(tx: &mut Tx<'_>, from: &End, to: &End) {
-    tx.touch(any());
-    tx.touch(Direction::From.tag(from));
-    tx.touch(Direction::To.tag(to));
+    tx.invalidate(any());
+    tx.invalidate(Direction::From.tag(from));
+    tx.invalidate(Direction::To.tag(to));
 }

@@ -103,7 +103,7 @@ impl Links {
             let links = link::list(sql, &asked, direction, before.as_ref(), reach.looked + 1)?;
             Ok((links, gone::list(sql, &asked, direction)?, sql.version()))
         };
-        let (links, removals, version) = self.store.glance(&caller.tenant, read).await?;
+        let (links, removals, version) = self.store.read_inline(&caller.tenant, read).await?;
         let resolver = self.resolver()?;
         let mut sight = Sight::new(&resolver, caller);
         let basis =

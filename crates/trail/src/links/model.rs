@@ -153,12 +153,12 @@ impl World {
 
     /// How many events the chain has.
     pub(super) async fn end(&self) -> i64 {
-        self.test.store.read(&self.tenant, |sql| block::end(sql)).await.unwrap().sequence
+        self.test.store.read(&self.tenant, |sql| block::chain_end(sql)).await.unwrap().sequence
     }
 
     pub(super) async fn event(&self, sequence: i64) -> Value {
         let record =
-            self.test.store.read(&self.tenant, move |sql| block::record(sql, sequence)).await.unwrap();
+            self.test.store.read(&self.tenant, move |sql| block::record_at(sql, sequence)).await.unwrap();
         serde_json::from_str(&record.unwrap()).unwrap()
     }
 

@@ -5,7 +5,7 @@
 
 use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Principal, PrincipalKind, Result, Tool, ToolOutput};
-use quad_store::{Sql as _, Tx, Writer};
+use quad_store::{Sql as _, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use super::link::{self, Direction, End, Link, LinkId};
@@ -155,7 +155,7 @@ async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
         }
     }
     let write = move |tx: &mut Tx<'_>| put(tx, &wanted);
-    let ((link, outcome), receipt) = links.store.write(&Writer::from(call.caller), event, write).await?;
+    let ((link, outcome), receipt) = links.store.write(&WriteContext::from(call.caller), event, write).await?;
     Ok(ToolResult::committed(output(&link, outcome), receipt))
 }
 
@@ -168,7 +168,7 @@ fn put(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<(Link, Outcome)> {
             link.note = wanted.note.clone().filter(|note| !note.is_empty());
             link::set_note(tx, &link, link.note.as_deref())?;
         }
-        tx.output("link", link.id.as_str());
+        tx.audit_output("link", link.id.as_str());
         return Ok((link, outcome));
     }
     if link::count_from(tx, &wanted.from)? >= limits::LINKS_FROM as i64 {
@@ -187,7 +187,7 @@ fn put(tx: &mut Tx<'_>, wanted: &Wanted) -> Result<(Link, Outcome)> {
         created_at: tx.now(),
     };
     link::insert(tx, &link)?;
-    tx.output("link", link.id.as_str());
+    tx.audit_output("link", link.id.as_str());
     Ok((link, Outcome::Created))
 }
 
@@ -208,11 +208,11 @@ async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
             return Err(missing());
         }
         gone::note(tx, &found)?;
-        tx.output("link", found.id.as_str());
+        tx.audit_output("link", found.id.as_str());
         Ok(found.clone())
     };
     let (link, receipt) =
-        links.store.write(&Writer::from(call.caller), call.event.succeeded(), write).await?;
+        links.store.write(&WriteContext::from(call.caller), call.event.succeeded(), write).await?;
     Ok(ToolResult::committed(output(&link, Outcome::Removed), receipt))
 }
 
