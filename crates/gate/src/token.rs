@@ -50,7 +50,7 @@ pub struct MintedToken {
 
 impl std::fmt::Debug for MintedToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Minted").field("record", &self.record).finish_non_exhaustive()
+        f.debug_struct("MintedToken").field("record", &self.record).finish_non_exhaustive()
     }
 }
 

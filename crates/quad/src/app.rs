@@ -10,7 +10,7 @@ use quad_core::{ReadSet, BoxFuture, Error, Principal, Resolver, Result, Scheme, 
 use quad_gate::{AuthService, KeyStorage};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
-use quad_trail::{Audit, CheckpointFile, Keeper, Links, Signed, Signer};
+use quad_trail::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
 
 use crate::config::Config;
 
@@ -31,7 +31,7 @@ pub struct App {
     /// The database.
     pub store: Store,
     /// Who may come in.
-    pub gate: AuthService,
+    pub auth: AuthService,
     /// The schemes.
     pub resolver: Arc<Resolver>,
     /// The memory, for what has no address: files, and checks of all of it.
@@ -39,7 +39,7 @@ pub struct App {
     /// The project, for whoever serves it: its folder is watched only then.
     pub project: Arc<Refrakt>,
     /// Who signs checkpoints of the audit chain.
-    pub keeper: Keeper,
+    pub checkpoint_signer: CheckpointSigner,
     /// The tenant that the settings name.
     pub tenant: tenant::Tenant,
 }
@@ -50,13 +50,13 @@ impl App {
         make_data_dir(&config)?;
         let store = Store::open(config.location(), COMPONENTS).await?;
         let quad_key = std::env::var("QUAD_KEY").ok();
-        let gate = AuthService::open(store.clone(), KeyStorage::new(&config.data_dir, quad_key)).await?;
+        let auth = AuthService::open(store.clone(), KeyStorage::new(&config.data_dir, quad_key)).await?;
         if tenant::find(&store, tenant::LOCAL).await?.is_none() {
             let local = tenant::ensure(&store, tenant::LOCAL).await?;
             quad_bkend::demo::ensure(&store, &local.id).await?;
         }
-        let found = tenant::find(&store, &config.tenant).await?;
-        let tenant = match found {
+        let existing = tenant::find(&store, &config.tenant).await?;
+        let tenant = match existing {
             Some(tenant) => tenant,
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
@@ -65,10 +65,10 @@ impl App {
         let memory = Arc::new(memory);
         let project = Refrakt::new(store.clone(), tenant.id.clone(), project_folder(&config)?);
         let project = Arc::new(project);
-        let resolver = registry(&store, &gate, &memory, &project, links)?;
+        let resolver = build_resolver(&store, &auth, &memory, &project, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
-        let keeper = Keeper::new(store.clone(), Arc::new(Seal(gate.clone())), file);
-        Ok(App { config, store, gate, resolver, memory, project, keeper, tenant })
+        let checkpoint_signer = CheckpointSigner::new(store.clone(), Arc::new(AuditSigner(auth.clone())), file);
+        Ok(App { config, store, auth, resolver, memory, project, checkpoint_signer, tenant })
     }
 
     /// The program at the other end of a pipe, an open loopback port or this command line.
@@ -84,70 +84,70 @@ impl App {
 
 /// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
 /// very resolver that they are mounted in.
-fn registry(
+fn build_resolver(
     store: &Store,
-    gate: &AuthService,
+    auth: &AuthService,
     memory: &Arc<Amem>,
     project: &Arc<Refrakt>,
     links: Arc<Links>,
 ) -> Result<Arc<Resolver>> {
-    let tokens = Arc::new(Tokens(gate.clone()));
+    let tokens = Arc::new(TokenDirectoryAdapter(auth.clone()));
     let schemes: Vec<Arc<dyn Scheme>> = vec![
         project.clone(),
         memory.clone(),
         Arc::new(Bkend::new(store.clone(), tokens)),
-        Arc::new(Brain::new(store.clone(), Arc::new(Agents(gate.clone())))),
+        Arc::new(Brain::new(store.clone(), Arc::new(AgentDirectoryAdapter(auth.clone())))),
         Arc::new(Audit::new(store.clone())),
         links.clone(),
     ];
     let store = Arc::new(store.clone());
     let resolver = Arc::new(Resolver::new(schemes, store.clone(), store)?);
-    links.attach(&resolver);
+    links.set_resolver(&resolver);
     Ok(resolver)
 }
 
 /// The gate's key, as the audit trail uses it. Neither crate knows the other.
-struct Seal(AuthService);
+struct AuditSigner(AuthService);
 
-impl Signer for Seal {
-    fn sign(&self, message: &[u8]) -> Signed {
-        let signed = self.0.sign(message);
-        Signed { public_key: signed.public_key, signature: signed.signature }
+impl Signer for AuditSigner {
+    fn sign(&self, message: &[u8]) -> SignatureWithKey {
+        let signature = self.0.sign(message);
+        SignatureWithKey { public_key: signature.public_key, signature: signature.signature }
     }
 }
 
 /// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.
-struct Tokens(AuthService);
+struct TokenDirectoryAdapter(AuthService);
 
-impl TokenDirectory for Tokens {
+impl TokenDirectory for TokenDirectoryAdapter {
     fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
         Box::pin(async move {
-            let (tokens, basis) = self.0.tokens_with_read_set(tenant).await?;
-            Ok((tokens.iter().map(summary).collect(), basis))
+            let (tokens, read_set) = self.0.tokens_with_read_set(tenant).await?;
+            Ok((tokens.iter().map(token_summary).collect(), read_set))
         })
     }
 }
 
 /// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
-pub struct Agents(pub AuthService);
+pub struct AgentDirectoryAdapter(pub AuthService);
 
-impl AgentDirectory for Agents {
+impl AgentDirectory for AgentDirectoryAdapter {
     fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
         Box::pin(async move {
-            let (agents, basis) = self.0.agents_with_read_set(tenant).await?;
-            let summary = |agent: &quad_gate::AgentRecord| AgentSummary {
+            let (agents, read_set) = self.0.agents_with_read_set(tenant).await?;
+            let agent_summary = |agent: &quad_gate::AgentRecord| AgentSummary {
                 subject: agent.subject.clone(),
                 kind: agent.kind.as_str().to_owned(),
                 state: agent.state.as_str().to_owned(),
                 scopes: agent.scopes.iter().map(str::to_owned).collect(),
                 registered_at: agent.created_at,
             };
-            Ok((agents.iter().map(summary).collect(), basis))
+            Ok((agents.iter().map(agent_summary).collect(), read_set))
         })
     }
 }
 
-fn summary(token: &quad_gate::TokenRecord) -> TokenSummary {
+fn token_summary(token: &quad_gate::TokenRecord) -> TokenSummary {
     let status = if token.revoked_at.is_some() {
         "revoked"
     } else if token.expires_at <= quad_core::Timestamp::now() {
@@ -179,8 +179,8 @@ fn project_folder(config: &Config) -> Result<std::path::PathBuf> {
 
 fn make_data_dir(config: &Config) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config.data_dir);
-    made.map_err(|error| {
+    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config.data_dir);
+    created.map_err(|error| {
         Error::bad_input(format!("The data folder {} cannot be made: {error}", config.data_dir.display()))
             .hint("Name another with --data-dir")
     })
@@ -189,12 +189,12 @@ fn make_data_dir(config: &Config) -> Result<()> {
 async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
     let tenants = tenant::list(store).await?;
     let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
-    let near = quad_core::closest(name, names).map_or_else(
+    let hint = quad_core::closest(name, names).map_or_else(
         || "`quad tenant list` shows the tenants, `quad tenant add` makes one".to_owned(),
         |near| format!("The nearest is {near}; `quad tenant add {name}` makes this one"),
     );
     Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
-        .hint(near))
+        .hint(hint))
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
     use crate::cli::Common;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_tool_has_a_schema_that_is_one() {
+    async fn every_tool_has_a_valid_object_schema() {
         let folder = tempfile::tempdir().unwrap();
         let common = Common { data_dir: Some(folder.path().to_owned()), ..Common::default() };
         let app = App::open(Config::load(&common).unwrap()).await.unwrap();

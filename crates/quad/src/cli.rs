@@ -445,8 +445,8 @@ pub enum RefraktCommand {
         /// The file, or - for standard input
         file: PathBuf,
         /// Whose runes: those of the project's site, or all official ones, whatever the project is
-        #[arg(long, value_name = "WHICH", value_enum, default_value_t = RunesOf::Project)]
-        plugins: RunesOf,
+        #[arg(long, value_name = "WHICH", value_enum, default_value_t = PluginSet::Project)]
+        plugins: PluginSet,
         /// The site, by name; needed where the project has several
         #[arg(long, value_name = "NAME", conflicts_with = "plugins")]
         site: Option<String>,
@@ -463,7 +463,7 @@ pub enum RefraktCommand {
 
 /// Whose runes a text is rendered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RunesOf {
+pub enum PluginSet {
     /// Those of the project's site; all official ones where there is no site
     Project,
     /// The core and the nine official plugins
@@ -791,20 +791,20 @@ impl From<KindArg> for quad_core::PrincipalKind {
 
 /// Reads `45s`, `30m`, `12h` or `90d`.
 fn duration_ms(text: &str) -> Result<i64, String> {
-    let wrong = || "a time looks like 45s, 30m, 12h or 90d".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let invalid = || "a time looks like 45s, 30m, 12h or 90d".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(invalid)?;
     let unit_ms: i64 = match unit {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
-    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let number: i64 = number.parse().map_err(|_| invalid())?;
     if number <= 0 {
-        return Err(wrong());
+        return Err(invalid());
     }
-    number.checked_mul(unit_ms).ok_or_else(wrong)
+    number.checked_mul(unit_ms).ok_or_else(invalid)
 }
 
 /// Reads an instant, a date, or an age.
@@ -819,7 +819,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_an_instant_or_an_age() {
+    fn time_accepts_instant_or_age() {
         assert_eq!(time("1970-01-02"), Ok(Timestamp(86_400_000)));
         let (before, age) = (Timestamp::now(), time("1h").unwrap());
         assert!(age >= before.plus_ms(-3_600_000) && age <= Timestamp::now());
@@ -827,7 +827,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units() {
+    fn durations_require_a_unit() {
         assert_eq!(duration_ms("90d"), Ok(7_776_000_000));
         assert_eq!(duration_ms("45s"), Ok(45_000));
         for wrong in ["", "d", "5", "-1d", "1w", "0s", "99999999999999999d", "é"] {
@@ -836,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn cli_definition_is_valid() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::Client;
 
 /// How a client reaches the server.
-pub enum Reach<'a> {
+pub enum ConnectionTarget<'a> {
     /// It starts a process of its own.
     Stdio {
         /// The program.
@@ -25,20 +25,20 @@ pub enum Reach<'a> {
 }
 
 /// The snippet, and the file that it belongs into.
-pub fn snippet(client: Client, reach: &Reach<'_>) -> (String, &'static str) {
+pub fn snippet(client: Client, target: &ConnectionTarget<'_>) -> (String, &'static str) {
     match client {
-        Client::ClaudeCode => (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), ".mcp.json"),
+        Client::ClaudeCode => (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), ".mcp.json"),
         Client::ClaudeDesktop => {
-            (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), "claude_desktop_config.json")
+            (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), "claude_desktop_config.json")
         }
         Client::Cursor => {
-            (pretty(json!({"mcpServers": {"quad": server(reach, "http")}})), ".cursor/mcp.json")
+            (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), ".cursor/mcp.json")
         }
-        Client::Vscode => (pretty(json!({"servers": {"quad": server(reach, "http")}})), ".vscode/mcp.json"),
+        Client::Vscode => (pretty(json!({"servers": {"quad": server(target, "http")}})), ".vscode/mcp.json"),
         Client::Inspector => {
-            (pretty(json!({"mcpServers": {"quad": server(reach, "streamable-http")}})), "mcp.json")
+            (pretty(json!({"mcpServers": {"quad": server(target, "streamable-http")}})), "mcp.json")
         }
-        Client::Codex => (codex(reach), "~/.codex/config.toml"),
+        Client::Codex => (codex(target), "~/.codex/config.toml"),
     }
 }
 
@@ -46,29 +46,29 @@ fn pretty(value: Value) -> String {
     format!("{value:#}")
 }
 
-fn server(reach: &Reach<'_>, http_type: &str) -> Value {
-    match reach {
-        Reach::Stdio { program, arguments } => {
+fn server(target: &ConnectionTarget<'_>, http_type: &str) -> Value {
+    match target {
+        ConnectionTarget::Stdio { program, arguments } => {
             json!({"type": "stdio", "command": program.display().to_string(), "args": arguments})
         }
-        Reach::Http { endpoint, token: Some(token) } => json!({
+        ConnectionTarget::Http { endpoint, token: Some(token) } => json!({
             "type": http_type,
             "url": endpoint,
             "headers": {"Authorization": format!("Bearer {token}")},
         }),
-        Reach::Http { endpoint, token: None } => json!({"type": http_type, "url": endpoint}),
+        ConnectionTarget::Http { endpoint, token: None } => json!({"type": http_type, "url": endpoint}),
     }
 }
 
 /// Codex reads TOML.
-fn codex(reach: &Reach<'_>) -> String {
+fn codex(target: &ConnectionTarget<'_>) -> String {
     let mut server = toml::Table::new();
-    match reach {
-        Reach::Stdio { program, arguments } => {
+    match target {
+        ConnectionTarget::Stdio { program, arguments } => {
             server.insert("command".into(), program.display().to_string().into());
             server.insert("args".into(), arguments.clone().into());
         }
-        Reach::Http { endpoint, token } => {
+        ConnectionTarget::Http { endpoint, token } => {
             server.insert("url".into(), (*endpoint).into());
             if let Some(token) = token {
                 let headers =
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn every_client_gets_a_snippet_that_parses() {
-        let http = Reach::Http { endpoint: "http://127.0.0.1:1/mcp", token: Some("abc") };
-        let stdio = Reach::Stdio { program: Path::new("quad"), arguments: vec!["stdio".to_owned()] };
-        for reach in [http, stdio] {
+        let http = ConnectionTarget::Http { endpoint: "http://127.0.0.1:1/mcp", token: Some("abc") };
+        let stdio = ConnectionTarget::Stdio { program: Path::new("quad"), arguments: vec!["stdio".to_owned()] };
+        for target in [http, stdio] {
             for client in
                 [Client::ClaudeCode, Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Inspector]
             {
-                let parsed: Value = serde_json::from_str(&snippet(client, &reach).0).unwrap();
+                let parsed: Value = serde_json::from_str(&snippet(client, &target).0).unwrap();
                 assert!(parsed.pointer("/mcpServers/quad").or(parsed.pointer("/servers/quad")).is_some());
             }
-            let parsed: toml::Table = snippet(Client::Codex, &reach).0.parse().unwrap();
+            let parsed: toml::Table = snippet(Client::Codex, &target).0.parse().unwrap();
             assert!(parsed["mcp_servers"]["quad"].is_table());
         }
     }

@@ -12,7 +12,7 @@ use quad_store::{AuditMode, Location};
 use crate::cli::{Common, Durability, Serve, Tools};
 
 /// Where the server listens unless told otherwise.
-pub const LISTEN: &str = "127.0.0.1:4704";
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:4704";
 
 /// The keys of `quad.toml`.
 const KEYS: &[&str] = &[
@@ -84,14 +84,14 @@ pub struct ServeConfig {
     /// Whether all tools are listed.
     pub all_tools: bool,
     /// How many requests a tenant may send.
-    pub rate_limit: Rate,
+    pub rate_limit: RateSetting,
     /// Who else makes tokens.
     pub issuer: Option<IssuerConfig>,
 }
 
 /// What is said about the rate of a tenant's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rate {
+pub enum RateSetting {
     /// Nothing: a limit where others than this machine's owner reach the server.
     Default,
     /// As many as they like.
@@ -105,11 +105,11 @@ impl Config {
     pub fn load(common: &Common) -> Result<Config> {
         check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
         let file = read_file(common.config.as_deref())?;
-        let data_dir = match common.data_dir.clone().or(text(&file, "data_dir")?.map(PathBuf::from)) {
+        let data_dir = match common.data_dir.clone().or(string_value(&file, "data_dir")?.map(PathBuf::from)) {
             Some(folder) => folder,
-            None => home("XDG_DATA_HOME", ".local/share")?.join("quad"),
+            None => xdg_dir("XDG_DATA_HOME", ".local/share")?.join("quad"),
         };
-        let project = common.project.clone().or(text(&file, "project")?.map(PathBuf::from));
+        let project = common.project.clone().or(string_value(&file, "project")?.map(PathBuf::from));
         if let Some(project) = &project
             && !project.is_dir()
         {
@@ -118,10 +118,10 @@ impl Config {
         }
         Ok(Config {
             data_dir,
-            database_url: common.database_url.clone().or(text(&file, "database_url")?),
+            database_url: common.database_url.clone().or(string_value(&file, "database_url")?),
             tenant: match common.tenant.clone() {
                 Some(tenant) => tenant,
-                None => text(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
+                None => string_value(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
             },
             project,
             file,
@@ -141,7 +141,7 @@ impl Config {
         Ok(ServeConfig {
             listen: match &flags.listen {
                 Some(listen) => listen.clone(),
-                None => text(&self.file, "listen")?.unwrap_or_else(|| LISTEN.to_owned()),
+                None => string_value(&self.file, "listen")?.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
             },
             no_auth: match flags.no_auth {
                 Some(no_auth) => no_auth,
@@ -153,11 +153,11 @@ impl Config {
             },
             allowed_hosts: match &flags.allowed_hosts {
                 Some(hosts) => hosts.clone(),
-                None => texts(&self.file, "allowed_hosts")?,
+                None => string_list(&self.file, "allowed_hosts")?,
             },
             public_url: match &flags.public_url {
                 Some(url) => Some(url.clone()),
-                None => text(&self.file, "public_url")?,
+                None => string_value(&self.file, "public_url")?,
             },
             all_tools: self.all_tools(flags.tools)?,
             rate_limit: rate_limit(&self.file)?,
@@ -170,7 +170,7 @@ impl Config {
         match flag {
             Some(Durability::Durable) => Ok(AuditMode::Durable),
             Some(Durability::Async) => Ok(AuditMode::Async),
-            None => match text(&self.file, "audit")? {
+            None => match string_value(&self.file, "audit")? {
                 None => Ok(AuditMode::default()),
                 Some(mode) => {
                     AuditMode::parse(&mode).ok_or_else(|| wrong_type("audit", "\"durable\" or \"async\""))
@@ -184,7 +184,7 @@ impl Config {
         if let Some(tools) = flag {
             return Ok(tools == Tools::All);
         }
-        match text(&self.file, "tools")?.as_deref() {
+        match string_value(&self.file, "tools")?.as_deref() {
             None | Some("core") => Ok(false),
             Some("all") => Ok(true),
             Some(_) => Err(wrong_type("tools", "\"core\" or \"all\"")),
@@ -192,8 +192,8 @@ impl Config {
     }
 }
 
-fn rate_limit(file: &toml::Table) -> Result<Rate> {
-    let Some(table) = table(file, "rate_limit", RATE_KEYS)? else { return Ok(Rate::Default) };
+fn rate_limit(file: &toml::Table) -> Result<RateSetting> {
+    let Some(table) = table(file, "rate_limit", RATE_KEYS)? else { return Ok(RateSetting::Default) };
     let number = |key: &str| match table.get(key) {
         None => Ok(None),
         Some(toml::Value::Integer(number)) => u32::try_from(*number)
@@ -203,25 +203,25 @@ fn rate_limit(file: &toml::Table) -> Result<Rate> {
     };
     let per_second = number("per_second")?.ok_or_else(|| missing("rate_limit.per_second"))?;
     if per_second == 0 {
-        return Ok(Rate::Unlimited);
+        return Ok(RateSetting::Unlimited);
     }
     // Two seconds' worth, as in the default.
     let burst = number("burst")?.unwrap_or(per_second.saturating_mul(2)).max(1);
-    Ok(Rate::Limited(RateLimit { per_second, burst }))
+    Ok(RateSetting::Limited(RateLimit { per_second, burst }))
 }
 
 fn issuer(file: &toml::Table) -> Result<Option<IssuerConfig>> {
     let Some(table) = table(file, "issuer", ISSUER_KEYS)? else { return Ok(None) };
-    let needed = |key: &str| {
+    let required_text = |key: &str| {
         let name = format!("issuer.{key}");
-        text_named(table, key, &name)?.filter(|text| !text.is_empty()).ok_or_else(|| missing(&name))
+        string_value_named(table, key, &name)?.filter(|text| !text.is_empty()).ok_or_else(|| missing(&name))
     };
     let algorithms = match table.get("algorithms") {
         None => Algorithm::ALL.to_vec(),
         Some(_) => {
-            let spelt = texts(table, "algorithms")?;
-            let known: Option<Vec<Algorithm>> = spelt.iter().map(|text| Algorithm::parse(text)).collect();
-            known.filter(|known| !known.is_empty()).ok_or_else(|| {
+            let names = string_list(table, "algorithms")?;
+            let algorithms: Option<Vec<Algorithm>> = names.iter().map(|text| Algorithm::parse(text)).collect();
+            algorithms.filter(|known| !known.is_empty()).ok_or_else(|| {
                 wrong_type("issuer.algorithms", "a list of \"RS256\", \"ES256\" and \"EdDSA\"")
             })?
         }
@@ -234,15 +234,15 @@ fn issuer(file: &toml::Table) -> Result<Option<IssuerConfig>> {
             ("kind", &mut claims.kind),
             ("scopes", &mut claims.scopes),
         ] {
-            if let Some(claim) = text_named(names, key, &format!("issuer.claims.{key}"))? {
+            if let Some(claim) = string_value_named(names, key, &format!("issuer.claims.{key}"))? {
                 *name = claim;
             }
         }
     }
     Ok(Some(IssuerConfig {
-        issuer: needed("issuer")?,
-        audience: needed("audience")?,
-        jwks_file: needed("jwks_file")?.into(),
+        issuer: required_text("issuer")?,
+        audience: required_text("audience")?,
+        jwks_file: required_text("jwks_file")?.into(),
         algorithms,
         claims,
         auto_register: match table.get("auto_register") {
@@ -285,14 +285,14 @@ fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
-fn read_file(named: Option<&Path>) -> Result<toml::Table> {
-    let file = match named {
+fn read_file(path: Option<&Path>) -> Result<toml::Table> {
+    let file = match path {
         Some(file) => file.to_owned(),
         None => {
-            let here = PathBuf::from("quad.toml");
-            let at_home =
-                home("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
-            match [Some(here), at_home.ok()].into_iter().flatten().find(|file| file.is_file()) {
+            let local_path = PathBuf::from("quad.toml");
+            let user_path =
+                xdg_dir("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
+            match [Some(local_path), user_path.ok()].into_iter().flatten().find(|file| file.is_file()) {
                 Some(file) => file,
                 None => return Ok(toml::Table::new()),
             }
@@ -319,22 +319,22 @@ fn parse(source: &str) -> Result<toml::Table> {
 }
 
 /// Refuses a key that is not one of these. `within` names the table, if it is not the whole file.
-fn check_keys(table: &toml::Table, within: &str, keys: &[&str]) -> Result<()> {
+fn check_keys(table: &toml::Table, section: &str, keys: &[&str]) -> Result<()> {
     let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
     let hint = match closest(key, keys.iter().copied()) {
         Some(near) => format!("The nearest is {near}"),
         None => format!("The keys are {}", keys.join(", ")),
     };
-    let place = if within.is_empty() { String::new() } else { format!(" of {within}") };
-    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{place}")).hint(hint))
+    let section_suffix = if section.is_empty() { String::new() } else { format!(" of {section}") };
+    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{section_suffix}")).hint(hint))
 }
 
-fn text(table: &toml::Table, key: &str) -> Result<Option<String>> {
-    text_named(table, key, key)
+fn string_value(table: &toml::Table, key: &str) -> Result<Option<String>> {
+    string_value_named(table, key, key)
 }
 
 /// A text under a key that complaints call by its full name.
-fn text_named(table: &toml::Table, key: &str, name: &str) -> Result<Option<String>> {
+fn string_value_named(table: &toml::Table, key: &str, name: &str) -> Result<Option<String>> {
     match table.get(key) {
         None => Ok(None),
         Some(toml::Value::String(text)) => Ok(Some(text.clone())),
@@ -342,7 +342,7 @@ fn text_named(table: &toml::Table, key: &str, name: &str) -> Result<Option<Strin
     }
 }
 
-fn texts(table: &toml::Table, key: &str) -> Result<Vec<String>> {
+fn string_list(table: &toml::Table, key: &str) -> Result<Vec<String>> {
     let Some(value) = table.get(key) else { return Ok(Vec::new()) };
     value
         .as_array()
@@ -356,12 +356,12 @@ fn wrong_type(key: &str, expected: &str) -> Error {
     Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} in quad.toml must be {expected}"))
 }
 
-fn home(variable: &str, under_home: &str) -> Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = set(variable).filter(|folder| folder.is_absolute()) {
+fn xdg_dir(variable: &str, under_home: &str) -> Result<PathBuf> {
+    let env_path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = env_path(variable).filter(|folder| folder.is_absolute()) {
         return Ok(folder);
     }
-    set("HOME").map(|home| home.join(under_home)).ok_or_else(|| {
+    env_path("HOME").map(|home| home.join(under_home)).ok_or_else(|| {
         Error::bad_input("There is no home folder to keep the data in").hint("Name one with --data-dir")
     })
 }
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_key_names_the_nearest() {
+    fn unknown_key_suggests_the_nearest() {
         let error = parse("datadir = \"x\"").unwrap_err();
         assert_eq!(error.message(), "datadir is not a setting");
         assert_eq!(error.hint_text(), Some("The nearest is data_dir"));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_variable_is_named_and_a_foreign_one_ignored() {
+    fn misspelt_variable_is_rejected_and_unrelated_is_ignored() {
         let check = |name: &str| check_variables([name.to_owned()].into_iter());
         assert_eq!(check("QUAD_DATADIR").unwrap_err().hint_text(), Some("The nearest is QUAD_DATA_DIR"));
         assert!(check("QUAD_DATA_DIR").is_ok());
@@ -389,18 +389,18 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_says_what_is_wanted() {
+    fn wrong_type_error_names_expected_type() {
         let table = parse("listen = 4704\nallowed_hosts = [1]").unwrap();
-        assert!(text(&table, "listen").unwrap_err().message().contains("text in quotes"));
-        assert!(texts(&table, "allowed_hosts").is_err());
+        assert!(string_value(&table, "listen").unwrap_err().message().contains("text in quotes"));
+        assert!(string_list(&table, "allowed_hosts").is_err());
     }
 
     #[test]
-    fn a_rate_is_said_or_not_or_waived() {
+    fn rate_limit_is_default_unlimited_or_configured() {
         let rate = |source: &str| rate_limit(&parse(source).unwrap());
-        assert_eq!(rate("").unwrap(), Rate::Default);
-        assert_eq!(rate("rate_limit = { per_second = 0 }").unwrap(), Rate::Unlimited);
-        let limited = |per_second, burst| Rate::Limited(RateLimit { per_second, burst });
+        assert_eq!(rate("").unwrap(), RateSetting::Default);
+        assert_eq!(rate("rate_limit = { per_second = 0 }").unwrap(), RateSetting::Unlimited);
+        let limited = |per_second, burst| RateSetting::Limited(RateLimit { per_second, burst });
         assert_eq!(rate("rate_limit = { per_second = 10, burst = 5 }").unwrap(), limited(10, 5));
         assert_eq!(rate("rate_limit = { per_second = 10 }").unwrap(), limited(10, 20));
         for wrong in [
@@ -415,24 +415,24 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_has_defaults_for_what_is_usual_and_none_for_whom_to_trust() {
+    fn issuer_requires_issuer_audience_and_jwks_file() {
         let read = |source: &str| issuer(&parse(source).unwrap());
         assert!(read("").unwrap().is_none());
-        let least = "[issuer]\nissuer = \"https://a\"\naudience = \"b\"\njwks_file = \"c.json\"\n";
-        let config = read(least).unwrap().unwrap();
+        let minimal = "[issuer]\nissuer = \"https://a\"\naudience = \"b\"\njwks_file = \"c.json\"\n";
+        let config = read(minimal).unwrap().unwrap();
         assert_eq!((config.claims, config.auto_register), (ClaimNames::default(), false));
         assert_eq!(config.algorithms, Algorithm::ALL);
-        let more = format!(
-            "{least}algorithms = [\"RS256\"]\nauto_register = true\nclaims = {{ subject = \"azp\" }}"
+        let extended = format!(
+            "{minimal}algorithms = [\"RS256\"]\nauto_register = true\nclaims = {{ subject = \"azp\" }}"
         );
-        let config = read(&more).unwrap().unwrap();
+        let config = read(&extended).unwrap().unwrap();
         assert_eq!((config.algorithms, config.auto_register), (vec![Algorithm::Rs256], true));
         assert_eq!((config.claims.subject.as_str(), config.claims.tenant.as_str()), ("azp", "tenant_id"));
         for line in ["issuer = ", "audience = ", "jwks_file = "] {
-            let without: String = least
+            let without: String = minimal
                 .lines()
-                .filter(|kept| !kept.starts_with(line))
-                .map(|kept| format!("{kept}\n"))
+                .filter(|row| !row.starts_with(line))
+                .map(|row| format!("{row}\n"))
                 .collect();
             assert!(read(&without).unwrap_err().message().contains("is missing"), "{line}");
         }
@@ -443,7 +443,7 @@ mod tests {
             "jwks = \"x\"",
             "claims = { sub = \"x\" }",
         ] {
-            assert_eq!(read(&format!("{least}{wrong}")).unwrap_err().code(), "CONFIG_INVALID", "{wrong}");
+            assert_eq!(read(&format!("{minimal}{wrong}")).unwrap_err().code(), "CONFIG_INVALID", "{wrong}");
         }
     }
 }

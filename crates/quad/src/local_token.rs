@@ -14,15 +14,15 @@ const SUBJECT: &str = "agent_local";
 
 /// The kept token if it still opens the door, or else a new one; none if the local agent is kept out, which must not
 /// keep everybody else out.
-pub async fn ensure(app: &App) -> Result<Option<String>> {
-    let file = file(app);
-    if let Ok(kept) = std::fs::read_to_string(&file) {
-        let kept = kept.trim().to_owned();
-        if app.gate.authenticate(Some(&format!("Bearer {kept}"))).await.is_ok() {
-            return Ok(Some(kept));
+pub async fn load_or_mint(app: &App) -> Result<Option<String>> {
+    let path = token_path(app);
+    if let Ok(saved) = std::fs::read_to_string(&path) {
+        let saved = saved.trim().to_owned();
+        if app.auth.authenticate(Some(&format!("Bearer {saved}"))).await.is_ok() {
+            return Ok(Some(saved));
         }
     }
-    let agents = app.gate.agents(&app.tenant.id).await?;
+    let agents = app.auth.agents(&app.tenant.id).await?;
     if agents.iter().any(|agent| agent.subject == SUBJECT && agent.state != AgentState::Active) {
         return Ok(None);
     }
@@ -35,25 +35,25 @@ pub async fn ensure(app: &App) -> Result<Option<String>> {
         ttl_ms: None,
         actor: "quad serve".to_owned(),
     };
-    let minted = app.gate.mint(request, &app.resolver.all_scopes()).await?;
-    keep(&file, &minted.token)?;
+    let minted = app.auth.mint(request, &app.resolver.all_scopes()).await?;
+    save(&path, &minted.token)?;
     Ok(Some(minted.token))
 }
 
 /// One file a tenant: each has its own agent.
-fn file(app: &App) -> PathBuf {
+fn token_path(app: &App) -> PathBuf {
     app.config.data_dir.join(format!("{}.token", app.tenant.name))
 }
 
-fn keep(file: &PathBuf, token: &str) -> Result<()> {
-    let fresh = file.with_extension("token.new");
+fn save(file: &PathBuf, token: &str) -> Result<()> {
+    let temp_path = file.with_extension("token.new");
     let written = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&fresh)
-        .and_then(|mut open| writeln!(open, "{token}"))
-        .and_then(|()| std::fs::rename(&fresh, file));
+        .open(&temp_path)
+        .and_then(|mut file| writeln!(file, "{token}"))
+        .and_then(|()| std::fs::rename(&temp_path, file));
     written.map_err(|error| Error::internal(format!("{} cannot be written: {error}", file.display())))
 }

@@ -10,23 +10,23 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Starts the log. It goes to standard error: standard output belongs to results and, in `quad stdio`, to the protocol.
 pub fn start(serving: bool) {
-    let quiet = if serving { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
+    let default_level = if serving { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(default_level));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     // Fails only if a log was started before, which tests in one process do.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(ansi)
-        .event_format(OfRequest(Format::default()))
+        .event_format(WithRequestId(Format::default()))
         .try_init();
 }
 
 /// Ends each line that is written on behalf of an HTTP request with that request's id. A span around every request would do
 /// the same, and would cost every request what only the rare line needs.
-struct OfRequest<F>(F);
+struct WithRequestId<F>(F);
 
-impl<S, N, F> FormatEvent<S, N> for OfRequest<F>
+impl<S, N, F> FormatEvent<S, N> for WithRequestId<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,

@@ -20,25 +20,25 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Tells the kernel to give memory in small pages. In pages of 2 MiB the allocator's many small heaps weigh twice as much, and the read
 /// that touches a new one waits for all of it to be cleared; `docs/decisions/0003-memory.md` has the figures.
-fn prefer_small_pages() {
+fn disable_huge_pages() {
     // A kernel that cannot is one that works as before.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 fn main() -> std::process::ExitCode {
-    prefer_small_pages();
-    let cli = cli::Cli::parse_from(rune_flags::spelt(std::env::args_os().collect()));
+    disable_huge_pages();
+    let cli = cli::Cli::parse_from(rune_flags::rewrite_args(std::env::args_os().collect()));
     let json = cli.common.json;
-    let outcome = tokio::runtime::Builder::new_multi_thread()
+    let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(quad_core::Error::internal)
         .and_then(|runtime| {
-            let outcome = runtime.block_on(commands::run(cli));
+            let result = runtime.block_on(commands::run(cli));
             // Reading standard input cannot be cancelled; nobody waits for a line that will not come.
             runtime.shutdown_background();
-            outcome
+            result
         });
-    outcome::exit(outcome, json)
+    outcome::exit_code(result, json)
 }

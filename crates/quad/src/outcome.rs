@@ -7,17 +7,17 @@ use quad_core::{Error, Kind, Result};
 use serde_json::{Value, json};
 
 /// Prints a line to standard output. A closed pipe is not an error: the reader has seen enough.
-pub fn line(text: impl std::fmt::Display) {
+pub fn print_line(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// Prints a value as indented JSON.
-pub fn json(value: &Value) {
-    line(format_args!("{value:#}"));
+pub fn print_json(value: &Value) {
+    print_line(format_args!("{value:#}"));
 }
 
 /// The exit code of a failure; the meanings stand in `quad --help`.
-fn code(kind: Kind) -> u8 {
+fn exit_status(kind: Kind) -> u8 {
     match kind {
         Kind::Internal | Kind::Credential => 1,
         Kind::BadInput => 2,
@@ -29,8 +29,8 @@ fn code(kind: Kind) -> u8 {
 }
 
 /// Ends the process.
-pub fn exit(outcome: Result<()>, json: bool) -> ExitCode {
-    let Err(error) = outcome else { return ExitCode::SUCCESS };
+pub fn exit_code(result: Result<()>, json: bool) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
     let mut stderr = std::io::stderr();
     if json {
         let _ = writeln!(stderr, "{}", json!({"error": error.envelope()}));
@@ -48,15 +48,15 @@ pub fn exit(outcome: Result<()>, json: bool) -> ExitCode {
     if error.kind() == Kind::Internal && !causes.is_empty() {
         let _ = writeln!(stderr, "cause: {causes}");
     }
-    ExitCode::from(code(error.kind()))
+    ExitCode::from(exit_status(error.kind()))
 }
 
 /// The single faults of a refused argument, one a line.
 fn details(error: &Error) -> Vec<String> {
     let Some(Value::Array(details)) = error.detail("details") else { return Vec::new() };
-    let describe = |fault: &Value| {
-        let field = fault["field"].as_str().unwrap_or_default();
-        let reason = fault["reason"].as_str().unwrap_or_default();
+    let describe = |detail: &Value| {
+        let field = detail["field"].as_str().unwrap_or_default();
+        let reason = detail["reason"].as_str().unwrap_or_default();
         format!("{field}: {reason}")
     };
     // The message names the first already.

@@ -14,46 +14,46 @@ use crate::cli::Cli;
 const INSPECT: [&str; 2] = ["refrakt", "inspect"];
 
 /// The command line with the rune's attributes spelt out. Any other command line is given back as it was.
-pub fn spelt(arguments: Vec<OsString>) -> Vec<OsString> {
-    let known = known_flags();
-    let mut words = 0;
-    let mut spelt = Vec::with_capacity(arguments.len());
+pub fn rewrite_args(arguments: Vec<OsString>) -> Vec<OsString> {
+    let flags = known_flags();
+    let mut matched_words = 0;
+    let mut rewritten = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter().peekable();
-    spelt.extend(rest.next());
+    rewritten.extend(rest.next());
     while let Some(argument) = rest.next() {
         let flag = argument.to_str().and_then(|text| text.strip_prefix("--")).map(str::to_owned);
         let Some(flag) = flag.filter(|flag| !flag.is_empty()) else {
-            if words < INSPECT.len() && argument.to_str() != Some(INSPECT[words]) {
-                spelt.push(argument);
-                spelt.extend(rest);
-                return spelt;
+            if matched_words < INSPECT.len() && argument.to_str() != Some(INSPECT[matched_words]) {
+                rewritten.push(argument);
+                rewritten.extend(rest);
+                return rewritten;
             }
-            words = (words + 1).min(INSPECT.len());
-            spelt.push(argument);
+            matched_words = (matched_words + 1).min(INSPECT.len());
+            rewritten.push(argument);
             continue;
         };
         let (name, value) = match flag.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (flag.as_str(), None),
         };
-        match known.get(name) {
+        match flags.get(name) {
             Some(takes_value) => {
-                spelt.push(argument);
+                rewritten.push(argument);
                 if *takes_value && value.is_none() {
-                    spelt.extend(rest.next());
+                    rewritten.extend(rest.next());
                 }
             }
-            None if words == INSPECT.len() => {
+            None if matched_words == INSPECT.len() => {
                 let next = || rest.next_if(|next| !next.to_string_lossy().starts_with("--"));
                 let value = value.map(OsString::from).or_else(next).unwrap_or_else(|| "true".into());
-                let mut pair = OsString::from(format!("{name}="));
-                pair.push(value);
-                spelt.extend(["--attribute".into(), pair]);
+                let mut attribute = OsString::from(format!("{name}="));
+                attribute.push(value);
+                rewritten.extend(["--attribute".into(), attribute]);
             }
-            None => spelt.push(argument),
+            None => rewritten.push(argument),
         }
     }
-    spelt
+    rewritten
 }
 
 /// The flags that `inspect` has, those of every command included, and whether each takes a value.
@@ -69,13 +69,13 @@ fn known_flags() -> HashMap<String, bool> {
 mod tests {
     use super::*;
 
-    fn check(given: &str, expect: &str) {
+    fn check(input: &str, expect: &str) {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(spelt(words(given)), words(expect));
+        assert_eq!(rewrite_args(words(input)), words(expect));
     }
 
     #[test]
-    fn unknown_flags_of_inspect_are_attributes() {
+    fn unknown_inspect_flags_become_attributes() {
         check(
             "quad refrakt inspect hint --type=warning --json",
             "quad refrakt inspect hint --attribute type=warning --json",
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_stay_as_they_are() {
+    fn other_commands_are_unchanged() {
         for line in [
             "quad",
             "quad refrakt render - --plugins all",

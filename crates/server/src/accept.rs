@@ -12,42 +12,42 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::clock::{self, Idleness};
-use crate::entry::Entry;
-use crate::limits::{self, TimeLimits};
+use crate::clock::{self, IdleTracker};
+use crate::entry::ConnectionService;
+use crate::limits::{self, Timeouts};
 
 /// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,
 /// and the rest has a moment to finish.
 pub(crate) async fn run(
     listener: TcpListener,
-    entry: Entry,
-    times: TimeLimits,
+    service: ConnectionService,
+    timeouts: Timeouts,
     shutdown: impl Future<Output = ()>,
     close: impl FnOnce(),
 ) {
     let mut shutdown = pin!(shutdown);
     let closing = watch::Sender::new(false);
-    let places = Arc::new(Semaphore::new(limits::CONNECTIONS));
+    let connection_permits = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
         let accepted = async {
-            let place = places.clone().acquire_owned().await.ok();
-            (place, listener.accept().await)
+            let permit = connection_permits.clone().acquire_owned().await.ok();
+            (permit, listener.accept().await)
         };
         tokio::select! {
             biased;
             () = &mut shutdown => break,
-            (place, accepted) = accepted => match accepted {
+            (permit, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let serving = serve(stream, &entry, times, closing.subscribe());
+                    let connection = serve_stream(stream, &service, timeouts, closing.subscribe());
                     connections.spawn(async move {
-                        serving.await;
-                        drop(place);
+                        connection.await;
+                        drop(permit);
                     });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+                    tokio::time::sleep(limits::ACCEPT_BACKOFF).await;
                 }
             },
             Some(_) = connections.join_next() => {}
@@ -57,66 +57,66 @@ pub(crate) async fn run(
     close();
     closing.send_replace(true);
     let drained = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits::DRAIN_TIME, drained).await.is_err() {
+    if tokio::time::timeout(limits::SHUTDOWN_TIMEOUT, drained).await.is_err() {
         tracing::warn!(left = connections.len(), "connections were still open when the server stopped");
     }
 }
 
-fn serve(
+fn serve_stream(
     stream: TcpStream,
-    entry: &Entry,
-    times: TimeLimits,
+    service: &ConnectionService,
+    timeouts: Timeouts,
     closing: watch::Receiver<bool>,
 ) -> impl Future<Output = ()> + use<> {
-    let (entry, idleness) = entry.for_connection();
-    serve_through(stream, entry, idleness, times, closing)
+    let (service, idle_tracker) = service.new_connection();
+    serve_connection(stream, service, idle_tracker, timeouts, closing)
 }
 
-async fn serve_through(
+async fn serve_connection(
     stream: TcpStream,
-    entry: Entry,
-    idleness: Idleness,
-    times: TimeLimits,
+    service: ConnectionService,
+    idle_tracker: IdleTracker,
+    timeouts: Timeouts,
     mut closing: watch::Receiver<bool>,
 ) {
     // A reply is one or a few small writes; with Nagle's algorithm each would wait for the other side's acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), entry);
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let every = clock::tick(&times);
-    let mut tick = pin!(sleep(every));
+    let interval = clock::tick_interval(&timeouts);
+    let mut tick = pin!(sleep(interval));
     let is_closing = closing.clone();
     let mut closed = pin!(closing.changed());
-    let (mut waits_for_tick, mut waits_for_close, mut asked_to_close) = (false, false, false);
+    let (mut tick_registered, mut close_registered, mut closing_sent) = (false, false, false);
     // By hand, since `select!` asks everything whenever anything has come, and nearly always that is a request. What was asked
     // once wakes this task when there is something.
     let serving = poll_fn(move |context| {
         loop {
-            if let Poll::Ready(ended) = connection.as_mut().poll(context) {
-                if let Err(error) = ended {
+            if let Poll::Ready(result) = connection.as_mut().poll(context) {
+                if let Err(error) = result {
                     tracing::debug!(%error, "a connection broke");
                 }
                 return Poll::Ready(());
             }
-            if !asked_to_close && (!waits_for_close || is_closing.has_changed().unwrap_or(true)) {
-                waits_for_close = true;
+            if !closing_sent && (!close_registered || is_closing.has_changed().unwrap_or(true)) {
+                close_registered = true;
                 if closed.as_mut().poll(context).is_ready() {
-                    asked_to_close = true;
+                    closing_sent = true;
                     connection.as_mut().graceful_shutdown();
                     continue;
                 }
             }
-            if waits_for_tick && !tick.is_elapsed() {
+            if tick_registered && !tick.is_elapsed() {
                 return Poll::Pending;
             }
-            waits_for_tick = tick.as_mut().poll(context).is_pending();
-            if waits_for_tick {
+            tick_registered = tick.as_mut().poll(context).is_pending();
+            if tick_registered {
                 return Poll::Pending;
             }
-            tick.as_mut().reset(Instant::now() + every);
-            if idleness.lasts() >= times.headers {
+            tick.as_mut().reset(Instant::now() + interval);
+            if idle_tracker.idle_for() >= timeouts.headers {
                 return Poll::Ready(());
             }
             // The connection is polled once more, and with it whatever it waits for and may be late.

@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::limits::{self, TimeLimits};
+use crate::limits::{self, Timeouts};
 
 /// How often a connection looks up: often enough for its shortest limit, and not more often than a second otherwise.
-pub(crate) fn tick(times: &TimeLimits) -> Duration {
-    let shortest = times.headers.min(times.body).min(times.request);
-    (shortest / 4).clamp(limits::TICK_SHORTEST, limits::TICK_LONGEST)
+pub(crate) fn tick_interval(timeouts: &Timeouts) -> Duration {
+    let shortest = timeouts.headers.min(timeouts.body).min(timeouts.request);
+    (shortest / 4).clamp(limits::TICK_MIN, limits::TICK_MAX)
 }
 
 /// What `work` gives, or nothing if it is not done by then. Must run inside a connection, whose ticks it relies on.
-pub(crate) async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|context: &mut Context<'_>| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
+pub(crate) async fn with_deadline<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context: &mut Context<'_>| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending if Instant::now() >= deadline => Poll::Ready(None),
         Poll::Pending => Poll::Pending,
     })
@@ -31,33 +31,33 @@ pub(crate) async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -
 
 /// Whether a connection is at work, or since when it has had nothing to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Idleness(Arc<Shared>);
+pub(crate) struct IdleTracker(Arc<IdleState>);
 
 #[derive(Debug)]
-struct Shared {
+struct IdleState {
     opened: Instant,
     /// Milliseconds from the opening to the end of the last reply; [`AT_WORK`] while there is no such thing.
-    since: AtomicU64,
+    idle_since_ms: AtomicU64,
 }
 
-const AT_WORK: u64 = u64::MAX;
+const IN_FLIGHT: u64 = u64::MAX;
 
-impl Idleness {
+impl IdleTracker {
     /// A connection that was just opened and has sent nothing yet.
-    pub(crate) fn new() -> Idleness {
-        Idleness(Arc::new(Shared { opened: Instant::now(), since: AtomicU64::new(0) }))
+    pub(crate) fn new() -> IdleTracker {
+        IdleTracker(Arc::new(IdleState { opened: Instant::now(), idle_since_ms: AtomicU64::new(0) }))
     }
 
     /// A request has come; the connection is at work until the result is dropped.
-    pub(crate) fn work(&self) -> Work {
-        self.0.since.store(AT_WORK, Ordering::Relaxed);
-        Work(self.0.clone())
+    pub(crate) fn start_request(&self) -> InFlightGuard {
+        self.0.idle_since_ms.store(IN_FLIGHT, Ordering::Relaxed);
+        InFlightGuard(self.0.clone())
     }
 
     /// How long there has been nothing to do.
-    pub(crate) fn lasts(&self) -> Duration {
-        match self.0.since.load(Ordering::Relaxed) {
-            AT_WORK => Duration::ZERO,
+    pub(crate) fn idle_for(&self) -> Duration {
+        match self.0.idle_since_ms.load(Ordering::Relaxed) {
+            IN_FLIGHT => Duration::ZERO,
             since => self.0.opened.elapsed().saturating_sub(Duration::from_millis(since)),
         }
     }
@@ -65,12 +65,12 @@ impl Idleness {
 
 /// A request being answered, to the last byte of the reply.
 #[derive(Debug)]
-pub(crate) struct Work(Arc<Shared>);
+pub(crate) struct InFlightGuard(Arc<IdleState>);
 
-impl Drop for Work {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let now = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(AT_WORK - 1);
-        self.0.since.store(now, Ordering::Relaxed);
+        let now = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(IN_FLIGHT - 1);
+        self.0.idle_since_ms.store(now, Ordering::Relaxed);
     }
 }
 
@@ -79,20 +79,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_idle_while_at_work() {
-        let idleness = Idleness::new();
-        let work = idleness.work();
+    fn idle_time_is_zero_while_request_is_in_flight() {
+        let tracker = IdleTracker::new();
+        let in_flight = tracker.start_request();
         std::thread::sleep(Duration::from_millis(5));
-        assert_eq!(idleness.lasts(), Duration::ZERO);
-        drop(work);
+        assert_eq!(tracker.idle_for(), Duration::ZERO);
+        drop(in_flight);
         std::thread::sleep(Duration::from_millis(5));
-        assert!(idleness.lasts() > Duration::ZERO);
+        assert!(tracker.idle_for() > Duration::ZERO);
     }
 
     #[test]
-    fn the_tick_fits_the_shortest_limit() {
-        assert_eq!(tick(&TimeLimits::default()), limits::TICK_LONGEST);
-        let brief = TimeLimits { body: Duration::from_millis(200), ..TimeLimits::default() };
-        assert_eq!(tick(&brief), Duration::from_millis(50));
+    fn tick_interval_follows_shortest_timeout() {
+        assert_eq!(tick_interval(&Timeouts::default()), limits::TICK_MAX);
+        let short = Timeouts { body: Duration::from_millis(200), ..Timeouts::default() };
+        assert_eq!(tick_interval(&short), Duration::from_millis(50));
     }
 }

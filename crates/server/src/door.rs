@@ -8,42 +8,42 @@ use serde_json::{Value, json};
 
 /// Decides who is asking.
 #[derive(Clone)]
-pub enum Door {
+pub enum AuthPolicy {
     /// Everybody is this principal. For a loopback port that only its owner can reach.
-    Open(Arc<Principal>),
+    LocalOnly(Arc<Principal>),
     /// Everybody shows a credential.
-    Guarded(Arc<dyn Keeper>),
+    Token(Arc<dyn CredentialVerifier>),
 }
 
 /// Checks credentials.
-pub trait Keeper: Send + Sync {
+pub trait CredentialVerifier: Send + Sync {
     /// Who sent this `Authorization` header.
     fn authenticate<'a>(&'a self, authorization: Option<&'a str>)
-    -> BoxFuture<'a, Result<Principal, Denial>>;
+    -> BoxFuture<'a, Result<Principal, CredentialError>>;
 
     /// What is remembered about this header is no longer true.
-    fn forget(&self, authorization: &str);
+    fn evict(&self, authorization: &str);
 
     /// The public keys with which others can check the credentials that this keeper hands out, as a JSON Web Key Set.
     fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(async { Ok(no_keys()) })
+        Box::pin(async { Ok(empty_key_set()) })
     }
 
     /// A caller was refused before its call was looked at, so that nobody else writes that down.
-    fn note_refusal(&self, _caller: &Principal, _code: &'static str) {}
+    fn count_refusal(&self, _caller: &Principal, _code: &'static str) {}
 
     /// Somebody was turned away before any credential was looked at.
-    fn note_stranger(&self, _reason: &'static str, _code: &'static str) {}
+    fn count_anonymous_refusal(&self, _reason: &'static str, _code: &'static str) {}
 }
 
 /// The key set of somebody who signs nothing.
-fn no_keys() -> Value {
+fn empty_key_set() -> Value {
     json!({"keys": []})
 }
 
 /// Why a credential was not accepted.
 #[derive(Debug)]
-pub enum Denial {
+pub enum CredentialError {
     /// There is none.
     Missing {
         /// The stable code.
@@ -66,68 +66,68 @@ pub enum Denial {
     Failed(Error),
 }
 
-impl Door {
+impl AuthPolicy {
     /// Who sent this header.
-    pub(crate) async fn authenticate(&self, authorization: Option<&str>) -> Result<Arc<Principal>, Denial> {
+    pub(crate) async fn authenticate(&self, authorization: Option<&str>) -> Result<Arc<Principal>, CredentialError> {
         match self {
-            Door::Open(principal) => Ok(principal.clone()),
-            Door::Guarded(keeper) => keeper.authenticate(authorization).await.map(Arc::new),
+            AuthPolicy::LocalOnly(principal) => Ok(principal.clone()),
+            AuthPolicy::Token(verifier) => verifier.authenticate(authorization).await.map(Arc::new),
         }
     }
 
     /// What is remembered about this header is no longer true.
-    pub(crate) fn forget(&self, authorization: Option<&str>) {
-        if let (Door::Guarded(keeper), Some(authorization)) = (self, authorization) {
-            keeper.forget(authorization);
+    pub(crate) fn evict(&self, authorization: Option<&str>) {
+        if let (AuthPolicy::Token(verifier), Some(authorization)) = (self, authorization) {
+            verifier.evict(authorization);
         }
     }
 
     /// The public keys, for everybody.
     pub(crate) async fn key_set(&self) -> Result<Value> {
         match self {
-            Door::Open(_) => Ok(no_keys()),
-            Door::Guarded(keeper) => keeper.key_set().await,
+            AuthPolicy::LocalOnly(_) => Ok(empty_key_set()),
+            AuthPolicy::Token(verifier) => verifier.key_set().await,
         }
     }
 
     /// A caller was refused before its call was looked at.
-    pub(crate) fn note_refusal(&self, caller: &Principal, code: &'static str) {
-        if let Door::Guarded(keeper) = self {
-            keeper.note_refusal(caller, code);
+    pub(crate) fn count_refusal(&self, caller: &Principal, code: &'static str) {
+        if let AuthPolicy::Token(verifier) = self {
+            verifier.count_refusal(caller, code);
         }
     }
 
     /// Somebody was turned away before any credential was looked at.
-    pub(crate) fn note_stranger(&self, reason: &'static str, code: &'static str) {
-        if let Door::Guarded(keeper) = self {
-            keeper.note_stranger(reason, code);
+    pub(crate) fn count_anonymous_refusal(&self, reason: &'static str, code: &'static str) {
+        if let AuthPolicy::Token(verifier) = self {
+            verifier.count_anonymous_refusal(reason, code);
         }
     }
 
     /// Whether a credential is needed.
-    pub(crate) fn is_guarded(&self) -> bool {
-        matches!(self, Door::Guarded(_))
+    pub(crate) fn requires_token(&self) -> bool {
+        matches!(self, AuthPolicy::Token(_))
     }
 }
 
-impl Keeper for AuthService {
+impl CredentialVerifier for AuthService {
     fn authenticate<'a>(
         &'a self,
         authorization: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Principal, Denial>> {
+    ) -> BoxFuture<'a, Result<Principal, CredentialError>> {
         Box::pin(async move {
-            AuthService::authenticate(self, authorization).await.map_err(|refusal| {
-                let (code, reason, message) = (refusal.code(), refusal.kind.as_str(), refusal.to_string());
-                match refusal.kind {
-                    AuthErrorKind::Missing => Denial::Missing { code, reason, message },
-                    AuthErrorKind::Failed(error) => Denial::Failed(error),
-                    _ => Denial::Invalid { code, reason, message },
+            AuthService::authenticate(self, authorization).await.map_err(|error| {
+                let (code, reason, message) = (error.code(), error.kind.as_str(), error.to_string());
+                match error.kind {
+                    AuthErrorKind::Missing => CredentialError::Missing { code, reason, message },
+                    AuthErrorKind::Failed(error) => CredentialError::Failed(error),
+                    _ => CredentialError::Invalid { code, reason, message },
                 }
             })
         })
     }
 
-    fn forget(&self, authorization: &str) {
+    fn evict(&self, authorization: &str) {
         AuthService::evict_token(self, authorization);
     }
 
@@ -135,11 +135,11 @@ impl Keeper for AuthService {
         Box::pin(AuthService::key_set(self))
     }
 
-    fn note_refusal(&self, caller: &Principal, code: &'static str) {
+    fn count_refusal(&self, caller: &Principal, code: &'static str) {
         AuthService::count_refusal(self, caller, code, code);
     }
 
-    fn note_stranger(&self, reason: &'static str, code: &'static str) {
+    fn count_anonymous_refusal(&self, reason: &'static str, code: &'static str) {
         AuthService::count_anonymous_refusal(self, reason, code);
     }
 }

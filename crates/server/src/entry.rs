@@ -17,76 +17,76 @@ use hyper::body::Incoming;
 use quad_core::BoxFuture;
 use tower_service::Service as _;
 
-use crate::acquaintance::Acquaintance;
-use crate::clock::{Idleness, Work};
-use crate::http::{self as door, Server};
+use crate::acquaintance::ConnectionCredentialCache;
+use crate::clock::{IdleTracker, InFlightGuard};
+use crate::http::{self as http_server, Server};
 use crate::mcp;
 
 /// The way in, as one connection has it.
-pub(crate) struct Entry(Arc<Connection>);
+pub(crate) struct ConnectionService(Arc<ConnectionState>);
 
 /// What belongs to a connection. It has its own share of everything: a count that all connections keep together would go from
 /// processor to processor with every request.
-struct Connection {
+struct ConnectionState {
     server: Arc<Server>,
     router: Router,
-    idleness: Idleness,
-    acquaintance: Acquaintance,
+    idle_tracker: IdleTracker,
+    credential_cache: ConnectionCredentialCache,
 }
 
-impl Entry {
+impl ConnectionService {
     /// A way in to these routes, for a connection that is opened now.
-    pub(crate) fn new(server: Arc<Server>, router: Router) -> Entry {
-        let (idleness, acquaintance) = (Idleness::new(), Acquaintance::default());
-        Entry(Arc::new(Connection { server, router, idleness, acquaintance }))
+    pub(crate) fn new(server: Arc<Server>, router: Router) -> ConnectionService {
+        let (idle_tracker, credential_cache) = (IdleTracker::new(), ConnectionCredentialCache::default());
+        ConnectionService(Arc::new(ConnectionState { server, router, idle_tracker, credential_cache }))
     }
 
     /// The same for another connection, with a look at its clock.
-    pub(crate) fn for_connection(&self) -> (Entry, Idleness) {
-        let entry = Entry::new(self.0.server.clone(), self.0.router.clone());
-        let idleness = entry.0.idleness.clone();
-        (entry, idleness)
+    pub(crate) fn new_connection(&self) -> (ConnectionService, IdleTracker) {
+        let service = ConnectionService::new(self.0.server.clone(), self.0.router.clone());
+        let idle_tracker = service.0.idle_tracker.clone();
+        (service, idle_tracker)
     }
 }
 
-impl hyper::service::Service<Request<Incoming>> for Entry {
-    type Response = http::Response<Reply>;
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
+    type Response = http::Response<TrackedBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let connection = self.0.clone();
-        if request.uri().path() == mcp::PATH {
+        if request.uri().path() == mcp::MCP_PATH {
             return Box::pin(async move {
-                let work = connection.idleness.work();
+                let in_flight = connection.idle_tracker.start_request();
                 let server = &connection.server;
-                let all = |request, started| mcp::all(server, &connection.acquaintance, request, started);
-                let answer = door::enter(server, request, all).await;
-                Ok(answer.map(|body| Reply { body, _work: work }))
+                let handler = |request, started| mcp::handle_all(server, &connection.credential_cache, request, started);
+                let response = http_server::handle_request(server, request, handler).await;
+                Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
             });
         }
         Box::pin(async move {
-            let work = connection.idleness.work();
+            let in_flight = connection.idle_tracker.start_request();
             let mut router = connection.router.clone();
-            let route = |request: Request<Incoming>, _| async move {
+            let handler = |request: Request<Incoming>, _| async move {
                 match router.call(request.map(Body::new)).await {
                     Ok(response) => response,
                     Err(never) => match never {},
                 }
             };
-            let answer = door::enter(&connection.server, request, route).await;
-            Ok(answer.map(|body| Reply { body, _work: work }))
+            let response = http_server::handle_request(&connection.server, request, handler).await;
+            Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
         })
     }
 }
 
 /// The body of a reply. Its connection is at work until it is gone.
-pub(crate) struct Reply {
+pub(crate) struct TrackedBody {
     body: Body,
-    _work: Work,
+    _in_flight: InFlightGuard,
 }
 
-impl http_body::Body for Reply {
+impl http_body::Body for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

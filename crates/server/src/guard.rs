@@ -10,32 +10,32 @@ use http::header::{HOST, ORIGIN};
 
 /// The names that are allowed.
 #[derive(Clone, Debug)]
-pub(crate) struct Guard {
+pub(crate) struct HostPolicy {
     /// The bound address as most requests spell it.
     bound: String,
     allowed: Vec<(String, Option<u16>)>,
-    anything: bool,
+    allow_any: bool,
 }
 
 /// A host name, with the port where that matters.
 #[derive(Clone, Copy, Debug)]
-struct Name<'a> {
+struct HostPort<'a> {
     host: &'a str,
     port: Option<u16>,
 }
 
 /// Why a request was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stranger {
+pub(crate) enum HostRejection {
     /// The request is for another server.
     Host,
     /// The request comes from a page of somebody else.
     Origin,
 }
 
-impl Guard {
+impl HostPolicy {
     /// Allows the loopback names, the bound address, and what is configured: `name`, `name:port`, or `*` for all.
-    pub(crate) fn new(bound: SocketAddr, configured: &[String]) -> Guard {
+    pub(crate) fn new(bound: SocketAddr, configured: &[String]) -> HostPolicy {
         let mut allowed: Vec<(String, Option<u16>)> =
             ["localhost", "127.0.0.1", "::1"].iter().map(|host| ((*host).to_owned(), None)).collect();
         if !bound.ip().is_unspecified() {
@@ -44,48 +44,48 @@ impl Guard {
         // An origin may be configured with its scheme; only its host matters.
         let names =
             configured.iter().map(|name| name.split_once("://").map_or(name.as_str(), |(_, rest)| rest));
-        allowed.extend(names.filter_map(Name::parse).map(|name| (name.host.to_owned(), name.port)));
-        Guard { bound: bound.to_string(), allowed, anything: configured.iter().any(|name| name == "*") }
+        allowed.extend(names.filter_map(HostPort::parse).map(|name| (name.host.to_owned(), name.port)));
+        HostPolicy { bound: bound.to_string(), allowed, allow_any: configured.iter().any(|name| name == "*") }
     }
 
     /// Checks the name that the request is for. `authority` is the one in the request line, if there is one.
-    pub(crate) fn check_host(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Stranger> {
+    pub(crate) fn check_host(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), HostRejection> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
-        let doubled = hosts.next().is_some();
-        let named = authority.or(host);
-        let is_ours =
-            |name: &str| name == self.bound || Name::parse(name).is_some_and(|name| self.allows(name));
-        if !doubled && named.is_some_and(is_ours) && host.is_none_or(is_ours) {
+        let is_repeated = hosts.next().is_some();
+        let requested = authority.or(host);
+        let is_allowed =
+            |name: &str| name == self.bound || HostPort::parse(name).is_some_and(|name| self.allows(name));
+        if !is_repeated && requested.is_some_and(is_allowed) && host.is_none_or(is_allowed) {
             Ok(())
         } else {
-            Err(Stranger::Host)
+            Err(HostRejection::Host)
         }
     }
 
     /// Checks the page that the request comes from. Programs that are no browsers name none.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Stranger> {
-        let is_ours = |origin: &http::HeaderValue| {
+    pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), HostRejection> {
+        let is_allowed = |origin: &http::HeaderValue| {
             let origin = origin.to_str().ok()?;
             let (scheme, rest) = origin.split_once("://")?;
-            let name = Name::parse(rest)?;
+            let name = HostPort::parse(rest)?;
             Some(matches!(scheme, "http" | "https") && self.allows(name))
         };
-        let ours = headers.get_all(ORIGIN).iter().all(|origin| is_ours(origin) == Some(true));
-        if ours { Ok(()) } else { Err(Stranger::Origin) }
+        let all_allowed = headers.get_all(ORIGIN).iter().all(|origin| is_allowed(origin) == Some(true));
+        if all_allowed { Ok(()) } else { Err(HostRejection::Origin) }
     }
 
-    fn allows(&self, name: Name<'_>) -> bool {
-        let is_ours = |(host, port): &(String, Option<u16>)| {
+    fn allows(&self, name: HostPort<'_>) -> bool {
+        let is_allowed = |(host, port): &(String, Option<u16>)| {
             host.eq_ignore_ascii_case(name.host) && (port.is_none() || *port == name.port)
         };
-        self.anything || self.allowed.iter().any(is_ours)
+        self.allow_any || self.allowed.iter().any(is_allowed)
     }
 }
 
-impl Name<'_> {
+impl HostPort<'_> {
     /// Reads `host`, `host:port`, `[v6]` or `[v6]:port`.
-    fn parse(text: &str) -> Option<Name<'_>> {
+    fn parse(text: &str) -> Option<HostPort<'_>> {
         let text = text.strip_suffix('/').unwrap_or(text);
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -104,7 +104,7 @@ impl Name<'_> {
         };
         let valid =
             !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:".contains(&b));
-        valid.then_some(Name { host, port })
+        valid.then_some(HostPort { host, port })
     }
 }
 
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn guard(configured: &[&str]) -> Guard {
+    fn host_policy(configured: &[&str]) -> HostPolicy {
         let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
-        Guard::new("127.0.0.1:4000".parse().unwrap(), &configured)
+        HostPolicy::new("127.0.0.1:4000".parse().unwrap(), &configured)
     }
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
@@ -123,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn a_host_must_be_ours() {
-        let check = |configured: &[&str], host: &str, ours: bool| {
+    fn host_is_checked_against_allow_list() {
+        let check = |configured: &[&str], host: &str, expected: bool| {
             assert_eq!(
-                guard(configured).check_host(&headers(HOST, host), None).is_ok(),
-                ours,
+                host_policy(configured).check_host(&headers(HOST, host), None).is_ok(),
+                expected,
                 "{configured:?} {host}"
             );
         };
@@ -143,16 +143,16 @@ mod tests {
         check(&["mcp.example.com:8443"], "mcp.example.com", false);
         check(&["mcp.example.com:8443"], "mcp.example.com:8443", true);
         check(&["*"], "anything.example", true);
-        assert!(guard(&[]).check_host(&HeaderMap::new(), None).is_err());
-        assert!(guard(&[]).check_host(&headers(HOST, "localhost"), Some("evil.example")).is_err());
-        assert!(guard(&[]).check_host(&headers(HOST, "evil.example"), Some("localhost")).is_err());
+        assert!(host_policy(&[]).check_host(&HeaderMap::new(), None).is_err());
+        assert!(host_policy(&[]).check_host(&headers(HOST, "localhost"), Some("evil.example")).is_err());
+        assert!(host_policy(&[]).check_host(&headers(HOST, "evil.example"), Some("localhost")).is_err());
     }
 
     #[test]
-    fn a_page_must_be_ours_and_a_program_names_none() {
-        let check = |origin: &str, ours: bool| {
-            let guard = guard(&["https://app.example.com"]);
-            assert_eq!(guard.check_origin(&headers(ORIGIN, origin)).is_ok(), ours, "{origin}");
+    fn origin_is_checked_and_may_be_absent() {
+        let check = |origin: &str, expected: bool| {
+            let policy = host_policy(&["https://app.example.com"]);
+            assert_eq!(policy.check_origin(&headers(ORIGIN, origin)).is_ok(), expected, "{origin}");
         };
         check("http://localhost:3000", true);
         check("https://app.example.com", true);
@@ -160,6 +160,6 @@ mod tests {
         check("null", false);
         check("file://localhost", false);
         check("http://localhost@evil.example", false);
-        assert!(guard(&[]).check_origin(&HeaderMap::new()).is_ok());
+        assert!(host_policy(&[]).check_origin(&HeaderMap::new()).is_ok());
     }
 }

@@ -10,12 +10,12 @@ use http::header::CONTENT_TYPE;
 use crate::http::Server;
 
 /// The process runs.
-pub(crate) async fn alive() -> &'static str {
+pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// It can answer: its database does.
-pub(crate) async fn ready(State(server): State<Arc<Server>>) -> Response {
+pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     if (server.ready)().await {
         (StatusCode::OK, "ready\n").into_response()
     } else {
@@ -25,5 +25,5 @@ pub(crate) async fn ready(State(server): State<Arc<Server>>) -> Response {
 
 /// The figures.
 pub(crate) async fn metrics(State(server): State<Arc<Server>>) -> Response {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], server.metrics.render(&server.hub)).into_response()
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], server.metrics.render(&server.state)).into_response()
 }

@@ -25,6 +25,6 @@ pub mod standard;
 pub mod stdio;
 mod twin;
 
-pub use door::{Denial, Door, Keeper};
-pub use limits::TimeLimits;
+pub use door::{CredentialError, AuthPolicy, CredentialVerifier};
+pub use limits::Timeouts;
 pub use request_id::current as request_id;

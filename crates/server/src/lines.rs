@@ -5,10 +5,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use crate::limits;
 
 /// Reads lines.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    longest: usize,
+    max_len: usize,
 }
 
 /// What stood between two line ends.
@@ -20,20 +20,20 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Lines of at most `longest` bytes.
-    pub(crate) fn new(reader: R, longest: usize) -> Lines<R> {
-        Lines {
+    pub(crate) fn new(reader: R, max_len: usize) -> LineReader<R> {
+        LineReader {
             reader: BufReader::with_capacity(limits::PIPE_BUFFER_BYTES, reader),
             line: Vec::new(),
-            longest,
+            max_len,
         }
     }
 
     /// The next line that is not blank; `None` at the end.
-    pub(crate) async fn next(&mut self) -> std::io::Result<Option<Line<'_>>> {
+    pub(crate) async fn next_line(&mut self) -> std::io::Result<Option<Line<'_>>> {
         loop {
-            match self.read().await? {
+            match self.read_line().await? {
                 None => return Ok(None),
                 Some(false) => return Ok(Some(Line::TooLong)),
                 Some(true) if self.line.trim_ascii().is_empty() => {}
@@ -43,30 +43,30 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Reads to the next line end. False when the line was too long to keep.
-    async fn read(&mut self) -> std::io::Result<Option<bool>> {
+    async fn read_line(&mut self) -> std::io::Result<Option<bool>> {
         self.line.clear();
-        let mut kept = true;
-        let mut anything = false;
+        let mut fits = true;
+        let mut has_data = false;
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                return Ok(anything.then_some(kept));
+                return Ok(has_data.then_some(fits));
             }
-            anything = true;
+            has_data = true;
             let end = available.iter().position(|byte| *byte == b'\n');
             let piece = &available[..end.unwrap_or(available.len())];
-            if self.line.len() + piece.len() > self.longest {
-                kept = false;
+            if self.line.len() + piece.len() > self.max_len {
+                fits = false;
                 // Give the memory back at once; the rest of the line is only skipped.
                 self.line = Vec::new();
             }
-            if kept {
+            if fits {
                 self.line.extend_from_slice(piece);
             }
             let used = piece.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if end.is_some() {
-                return Ok(Some(kept));
+                return Ok(Some(fits));
             }
         }
     }
@@ -77,21 +77,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn skips_blank_and_too_long_lines_and_goes_on() {
+    async fn skips_blank_lines_and_reports_too_long_lines() {
         let text = b"one\r\n\n  \n12345678901\ntwo\nlast".as_slice();
-        let mut lines = Lines::new(text, 10);
-        assert_eq!(lines.next().await.unwrap(), Some(Line::Text(b"one")));
-        assert_eq!(lines.next().await.unwrap(), Some(Line::TooLong));
-        assert_eq!(lines.next().await.unwrap(), Some(Line::Text(b"two")));
-        assert_eq!(lines.next().await.unwrap(), Some(Line::Text(b"last")));
-        assert_eq!(lines.next().await.unwrap(), None);
+        let mut lines = LineReader::new(text, 10);
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Text(b"one")));
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::TooLong));
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Text(b"two")));
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Text(b"last")));
+        assert_eq!(lines.next_line().await.unwrap(), None);
     }
 
     #[tokio::test]
-    async fn a_long_line_may_come_in_many_pieces() {
+    async fn too_long_line_across_buffers_is_reported_once() {
         let text = [b"x".repeat(3 * limits::PIPE_BUFFER_BYTES), b"\nok\n".to_vec()].concat();
-        let mut lines = Lines::new(text.as_slice(), limits::PIPE_BUFFER_BYTES * 2);
-        assert_eq!(lines.next().await.unwrap(), Some(Line::TooLong));
-        assert_eq!(lines.next().await.unwrap(), Some(Line::Text(b"ok")));
+        let mut lines = LineReader::new(text.as_slice(), limits::PIPE_BUFFER_BYTES * 2);
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::TooLong));
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Text(b"ok")));
     }
 }

@@ -21,76 +21,76 @@ use quad_wire::limits::BODY_BYTES;
 use quad_wire::post::{self, Outcome, PostBody, PostReply};
 use quad_wire::{Endpoint, RpcError, session_stream};
 
-use crate::acquaintance::Acquaintance;
-use crate::door::Denial;
-use crate::http::{Server, view_of};
+use crate::acquaintance::ConnectionCredentialCache;
+use crate::door::CredentialError;
+use crate::http::{Server, find_view};
 use crate::{clock, limits, metadata, problem, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The code of a request beyond its tenant's rate.
-const RATE_LIMITED: &str = "rate_limited";
+const RATE_LIMITED_CODE: &str = "rate_limited";
 
 /// The body of a request, as it comes from the connection or by the router.
-pub(crate) trait Sent: http_body::Body<Data = Bytes> + Unpin + Send {}
+pub(crate) trait RequestBody: http_body::Body<Data = Bytes> + Unpin + Send {}
 
-impl<B: http_body::Body<Data = Bytes> + Unpin + Send> Sent for B {}
+impl<B: http_body::Body<Data = Bytes> + Unpin + Send> RequestBody for B {}
 
 /// Where every scheme is.
-pub(crate) const PATH: &str = "/mcp";
+pub(crate) const MCP_PATH: &str = "/mcp";
 
 /// Every scheme.
-pub(crate) async fn all(
+pub(crate) async fn handle_all(
     server: &Server,
-    acquaintance: &Acquaintance,
+    credential_cache: &ConnectionCredentialCache,
     request: http::Request<Incoming>,
     started: Instant,
 ) -> Response {
-    answer(server, acquaintance, View::All, request, started).await
+    handle(server, credential_cache, View::All, request, started).await
 }
 
 /// One scheme.
-pub(crate) async fn one(
+pub(crate) async fn handle_scheme(
     State(server): State<Arc<Server>>,
     Path(scheme): Path<String>,
     request: Request,
 ) -> Response {
-    match view_of(&server, &scheme) {
-        Ok(view) => answer(&server, &Acquaintance::default(), view, request, Instant::now()).await,
+    match find_view(&server, &scheme) {
+        Ok(view) => handle(&server, &ConnectionCredentialCache::default(), view, request, Instant::now()).await,
         Err(response) => *response,
     }
 }
 
 /// The path that agents of the money scheme know.
-pub(crate) async fn agents(state: State<Arc<Server>>, request: Request) -> Response {
-    one(state, Path("brain".to_owned()), request).await
+pub(crate) async fn handle_agents_path(state: State<Arc<Server>>, request: Request) -> Response {
+    handle_scheme(state, Path("brain".to_owned()), request).await
 }
 
-async fn answer<B: Sent>(
+async fn handle<B: RequestBody>(
     server: &Server,
-    acquaintance: &Acquaintance,
+    credential_cache: &ConnectionCredentialCache,
     view: View,
     request: http::Request<B>,
     started: Instant,
 ) -> Response {
     let all_tools = server.all_tools
         || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
-    let other;
+    let custom_endpoint;
     let endpoint = if view == View::All && all_tools == server.all_tools {
         &server.endpoint
     } else {
-        other = Endpoint::new(server.hub.clone(), view, all_tools);
-        &other
+        custom_endpoint = Endpoint::new(server.state.clone(), view, all_tools);
+        &custom_endpoint
     };
     let (parts, body) = request.into_parts();
     let has_sessions = session_stream::sessions_supported(endpoint, &parts.headers);
     match parts.method {
-        Method::POST => answer_post(server, acquaintance, endpoint, &parts, body, started).await,
+        Method::POST => handle_post(server, credential_cache, endpoint, &parts, body, started).await,
         Method::GET if has_sessions => Box::pin(open_stream(server, endpoint, &parts.headers)).await,
         Method::DELETE if has_sessions => Box::pin(end_session(server, endpoint, &parts.headers)).await,
         _ => {
             let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
-            let mut response = problem::refuse(
+            let mut response = problem::bad_input_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "METHOD_NOT_ALLOWED",
                 "This path does not take that method",
@@ -102,106 +102,106 @@ async fn answer<B: Sent>(
     }
 }
 
-async fn answer_post<B: Sent>(
+async fn handle_post<B: RequestBody>(
     server: &Server,
-    acquaintance: &Acquaintance,
+    credential_cache: &ConnectionCredentialCache,
     endpoint: &Endpoint,
     parts: &Parts,
     body: B,
     started: Instant,
 ) -> Response {
     let headers = &parts.headers;
-    let mut caller = match admit(server, acquaintance, headers, started).await {
+    let mut caller = match authenticate_and_limit(server, credential_cache, headers, started).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
     let body = match read_body(server, headers, body, started).await {
         Ok(body) => body,
         Err((status, error)) => {
-            return Box::pin(refuse_caller(server, headers, &caller, UNPARSED_METHOD, status, error)).await;
+            return Box::pin(reject_with_audit(server, headers, &caller, UNPARSED_METHOD, status, error)).await;
         }
     };
     let mut reply = post::handle(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::CredentialChanged) {
-        acquaintance.part();
-        caller = match Box::pin(authenticate_again(server, headers)).await {
+        credential_cache.clear();
+        caller = match Box::pin(reauthenticate(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
         reply = Box::pin(post::handle(endpoint, &caller, headers, &body)).await;
     }
-    server.metrics.answered(reply.method, reply.outcome, started.elapsed());
-    respond(server, headers, reply)
+    server.metrics.count_request(reply.method, reply.outcome, started.elapsed());
+    to_response(server, headers, reply)
 }
 
-fn respond(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
+fn to_response(server: &Server, headers: &HeaderMap, reply: PostReply) -> Response {
     let mut response = match reply.body {
         PostBody::Accepted => empty(StatusCode::ACCEPTED),
         PostBody::Message { status, json, scope } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let mut response = problem::json(status, json);
+            let mut response = problem::json_response(status, json);
             if let Some(missing) = scope {
                 let challenge =
                     metadata::scope_challenge(server, headers, &missing.scope, &missing.description);
-                problem::set(&mut response, WWW_AUTHENTICATE, &challenge);
+                problem::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
             }
             response
         }
         PostBody::Stream(messages) => sse::response(messages),
-        PostBody::CredentialChanged => unauthorized(server, headers, true, &no_longer_valid()),
+        PostBody::CredentialChanged => unauthorized_response(server, headers, true, &credential_changed()),
     };
     if let Some(session) = reply.session {
-        problem::set(&mut response, SESSION_ID, &session);
+        problem::set_header(&mut response, SESSION_ID, &session);
     }
     response
 }
 
 /// The stream of a legacy session.
 async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match admit(server, &Acquaintance::default(), headers, Instant::now()).await {
+    let mut caller = match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now()).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    let mut opened = session_stream::open(endpoint, &caller, headers).await;
-    if opened.as_ref().is_err_and(RpcError::needs_reauth) {
-        caller = match authenticate_again(server, headers).await {
+    let mut result = session_stream::open(endpoint, &caller, headers).await;
+    if result.as_ref().is_err_and(RpcError::needs_reauth) {
+        caller = match reauthenticate(server, headers).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        opened = session_stream::open(endpoint, &caller, headers).await;
+        result = session_stream::open(endpoint, &caller, headers).await;
     }
-    match opened {
+    match result {
         Ok(messages) => sse::response(messages),
-        Err(fault) => refuse(&fault),
+        Err(error) => rpc_error_response(&error),
     }
 }
 
 /// The end of a legacy session.
 async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match admit(server, &Acquaintance::default(), headers, Instant::now()).await {
+    let mut caller = match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now()).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    let mut ended = session_stream::end(endpoint, &caller, headers).await;
-    if ended.as_ref().is_err_and(RpcError::needs_reauth) {
-        caller = match authenticate_again(server, headers).await {
+    let mut result = session_stream::end(endpoint, &caller, headers).await;
+    if result.as_ref().is_err_and(RpcError::needs_reauth) {
+        caller = match reauthenticate(server, headers).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        ended = session_stream::end(endpoint, &caller, headers).await;
+        result = session_stream::end(endpoint, &caller, headers).await;
     }
-    match ended {
+    match result {
         Ok(()) => empty(StatusCode::NO_CONTENT),
-        Err(fault) => refuse(&fault),
+        Err(error) => rpc_error_response(&error),
     }
 }
 
-fn refuse(fault: &RpcError) -> Response {
+fn rpc_error_response(error: &RpcError) -> Response {
     // Where no message was sent there is no reply to carry the error, so the status must.
     let status =
-        if fault.status == 200 { problem::status_of(fault.error.kind()).as_u16() } else { fault.status };
+        if error.status == 200 { problem::status_for_kind(error.error.kind()).as_u16() } else { error.status };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    problem::json(status, fault.to_json(None))
+    problem::json_response(status, error.to_json(None))
 }
 
 fn empty(status: StatusCode) -> Response {
@@ -211,44 +211,44 @@ fn empty(status: StatusCode) -> Response {
 }
 
 /// Who is asking, or the reply that says how to prove it; or, if its tenant asks too much, when to come again.
-pub(crate) async fn admit(
+pub(crate) async fn authenticate_and_limit(
     server: &Server,
-    acquaintance: &Acquaintance,
+    credential_cache: &ConnectionCredentialCache,
     headers: &HeaderMap,
     now: Instant,
 ) -> Result<Arc<Principal>, Box<Response>> {
-    let caller = match recall(acquaintance, headers, now) {
+    let caller = match cached_caller(credential_cache, headers, now) {
         Some(caller) => caller,
         // Seldom, and large: in a box.
         None => {
             let caller = Box::pin(authenticate(server, headers)).await?;
             if let Some(authorization) = headers.get(AUTHORIZATION) {
-                acquaintance.meet(authorization.as_bytes(), &caller, now);
+                credential_cache.put(authorization.as_bytes(), &caller, now);
             }
             caller
         }
     };
-    let Some(rates) = &server.rates else { return Ok(caller) };
-    let Err(wait) = rates.try_acquire(&caller.tenant, now) else { return Ok(caller) };
-    server.metrics.rate_limited();
-    server.door.note_refusal(&caller, RATE_LIMITED);
+    let Some(rate_limiter) = &server.rate_limiter else { return Ok(caller) };
+    let Err(wait) = rate_limiter.try_acquire(&caller.tenant, now) else { return Ok(caller) };
+    server.metrics.count_rate_limited();
+    server.auth_policy.count_refusal(&caller, RATE_LIMITED_CODE);
     // Whole seconds, so that whoever waits as told is let in.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    let error = Error::new(Kind::Limit, RATE_LIMITED, "This tenant sends more requests than it may")
+    let error = Error::new(Kind::Limit, RATE_LIMITED_CODE, "This tenant sends more requests than it may")
         .hint("Wait for the seconds that Retry-After says")
-        .with_detail("per_second", rates.limit().per_second)
-        .with_detail("burst", rates.limit().burst)
+        .with_detail("per_second", rate_limiter.limit().per_second)
+        .with_detail("burst", rate_limiter.limit().burst)
         .with_detail("retry_after_seconds", seconds);
-    let mut response = problem::refusal(StatusCode::TOO_MANY_REQUESTS, &error);
-    problem::set(&mut response, RETRY_AFTER, &seconds.to_string());
+    let mut response = problem::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
+    problem::set_header(&mut response, RETRY_AFTER, &seconds.to_string());
     Err(Box::new(response))
 }
 
 /// Who is asking, if the connection knows the one credential that is shown.
-fn recall(acquaintance: &Acquaintance, headers: &HeaderMap, now: Instant) -> Option<Arc<Principal>> {
-    let mut shown = headers.get_all(AUTHORIZATION).iter();
-    let authorization = shown.next()?;
-    if shown.next().is_some() { None } else { acquaintance.recall(authorization.as_bytes(), now) }
+fn cached_caller(credential_cache: &ConnectionCredentialCache, headers: &HeaderMap, now: Instant) -> Option<Arc<Principal>> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let authorization = values.next()?;
+    if values.next().is_some() { None } else { credential_cache.get(authorization.as_bytes(), now) }
 }
 
 /// Who is asking, or the reply that says how to prove it.
@@ -257,62 +257,62 @@ pub(crate) async fn authenticate(
     headers: &HeaderMap,
 ) -> Result<Arc<Principal>, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
-        server.door.note_stranger("several_credentials", "INVALID_REQUEST");
-        return Err(Box::new(problem::refuse(
+        server.auth_policy.count_anonymous_refusal("several_credentials", "INVALID_REQUEST");
+        return Err(Box::new(problem::bad_input_response(
             StatusCode::BAD_REQUEST,
             "INVALID_REQUEST",
             "There is more than one Authorization header",
             "Send exactly one",
         )));
     }
-    let denial = match server.door.authenticate(authorization(headers)).await {
+    let error = match server.auth_policy.authenticate(authorization(headers)).await {
         Ok(principal) => return Ok(principal),
-        Err(denial) => denial,
+        Err(error) => error,
     };
-    server.metrics.unauthorized();
-    let response = match denial {
-        Denial::Missing { code, reason, message } => {
-            unauthorized(server, headers, false, &refused_credential(code, reason, message))
+    server.metrics.count_unauthorized();
+    let response = match error {
+        CredentialError::Missing { code, reason, message } => {
+            unauthorized_response(server, headers, false, &credential_error(code, reason, message))
         }
-        Denial::Invalid { code, reason, message } => {
-            unauthorized(server, headers, true, &refused_credential(code, reason, message))
+        CredentialError::Invalid { code, reason, message } => {
+            unauthorized_response(server, headers, true, &credential_error(code, reason, message))
         }
-        Denial::Failed(error) => {
+        CredentialError::Failed(error) => {
             tracing::error!(code = error.code(), cause = error.cause_chain(), "a credential could not be checked");
-            problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error)
+            problem::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error)
         }
     };
     Err(Box::new(response))
 }
 
 /// The same once more, when what was known about the token is no longer true. Nothing has been done for it yet.
-async fn authenticate_again(server: &Server, headers: &HeaderMap) -> Result<Arc<Principal>, Box<Response>> {
-    server.door.forget(authorization(headers));
+async fn reauthenticate(server: &Server, headers: &HeaderMap) -> Result<Arc<Principal>, Box<Response>> {
+    server.auth_policy.evict(authorization(headers));
     authenticate(server, headers).await
 }
 
 /// The one shape of every refused credential.
-fn refused_credential(code: &'static str, reason: &'static str, message: impl Into<String>) -> Error {
+fn credential_error(code: &'static str, reason: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Credential, code, message)
         .hint("Send Authorization: Bearer with a token of this server; `quad token mint` makes one")
         .with_detail("reason", reason)
 }
 
 /// A credential that changed again and again while its call was being answered.
-pub(crate) fn no_longer_valid() -> Error {
-    refused_credential("auth_token_invalid", "changed", "The bearer token is no longer valid")
+pub(crate) fn credential_changed() -> Error {
+    credential_error("auth_token_invalid", "changed", "The bearer token is no longer valid")
 }
 
 /// 401, with the challenge.
-pub(crate) fn unauthorized(
+pub(crate) fn unauthorized_response(
     server: &Server,
     headers: &HeaderMap,
     token_was_sent: bool,
     error: &Error,
 ) -> Response {
-    let mut response = problem::refusal(StatusCode::UNAUTHORIZED, error);
+    let mut response = problem::error_response(StatusCode::UNAUTHORIZED, error);
     let challenge = metadata::token_challenge(server, headers, token_was_sent);
-    problem::set(&mut response, WWW_AUTHENTICATE, &challenge);
+    problem::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
     response
 }
 
@@ -322,13 +322,13 @@ pub(crate) fn authorization(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = sent.map(|sent| sent.split(';').next().unwrap_or_default().trim());
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.map(|value| value.split(';').next().unwrap_or_default().trim());
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
 }
 
 /// Refuses what a proven caller sent, outside the protocol, and writes that down as a call of `method`.
-pub(crate) async fn refuse_caller(
+pub(crate) async fn reject_with_audit(
     server: &Server,
     headers: &HeaderMap,
     caller: &Principal,
@@ -336,29 +336,29 @@ pub(crate) async fn refuse_caller(
     status: StatusCode,
     error: Error,
 ) -> Response {
-    let error = server.hub.resolver().record_refusal(caller, EventDraft::call(caller, method), error).await;
+    let error = server.state.resolver().record_refusal(caller, EventDraft::call(caller, method), error).await;
     if error.is_recorded() {
-        problem::refusal(status, &error)
+        problem::error_response(status, &error)
     } else if error.kind() == Kind::Credential {
-        server.door.forget(authorization(headers));
-        unauthorized(server, headers, true, &no_longer_valid())
+        server.auth_policy.evict(authorization(headers));
+        unauthorized_response(server, headers, true, &credential_changed())
     } else {
-        problem::refusal(problem::status_of(error.kind()), &error)
+        problem::error_response(problem::status_for_kind(error.kind()), &error)
     }
 }
 
 /// The body, if it is JSON and within its size and time; else the status and the error.
-async fn read_body<B: Sent>(
+async fn read_body<B: RequestBody>(
     server: &Server,
     headers: &HeaderMap,
     body: B,
     started: Instant,
 ) -> Result<Bytes, (StatusCode, Error)> {
-    let refuse = |status, code, message: &str, hint: &str| {
+    let bad_body = |status, code, message: &str, hint: &str| {
         (status, Error::new(Kind::BadInput, code, message).hint(hint))
     };
     if !is_json(headers) {
-        return Err(refuse(
+        return Err(bad_body(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "UNSUPPORTED_MEDIA_TYPE",
             "The body must be JSON",
@@ -369,8 +369,8 @@ async fn read_body<B: Sent>(
         let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
         (StatusCode::PAYLOAD_TOO_LARGE, error.with_detail("limit_bytes", BODY_BYTES))
     };
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let is_too_large = announced.is_some_and(|length| length > BODY_BYTES);
+    let content_length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let is_too_large = content_length.is_some_and(|length| length > BODY_BYTES);
     // Whoever asks first is told before it sends anything.
     if is_too_large && headers.contains_key(EXPECT) {
         return Err(too_large());
@@ -386,7 +386,7 @@ async fn read_body<B: Sent>(
         let mut rest: Vec<u8> = Vec::new();
         while let Some(frame) = frames.next().await {
             let frame = frame.map_err(|_| {
-                refuse(
+                bad_body(
                     StatusCode::BAD_REQUEST,
                     "BODY_BROKEN",
                     "The body ended before its time",
@@ -408,9 +408,9 @@ async fn read_body<B: Sent>(
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match clock::until(started + server.times.body, read).await {
+    match clock::with_deadline(started + server.timeouts.body, read).await {
         Some(read) => read,
-        None => Err(refuse(
+        None => Err(bad_body(
             StatusCode::REQUEST_TIMEOUT,
             "BODY_TOO_SLOW",
             "The body took too long to arrive",
@@ -421,17 +421,17 @@ async fn read_body<B: Sent>(
 
 /// Takes in the rest of a body that is too large and drops it: a client that is still sending when the connection closes
 /// sees a broken connection instead of the reason.
-async fn drain<B: Sent>(frames: &mut BodyDataStream<B>) {
+async fn drain<B: RequestBody>(frames: &mut BodyDataStream<B>) {
     let mut drained = 0;
-    while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_SILENCE, frames.next()).await {
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_READ_TIMEOUT, frames.next()).await {
         drained += frame.len();
-        if drained > limits::BODY_BYTES_DRAINED {
+        if drained > limits::DRAIN_BYTES_MAX {
             return;
         }
     }
 }
 
 /// How a read outside the protocol went, for the figures.
-pub(crate) fn outcome_of(kind: Kind) -> Outcome {
+pub(crate) fn outcome_from_kind(kind: Kind) -> Outcome {
     if kind == Kind::Internal { Outcome::Failed } else { Outcome::Refused }
 }

@@ -22,17 +22,17 @@ const KEY_SET_CACHE: &str = "public, max-age=300";
 /// `GET /mcp/info`.
 pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
     let versions: Vec<&str> = Revision::ALL.into_iter().map(Revision::as_str).collect();
-    let schemes = server.hub.resolver().scheme_names();
+    let schemes = server.state.resolver().scheme_names();
     let endpoints: Vec<String> =
         std::iter::once("/mcp".to_owned()).chain(schemes.iter().map(|name| format!("/mcp/{name}"))).collect();
     let body = json!({
-        "name": server.hub.name(),
-        "version": server.hub.version(),
+        "name": server.state.name(),
+        "version": server.state.version(),
         "protocolVersions": versions,
         "endpoints": endpoints,
-        "authentication": if server.door.is_guarded() { "bearer" } else { "none" },
+        "authentication": if server.auth_policy.requires_token() { "bearer" } else { "none" },
     });
-    problem::json(StatusCode::OK, body.to_string())
+    problem::json_response(StatusCode::OK, body.to_string())
 }
 
 /// `GET /.well-known/oauth-protected-resource`, RFC 9728; any page may read it.
@@ -47,25 +47,25 @@ pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, header
     let body = json!({
         "resource": format!("{base}/mcp"),
         "authorization_servers": servers,
-        "scopes_supported": server.hub.resolver().all_scopes(),
+        "scopes_supported": server.state.resolver().all_scopes(),
         "bearer_methods_supported": ["header"],
         "resource_name": "Quadrivium",
     });
-    let mut response = problem::json(StatusCode::OK, body.to_string());
+    let mut response = problem::json_response(StatusCode::OK, body.to_string());
     response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
 
 /// `GET /.well-known/jwks.json`, RFC 7517: with what others can check the tokens of this server; any page may read it.
 pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
-    let keys = match server.door.key_set().await {
+    let keys = match server.auth_policy.key_set().await {
         Ok(keys) => keys,
         Err(error) => {
             tracing::error!(code = error.code(), cause = error.cause_chain(), "the keys could not be read");
-            return problem::refusal(StatusCode::INTERNAL_SERVER_ERROR, &error);
+            return problem::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error);
         }
     };
-    let mut response = problem::json(StatusCode::OK, keys.to_string());
+    let mut response = problem::json_response(StatusCode::OK, keys.to_string());
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEY_SET_CACHE));
@@ -76,7 +76,7 @@ pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
 pub(crate) fn token_challenge(server: &Server, headers: &HeaderMap, token_was_sent: bool) -> String {
     let error = if token_was_sent { r#"error="invalid_token", "# } else { "" };
     let url = base_url(server, headers);
-    format!(r#"Bearer {error}resource_metadata="{url}{PROTECTED_RESOURCE}", scope="{}""#, server.first_scopes)
+    format!(r#"Bearer {error}resource_metadata="{url}{PROTECTED_RESOURCE}", scope="{}""#, server.challenge_scopes)
 }
 
 /// The challenge of a 403: which scope would have helped.

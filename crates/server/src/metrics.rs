@@ -16,14 +16,14 @@ pub(crate) struct Metrics {
     requests: [[AtomicU64; OUTCOMES.len()]; Method::ALL.len() + 1],
     microseconds: AtomicU64,
     unauthorized: AtomicU64,
-    turned_away: AtomicU64,
+    host_rejected: AtomicU64,
     rate_limited: AtomicU64,
 }
 
 impl Metrics {
     /// A request of a method has been answered, or its stream has begun.
-    pub(crate) fn answered(&self, method: Option<Method>, outcome: Outcome, took: Duration) {
-        let row = method.and_then(|method| Method::ALL.iter().position(|known| *known == method));
+    pub(crate) fn count_request(&self, method: Option<Method>, outcome: Outcome, took: Duration) {
+        let row = method.and_then(|method| Method::ALL.iter().position(|candidate| *candidate == method));
         let column = match outcome {
             Outcome::Ok => 0,
             Outcome::Refused => 1,
@@ -34,29 +34,29 @@ impl Metrics {
     }
 
     /// A credential was missing or not good.
-    pub(crate) fn unauthorized(&self) {
+    pub(crate) fn count_unauthorized(&self) {
         self.unauthorized.fetch_add(1, Relaxed);
     }
 
     /// A request was for another server, or from a page of somebody else.
-    pub(crate) fn turned_away(&self) {
-        self.turned_away.fetch_add(1, Relaxed);
+    pub(crate) fn count_host_rejected(&self) {
+        self.host_rejected.fetch_add(1, Relaxed);
     }
 
     /// A tenant sent more than it may.
-    pub(crate) fn rate_limited(&self) {
+    pub(crate) fn count_rate_limited(&self) {
         self.rate_limited.fetch_add(1, Relaxed);
     }
 
     /// The text.
-    pub(crate) fn render(&self, hub: &ServerState) -> String {
+    pub(crate) fn render(&self, state: &ServerState) -> String {
         let mut text = String::from("# TYPE quad_requests_total counter\n");
-        let mut all = 0;
+        let mut total = 0;
         for (row, counters) in self.requests.iter().enumerate() {
             let method = Method::ALL.get(row).map_or("other", |method| method.as_str());
             for (outcome, counter) in OUTCOMES.iter().zip(counters) {
                 let count = counter.load(Relaxed);
-                all += count;
+                total += count;
                 let outcome = match outcome {
                     Outcome::Ok => "ok",
                     Outcome::Refused => "refused",
@@ -71,12 +71,12 @@ impl Metrics {
             }
         }
         let seconds = self.microseconds.load(Relaxed) as f64 / 1e6;
-        let cache = hub.resolver().cache_stats();
+        let cache = state.resolver().cache_stats();
         let _ = write!(
             text,
             "# TYPE quad_request_duration_seconds summary\n\
              quad_request_duration_seconds_sum {seconds}\n\
-             quad_request_duration_seconds_count {all}\n\
+             quad_request_duration_seconds_count {total}\n\
              # TYPE quad_unauthorized_total counter\n\
              quad_unauthorized_total {}\n\
              # TYPE quad_turned_away_total counter\n\
@@ -94,13 +94,13 @@ impl Metrics {
              # TYPE quad_streams_open gauge\n\
              quad_streams_open {}\n",
             self.unauthorized.load(Relaxed),
-            self.turned_away.load(Relaxed),
+            self.host_rejected.load(Relaxed),
             self.rate_limited.load(Relaxed),
             cache.hits,
             cache.misses,
             cache.entries,
             cache.bytes,
-            hub.open_streams(),
+            state.open_streams(),
         );
         text
     }

@@ -7,7 +7,7 @@ use http::{HeaderName, StatusCode};
 use quad_core::{Error, Kind};
 
 /// A JSON document.
-pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -15,17 +15,17 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
 }
 
 /// An error as the body of a reply with that status.
-pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
-    json(status, serde_json::Value::Object(error.envelope()).to_string())
+pub(crate) fn error_response(status: StatusCode, error: &Error) -> Response {
+    json_response(status, serde_json::Value::Object(error.envelope()).to_string())
 }
 
 /// A refusal of what was sent.
-pub(crate) fn refuse(status: StatusCode, code: &'static str, message: &str, hint: &str) -> Response {
-    refusal(status, &Error::new(Kind::BadInput, code, message).hint(hint))
+pub(crate) fn bad_input_response(status: StatusCode, code: &'static str, message: &str, hint: &str) -> Response {
+    error_response(status, &Error::new(Kind::BadInput, code, message).hint(hint))
 }
 
 /// The status of an error, where a status is all that there is.
-pub(crate) fn status_of(kind: Kind) -> StatusCode {
+pub(crate) fn status_for_kind(kind: Kind) -> StatusCode {
     match kind {
         Kind::Scope => StatusCode::FORBIDDEN,
         Kind::NotFound => StatusCode::NOT_FOUND,
@@ -38,7 +38,7 @@ pub(crate) fn status_of(kind: Kind) -> StatusCode {
 }
 
 /// Sets a header, unless the value cannot stand in one.
-pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
+pub(crate) fn set_header(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }

@@ -18,7 +18,7 @@ pub(crate) enum Range {
 
 impl Range {
     /// Reads a `Range` header for contents of `length` bytes.
-    pub(crate) fn read(header: Option<&str>, length: usize) -> Range {
+    pub(crate) fn parse(header: Option<&str>, length: usize) -> Range {
         let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
             return Range::All;
         };
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_one_range_and_ignores_what_it_cannot_read() {
+    fn parses_single_range_and_ignores_invalid_ones() {
         let check = |header: &str, length: usize, expect: Range| {
-            assert_eq!(Range::read(Some(header), length), expect, "{header} of {length}");
+            assert_eq!(Range::parse(Some(header), length), expect, "{header} of {length}");
         };
         let part = |first, last| Range::Part { first, last };
         check("bytes=0-3", 10, part(0, 3));
@@ -70,6 +70,6 @@ mod tests {
         {
             check(ignored, 10, Range::All);
         }
-        assert_eq!(Range::read(None, 10), Range::All);
+        assert_eq!(Range::parse(None, 10), Range::All);
     }
 }

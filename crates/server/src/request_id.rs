@@ -25,52 +25,52 @@ pub fn current() -> Option<String> {
 #[derive(Clone, Debug)]
 pub(crate) enum RequestId {
     /// The caller's own.
-    Sent(HeaderValue),
+    FromClient(HeaderValue),
     /// One of ours.
-    Given([u8; GIVEN_BYTES], u8),
+    Generated([u8; GENERATED_LEN], u8),
 }
 
 /// The longest id of ours: the process's ULID, a hyphen and the largest number.
-const GIVEN_BYTES: usize = 26 + 1 + 20;
+const GENERATED_LEN: usize = 26 + 1 + 20;
 
 impl RequestId {
-    fn given(process: &[u8], number: u64) -> RequestId {
-        let mut text = [0; GIVEN_BYTES];
+    fn generate(process: &[u8], number: u64) -> RequestId {
+        let mut text = [0; GENERATED_LEN];
         let mut length = 0;
         for part in [process, b"-", itoa::Buffer::new().format(number).as_bytes()] {
-            let room = &mut text[length..];
-            let fits = part.len().min(room.len());
-            room[..fits].copy_from_slice(&part[..fits]);
-            length += fits;
+            let free = &mut text[length..];
+            let copied_len = part.len().min(free.len());
+            free[..copied_len].copy_from_slice(&part[..copied_len]);
+            length += copied_len;
         }
-        RequestId::Given(text, length as u8)
+        RequestId::Generated(text, length as u8)
     }
 
     fn as_bytes(&self) -> &[u8] {
         match self {
-            RequestId::Sent(id) => id.as_bytes(),
-            RequestId::Given(text, length) => &text[..usize::from(*length)],
+            RequestId::FromClient(id) => id.as_bytes(),
+            RequestId::Generated(text, length) => &text[..usize::from(*length)],
         }
     }
 
     /// Does some work on behalf of the request.
-    pub(crate) fn on_behalf<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn in_scope<T>(&self, f: impl FnOnce() -> T) -> T {
         /// Whoever was named before is named again, also after a panic.
-        struct Before(Option<RequestId>);
-        impl Drop for Before {
+        struct RestoreOnDrop(Option<RequestId>);
+        impl Drop for RestoreOnDrop {
             fn drop(&mut self) {
                 CURRENT.set(self.0.take());
             }
         }
-        let _before = Before(CURRENT.replace(Some(self.clone())));
-        work()
+        let _restore = RestoreOnDrop(CURRENT.replace(Some(self.clone())));
+        f()
     }
 
     /// The header's value.
-    pub(crate) fn value(self) -> HeaderValue {
+    pub(crate) fn into_header_value(self) -> HeaderValue {
         match self {
-            RequestId::Sent(id) => id,
-            RequestId::Given(..) => HeaderValue::from_bytes(self.as_bytes())
+            RequestId::FromClient(id) => id,
+            RequestId::Generated(..) => HeaderValue::from_bytes(self.as_bytes())
                 .unwrap_or_else(|_| HeaderValue::from_static("unnamed")),
         }
     }
@@ -90,16 +90,16 @@ impl RequestIds {
     }
 
     /// The caller's own id if it is short and plain, else a new one.
-    pub(crate) fn of(&self, sent: Option<&HeaderValue>) -> RequestId {
+    pub(crate) fn for_request(&self, sent: Option<&HeaderValue>) -> RequestId {
         match sent.filter(|sent| is_plain(sent.as_bytes())) {
-            Some(sent) => RequestId::Sent(sent.clone()),
-            None => RequestId::given(self.process.as_bytes(), self.next.fetch_add(1, Ordering::Relaxed)),
+            Some(sent) => RequestId::FromClient(sent.clone()),
+            None => RequestId::generate(self.process.as_bytes(), self.next.fetch_add(1, Ordering::Relaxed)),
         }
     }
 }
 
 fn is_plain(id: &[u8]) -> bool {
-    (1..=limits::REQUEST_ID_CHARS).contains(&id.len())
+    (1..=limits::REQUEST_ID_CHARS_MAX).contains(&id.len())
         && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(byte))
 }
 
@@ -108,39 +108,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_id_is_kept_and_another_replaced() {
+    fn plain_client_id_is_kept_and_others_replaced() {
         let ids = RequestIds::new("p".to_owned());
-        let of = |sent: Option<&str>| {
+        let id_for = |sent: Option<&str>| {
             let sent = sent.map(|sent| HeaderValue::from_str(sent).unwrap());
-            ids.of(sent.as_ref()).value().to_str().unwrap().to_owned()
+            ids.for_request(sent.as_ref()).into_header_value().to_str().unwrap().to_owned()
         };
-        assert_eq!(of(Some("a.B:c-1_2")), "a.B:c-1_2");
-        assert_eq!(of(Some("a b")), "p-1");
-        assert_eq!(of(Some(&"x".repeat(129))), "p-2");
-        assert_eq!(of(Some("")), "p-3");
-        assert_eq!(of(None), "p-4");
+        assert_eq!(id_for(Some("a.B:c-1_2")), "a.B:c-1_2");
+        assert_eq!(id_for(Some("a b")), "p-1");
+        assert_eq!(id_for(Some(&"x".repeat(129))), "p-2");
+        assert_eq!(id_for(Some("")), "p-3");
+        assert_eq!(id_for(None), "p-4");
     }
 
     #[test]
-    fn the_longest_id_of_ours_is_whole() {
+    fn longest_generated_id_is_not_truncated() {
         let ids =
             RequestIds { process: "0123456789ABCDEFGHJKMNPQRS".to_owned(), next: AtomicU64::new(u64::MAX) };
-        assert_eq!(ids.of(None).value(), "0123456789ABCDEFGHJKMNPQRS-18446744073709551615");
+        assert_eq!(ids.for_request(None).into_header_value(), "0123456789ABCDEFGHJKMNPQRS-18446744073709551615");
     }
 
     #[test]
-    fn work_within_work_is_named_after_its_own_request() {
+    fn nested_scope_restores_outer_request_id() {
         let ids = RequestIds::new("p".to_owned());
         assert_eq!(current(), None);
-        ids.of(None).on_behalf(|| {
+        ids.for_request(None).in_scope(|| {
             assert_eq!(current().as_deref(), Some("p-1"));
-            let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                ids.of(None).on_behalf(|| {
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                ids.for_request(None).in_scope(|| {
                     assert_eq!(current().as_deref(), Some("p-2"));
                     panic!("work that fails");
                 })
             }));
-            assert!(broken.is_err());
+            assert!(panicked.is_err());
             assert_eq!(current().as_deref(), Some("p-1"));
         });
         assert_eq!(current(), None);

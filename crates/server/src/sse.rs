@@ -15,7 +15,7 @@ use crate::limits;
 /// Sends each message as one event, and a comment when there is nothing to say.
 pub(crate) fn response(messages: MessageStream) -> Response {
     let events = stream::unfold(messages, |mut messages| async move {
-        let event = match timeout(limits::KEEP_ALIVE, messages.next()).await {
+        let event = match timeout(limits::KEEP_ALIVE_INTERVAL, messages.next()).await {
             Ok(Some(message)) => frame(&message),
             Ok(None) => return None,
             Err(_) => Bytes::from_static(b":\n\n"),

@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 
 /// Standard input.
 pub fn input() -> Box<dyn AsyncRead + Send + Unpin> {
-    match reader(io::stdin()) {
+    match nonblocking_reader(io::stdin()) {
         Some(reader) => reader,
         None => Box::new(tokio::io::stdin()),
     }
@@ -25,73 +25,73 @@ pub fn input() -> Box<dyn AsyncRead + Send + Unpin> {
 
 /// Standard output.
 pub fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
-    match writer(io::stdout()) {
+    match nonblocking_writer(io::stdout()) {
         Some(writer) => writer,
         None => Box::new(tokio::io::stdout()),
     }
 }
 
 /// None where the descriptor is neither pipe nor socket, or cannot be waited for.
-fn reader(standard: impl AsFd) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
-    let end = Borrowed::new(&standard)?;
-    let own = standard.as_fd().try_clone_to_owned().ok()?;
-    Some(match end.kind {
-        FileType::Fifo => Box::new(Given { inner: pipe::Receiver::from_owned_fd(own).ok()?, _end: end }),
-        _ => Box::new(Given { inner: socket(own)?, _end: end }),
+fn nonblocking_reader(standard: impl AsFd) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
+    let restore = RestoreFdFlags::new(&standard)?;
+    let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
+    Some(match restore.kind {
+        FileType::Fifo => Box::new(NonBlocking { inner: pipe::Receiver::from_owned_fd(owned_fd).ok()?, _restore: restore }),
+        _ => Box::new(NonBlocking { inner: socket(owned_fd)?, _restore: restore }),
     })
 }
 
 /// The same for the other direction.
-fn writer(standard: impl AsFd) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
-    let end = Borrowed::new(&standard)?;
-    let own = standard.as_fd().try_clone_to_owned().ok()?;
-    Some(match end.kind {
-        FileType::Fifo => Box::new(Given { inner: pipe::Sender::from_owned_fd(own).ok()?, _end: end }),
-        _ => Box::new(Given { inner: socket(own)?, _end: end }),
+fn nonblocking_writer(standard: impl AsFd) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
+    let restore = RestoreFdFlags::new(&standard)?;
+    let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
+    Some(match restore.kind {
+        FileType::Fifo => Box::new(NonBlocking { inner: pipe::Sender::from_owned_fd(owned_fd).ok()?, _restore: restore }),
+        _ => Box::new(NonBlocking { inner: socket(owned_fd)?, _restore: restore }),
     })
 }
 
-fn socket(end: OwnedFd) -> Option<UnixStream> {
-    let socket = Socket::from(end);
+fn socket(fd: OwnedFd) -> Option<UnixStream> {
+    let socket = Socket::from(fd);
     socket.set_nonblocking(true).ok()?;
     UnixStream::from_std(socket).ok()
 }
 
 /// A pipe or a socket that others may hold, too, and go on with after us: it is left as it was found.
-struct Borrowed {
+struct RestoreFdFlags {
     kind: FileType,
-    end: OwnedFd,
+    fd: OwnedFd,
     flags: OFlags,
 }
 
-impl Borrowed {
-    fn new(standard: &impl AsFd) -> Option<Borrowed> {
+impl RestoreFdFlags {
+    fn new(standard: &impl AsFd) -> Option<RestoreFdFlags> {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(standard).ok()?.st_mode);
         if !matches!(kind, FileType::Fifo | FileType::Socket) {
             return None;
         }
-        let end = standard.as_fd().try_clone_to_owned().ok()?;
-        let flags = rustix::fs::fcntl_getfl(&end).ok()?;
-        Some(Borrowed { kind, end, flags })
+        let fd = standard.as_fd().try_clone_to_owned().ok()?;
+        let flags = rustix::fs::fcntl_getfl(&fd).ok()?;
+        Some(RestoreFdFlags { kind, fd, flags })
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for RestoreFdFlags {
     fn drop(&mut self) {
         // One that did not block before is left alone: it may be the other direction of the same socket.
         if !self.flags.contains(OFlags::NONBLOCK) {
-            let _ = rustix::fs::fcntl_setfl(&self.end, self.flags);
+            let _ = rustix::fs::fcntl_setfl(&self.fd, self.flags);
         }
     }
 }
 
 /// What the runtime waits for, and how it is given back.
-struct Given<T> {
+struct NonBlocking<T> {
     inner: T,
-    _end: Borrowed,
+    _restore: RestoreFdFlags,
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Given<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for NonBlocking<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -101,7 +101,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Given<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Given<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for NonBlocking<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -125,14 +125,14 @@ mod tests {
 
     use super::*;
 
-    fn blocks(end: &impl AsFd) -> bool {
-        !rustix::fs::fcntl_getfl(end).unwrap().contains(OFlags::NONBLOCK)
+    fn is_blocking(fd: &impl AsFd) -> bool {
+        !rustix::fs::fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK)
     }
 
     /// Sends more than the kernel holds, and sees both ends given back.
-    async fn carries(from: impl AsFd, to: impl AsFd) {
-        let (mut input, mut output) = (reader(&from).unwrap(), writer(&to).unwrap());
-        assert!(!blocks(&from) && !blocks(&to));
+    async fn assert_transfers_and_restores(from: impl AsFd, to: impl AsFd) {
+        let (mut input, mut output) = (nonblocking_reader(&from).unwrap(), nonblocking_writer(&to).unwrap());
+        assert!(!is_blocking(&from) && !is_blocking(&to));
         let sent = vec![b'x'; 1 << 20];
         let mut received = vec![0; sent.len()];
         let sending = async {
@@ -142,33 +142,33 @@ mod tests {
         assert_eq!(read.unwrap(), sent.len());
         assert!(received == sent);
         drop(output);
-        assert!(blocks(&to));
+        assert!(is_blocking(&to));
         drop(to);
         assert_eq!(input.read(&mut [0; 8]).await.unwrap(), 0, "the other end is closed");
         drop(input);
-        assert!(blocks(&from));
+        assert!(is_blocking(&from));
     }
 
     #[tokio::test]
-    async fn pipes_and_sockets_carry_more_than_they_hold_and_are_given_back_as_they_were() {
+    async fn restores_flags_of_pipes_and_sockets_after_transfer() {
         let (from, to) = io::pipe().unwrap();
-        carries(from, to).await;
+        assert_transfers_and_restores(from, to).await;
         let (from, to) = Socket::pair().unwrap();
-        carries(from, to).await;
+        assert_transfers_and_restores(from, to).await;
     }
 
     #[tokio::test]
-    async fn a_socket_that_is_both_input_and_output_is_given_back_as_it_was() {
-        let (own, _other) = Socket::pair().unwrap();
-        let (input, output) = (reader(&own).unwrap(), writer(&own).unwrap());
+    async fn restores_flags_of_socket_used_in_both_directions() {
+        let (socket, _other) = Socket::pair().unwrap();
+        let (input, output) = (nonblocking_reader(&socket).unwrap(), nonblocking_writer(&socket).unwrap());
         drop(input);
         drop(output);
-        assert!(blocks(&own));
+        assert!(is_blocking(&socket));
     }
 
     #[tokio::test]
-    async fn a_file_is_left_to_the_runtime() {
+    async fn files_are_not_wrapped() {
         let file = tempfile::tempfile().unwrap();
-        assert!(reader(&file).is_none() && writer(&file).is_none());
+        assert!(nonblocking_reader(&file).is_none() && nonblocking_writer(&file).is_none());
     }
 }

@@ -10,7 +10,7 @@ use quad_wire::{Endpoint, ServerState, ServerOptions};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::sync::mpsc;
 
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, LineReader};
 
 /// What the stdio door is made from.
 pub struct StdioOptions {
@@ -35,36 +35,36 @@ pub async fn serve(
     writer: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
     let StdioOptions { resolver, principal, view, all_tools, name, version } = options;
-    let hub = ServerState::new(ServerOptions { resolver, sessions: None, name, version });
+    let state = ServerState::new(ServerOptions { resolver, sessions: None, name, version });
     let (sender, messages) = mpsc::channel(PIPE_MESSAGES);
-    let mut pipe = StdioSession::new(Endpoint::new(hub, view, all_tools), principal, sender);
+    let mut session = StdioSession::new(Endpoint::new(state, view, all_tools), principal, sender);
     let read = async move {
-        let mut lines = Lines::new(reader, LINE_BYTES);
-        let ended = loop {
-            match lines.next().await {
-                Ok(Some(Line::Text(line))) => pipe.handle_line(line).await,
-                Ok(Some(Line::TooLong)) => pipe.reject_long_line().await,
+        let mut lines = LineReader::new(reader, LINE_BYTES);
+        let result = loop {
+            match lines.next_line().await {
+                Ok(Some(Line::Text(line))) => session.handle_line(line).await,
+                Ok(Some(Line::TooLong)) => session.reject_long_line().await,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         // Drops the last sender, which ends the writing half.
-        pipe.finish().await;
-        ended
+        session.finish().await;
+        result
     };
-    let write = write_all(messages, writer);
+    let write = write_messages(messages, writer);
     tokio::pin!(read, write);
     tokio::select! {
-        ended = &mut read => {
+        result = &mut read => {
             write.await?;
-            ended
+            result
         }
         // Nobody reads any more; whatever is still asked cannot be answered.
-        broken = &mut write => broken,
+        result = &mut write => result,
     }
 }
 
-async fn write_all(
+async fn write_messages(
     mut messages: mpsc::Receiver<Vec<u8>>,
     writer: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {

@@ -15,30 +15,30 @@ use quad_store::audit::{checkpoint, time};
 use quad_store::{Tx, WriteContext};
 
 use crate::checkpoint::{Checkpoint, Statement};
-use crate::export::{ExportFile, Exported, extent};
-use crate::keeper::Keeper;
+use crate::export::{ExportWriter, ExportSummary, load_chain_range};
+use crate::keeper::CheckpointSigner;
 use crate::lines::{FileKind, Header};
-use crate::stream::{Item, stream};
+use crate::stream::{ChainItem, read_chain};
 use crate::verify::Verifier;
 
 /// Moves the whole blocks before `before` into a new file. `None` if there are none. `progress` hears how many events are
 /// done, of how many.
 pub async fn archive(
-    keeper: &Keeper,
+    checkpoint_signer: &CheckpointSigner,
     tenant: &TenantId,
     before: Timestamp,
     to_file: &Path,
     actor: &str,
     mut progress: impl FnMut(u64, u64),
-) -> Result<Option<Exported>> {
-    let store = keeper.store();
+) -> Result<Option<ExportSummary>> {
+    let store = checkpoint_signer.store();
     // What leaves must be covered by a checkpoint that stays.
-    let newest = keeper.checkpoint(tenant).await?.map_or(0, |newest| newest.statement.size as i64);
+    let latest_size = checkpoint_signer.checkpoint(tenant).await?.map_or(0, |latest| latest.statement.size as i64);
     // An earlier archive may have been interrupted.
-    prune(keeper, tenant).await?;
-    let from = extent(store, tenant).await?;
-    let cut = store.read(tenant, move |sql| time::last_sequence_before(sql, before)).await?.min(newest);
-    if cut <= from.from {
+    prune_archived_blocks(checkpoint_signer, tenant).await?;
+    let range = load_chain_range(store, tenant).await?;
+    let cut = store.read(tenant, move |sql| time::last_sequence_before(sql, before)).await?.min(latest_size);
+    if cut <= range.after {
         return Ok(None);
     }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to_file);
@@ -47,38 +47,38 @@ pub async fn archive(
         Error::bad_input(format!("{} cannot be made", to_file.display())).hint(hint)
     })?;
     let header =
-        Header { kind: FileKind::Archive, tenant: tenant.as_str().to_owned(), start: from.start.clone() };
+        Header { kind: FileKind::Archive, tenant: tenant.as_str().to_owned(), anchor: range.anchor.clone() };
     let mut out = BufWriter::new(&file);
-    let mut written = ExportFile::new(&mut out, &header)?;
-    let total = (cut - from.from) as u64;
+    let mut export_writer = ExportWriter::new(&mut out, &header)?;
+    let total = (cut - range.after) as u64;
     let mut done = 0;
     let sink = |item| {
-        if let Item::Event(_) = &item {
+        if let ChainItem::Event(_) = &item {
             done += 1;
             progress(done, total);
         }
-        written.item(&item)
+        export_writer.write_item(&item)
     };
-    stream(store, tenant, from.from, cut, sink).await?;
-    let exported = written.end(keeper.signer())?;
+    read_chain(store, tenant, range.after, cut, sink).await?;
+    let exported = export_writer.finish(checkpoint_signer.signer())?;
     drop(out);
     file.sync_all().map_err(Error::internal)?;
-    let anchor = check(keeper, tenant, to_file, cut).await?;
-    move_beginning(keeper, tenant, from.from, anchor, before, actor, &exported).await?;
-    prune(keeper, tenant).await?;
+    let anchor = verify_archive(checkpoint_signer, tenant, to_file, cut).await?;
+    advance_archive_start(checkpoint_signer, tenant, range.after, anchor, before, actor, &exported).await?;
+    prune_archived_blocks(checkpoint_signer, tenant).await?;
     Ok(Some(exported))
 }
 
 /// Reads the file back; nothing leaves the database that does not stand in it, whole. Returns where the rest begins.
-async fn check(keeper: &Keeper, tenant: &TenantId, file: &Path, cut: i64) -> Result<ArchiveEnd> {
+async fn verify_archive(checkpoint_signer: &CheckpointSigner, tenant: &TenantId, file: &Path, cut: i64) -> Result<ArchiveEnd> {
     let mut verifier = Verifier::new(None);
-    verifier.file(BufReader::new(File::open(file).map_err(Error::internal)?), |_| {})?;
+    verifier.verify_file(BufReader::new(File::open(file).map_err(Error::internal)?), |_| {})?;
     let frontier = verifier.frontier()?;
     let report = verifier.finish()?;
     let event_hash = report.last_hash.filter(|_| report.last_sequence as i64 == cut);
     let event_hash = event_hash.ok_or_else(|| Error::internal("the archive does not end where it should"))?;
-    let previous = keeper.store().read(tenant, move |sql| checkpoint::latest_within(sql, cut)).await?;
-    let previous = previous.map(|row| Checkpoint::stored(&row.body)).transpose()?;
+    let previous = checkpoint_signer.store().read(tenant, move |sql| checkpoint::latest_within(sql, cut)).await?;
+    let previous = previous.map(|row| Checkpoint::from_db(&row.body)).transpose()?;
     let statement = Statement {
         tenant: tenant.as_str().to_owned(),
         size: frontier.size(),
@@ -87,18 +87,18 @@ async fn check(keeper: &Keeper, tenant: &TenantId, file: &Path, cut: i64) -> Res
         previous: previous.map(|previous| previous.hash()),
         time: Timestamp::now(),
     };
-    let body = statement.sign(keeper.signer()).line();
+    let body = statement.sign(checkpoint_signer.signer()).to_line();
     Ok(ArchiveEnd { last_sequence: cut, frontier: frontier.to_bytes(), body })
 }
 
-async fn move_beginning(
-    keeper: &Keeper,
+async fn advance_archive_start(
+    checkpoint_signer: &CheckpointSigner,
     tenant: &TenantId,
     from: i64,
     anchor: ArchiveEnd,
     before: Timestamp,
     actor: &str,
-    exported: &Exported,
+    exported: &ExportSummary,
 ) -> Result<()> {
     let event = EventDraft::system("audit", "audit.archived", actor)
         .input("before", before.to_string())
@@ -112,13 +112,13 @@ async fn move_beginning(
                 .hint("Their file holds the events; this one is a copy and can go"))
         }
     };
-    keeper.store().write(&WriteContext::from(tenant), event, advance).await?;
+    checkpoint_signer.store().write(&WriteContext::from(tenant), event, advance).await?;
     Ok(())
 }
 
 /// Takes out what lies before the beginning of the stored chain.
-async fn prune(keeper: &Keeper, tenant: &TenantId) -> Result<()> {
-    while keeper.store().write_unaudited(tenant, rows::prune).await? > 0 {}
+async fn prune_archived_blocks(checkpoint_signer: &CheckpointSigner, tenant: &TenantId) -> Result<()> {
+    while checkpoint_signer.store().write_unaudited(tenant, rows::prune).await? > 0 {}
     Ok(())
 }
 
@@ -126,150 +126,150 @@ async fn prune(keeper: &Keeper, tenant: &TenantId) -> Result<()> {
 mod tests {
     use super::*;
     use crate::export::{export, verify_stored};
-    use crate::testing::{World, worlds};
+    use crate::testing::{ChainFixture, fixtures};
     use crate::verify::Report;
-    use crate::{Pins, proof};
+    use crate::{TrustedCheckpoints, proof};
 
     /// Moves the times of everything so far into the past.
-    async fn age(world: &World) {
+    async fn age_blocks(fixture: &ChainFixture) {
         let age = "UPDATE audit_block SET created_at = created_at - $2 WHERE tenant_id = $1";
-        world.tamper(age, vec![3_600_000.into()]).await;
+        fixture.tamper(age, vec![3_600_000.into()]).await;
     }
 
-    async fn archive_old(world: &World, name: &str) -> Result<Option<Exported>> {
+    async fn archive_old(fixture: &ChainFixture, name: &str) -> Result<Option<ExportSummary>> {
         let before = Timestamp::now().plus_ms(-1_800_000);
-        archive(&world.keeper, world.tenant(), before, &world.folder.path().join(name), "tester", |_, _| {})
+        archive(&fixture.checkpoint_signer, fixture.tenant(), before, &fixture.folder.path().join(name), "tester", |_, _| {})
             .await
     }
 
-    fn verify(world: &World, files: &[&str], pins: Option<Pins>) -> Result<Report> {
-        let mut verifier = Verifier::new(pins);
+    fn verify(fixture: &ChainFixture, files: &[&str], trusted: Option<TrustedCheckpoints>) -> Result<Report> {
+        let mut verifier = Verifier::new(trusted);
         for file in files {
-            verifier.file(std::fs::read(world.folder.path().join(file)).unwrap().as_slice(), |_| {})?;
+            verifier.verify_file(std::fs::read(fixture.folder.path().join(file)).unwrap().as_slice(), |_| {})?;
         }
         verifier.finish()
     }
 
-    async fn export_rest(world: &World, name: &str) {
-        let mut file = File::create(world.folder.path().join(name)).unwrap();
-        export(&world.keeper, world.tenant(), &mut file, |_, _| {}).await.unwrap();
+    async fn export_remainder(fixture: &ChainFixture, name: &str) {
+        let mut file = File::create(fixture.folder.path().join(name)).unwrap();
+        export(&fixture.checkpoint_signer, fixture.tenant(), &mut file, |_, _| {}).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_chain_stays_verifiable_in_parts_and_as_a_whole() {
-        for world in worlds().await {
-            assert_eq!(archive_old(&world, "none").await.unwrap(), None);
-            assert!(!world.folder.path().join("none").exists());
-            world.write(100).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            world.write(300).await;
-            let first_cut = world.end().await as u64;
-            age(&world).await;
-            world.write(50).await;
-            let moved = archive_old(&world, "one").await.unwrap().unwrap();
-            assert_eq!((moved.first_sequence, moved.last_sequence), (1, first_cut));
-            world.write(30).await;
-            let second_cut = world.end().await as u64;
-            age(&world).await;
-            world.write(400).await;
-            let moved = archive_old(&world, "two").await.unwrap().unwrap();
-            assert_eq!((moved.first_sequence, moved.last_sequence), (first_cut + 1, second_cut));
-            export_rest(&world, "rest").await;
-            let end = world.end().await as u64;
+    async fn archived_chain_verifies_in_parts_and_as_a_whole() {
+        for fixture in fixtures().await {
+            assert_eq!(archive_old(&fixture, "none").await.unwrap(), None);
+            assert!(!fixture.folder.path().join("none").exists());
+            fixture.write(100).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            fixture.write(300).await;
+            let first_cut = fixture.last_sequence().await as u64;
+            age_blocks(&fixture).await;
+            fixture.write(50).await;
+            let archived = archive_old(&fixture, "one").await.unwrap().unwrap();
+            assert_eq!((archived.first_sequence, archived.last_sequence), (1, first_cut));
+            fixture.write(30).await;
+            let second_cut = fixture.last_sequence().await as u64;
+            age_blocks(&fixture).await;
+            fixture.write(400).await;
+            let archived = archive_old(&fixture, "two").await.unwrap().unwrap();
+            assert_eq!((archived.first_sequence, archived.last_sequence), (first_cut + 1, second_cut));
+            export_remainder(&fixture, "rest").await;
+            let end = fixture.last_sequence().await as u64;
 
             let span = |report: Report| (report.first_sequence, report.last_sequence);
-            let pins = || Some(world.pins());
-            assert_eq!(span(verify(&world, &["one"], None).unwrap()), (1, first_cut));
-            assert_eq!(span(verify(&world, &["rest"], pins()).unwrap()), (second_cut + 1, end));
-            assert_eq!(span(verify(&world, &["one", "two", "rest"], pins()).unwrap()), (1, end));
-            assert!(verify(&world, &["one", "rest"], None).is_err(), "a part is missing");
-            let stored = verify_stored(world.store(), world.tenant(), pins(), |_, _| {}).await.unwrap();
+            let trusted = || Some(fixture.trusted_checkpoints());
+            assert_eq!(span(verify(&fixture, &["one"], None).unwrap()), (1, first_cut));
+            assert_eq!(span(verify(&fixture, &["rest"], trusted()).unwrap()), (second_cut + 1, end));
+            assert_eq!(span(verify(&fixture, &["one", "two", "rest"], trusted()).unwrap()), (1, end));
+            assert!(verify(&fixture, &["one", "rest"], None).is_err(), "a part is missing");
+            let stored = verify_stored(fixture.store(), fixture.tenant(), trusted(), |_, _| {}).await.unwrap();
             assert_eq!(span(stored), (second_cut + 1, end));
             // What was moved is gone, and its going stands in the chain.
-            assert_eq!(world.record(first_cut as i64).await, None);
-            let archived = format!("\"file_sha256\":\"{}\"", moved.file_sha256);
-            assert!(std::fs::read_to_string(world.folder.path().join("rest")).unwrap().contains(&archived));
+            assert_eq!(fixture.record(first_cut as i64).await, None);
+            let archived_hash = format!("\"file_sha256\":\"{}\"", archived.file_sha256);
+            assert!(std::fs::read_to_string(fixture.folder.path().join("rest")).unwrap().contains(&archived_hash));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_remains_can_be_proven() {
-        for world in worlds().await {
-            world.write(300).await;
-            age(&world).await;
-            world.write(260).await;
-            archive_old(&world, "old").await.unwrap().unwrap();
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
+    async fn events_after_archive_have_proofs() {
+        for fixture in fixtures().await {
+            fixture.write(300).await;
+            age_blocks(&fixture).await;
+            fixture.write(260).await;
+            archive_old(&fixture, "old").await.unwrap().unwrap();
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
             // Its first event lies in the same tile as the last ones that have gone.
-            let first = extent(world.store(), world.tenant()).await.unwrap().from + 1;
-            for sequence in [first, first + 1, 511, 512, 513, world.end().await] {
-                let record = world.record(sequence).await.unwrap();
+            let first = load_chain_range(fixture.store(), fixture.tenant()).await.unwrap().after + 1;
+            for sequence in [first, first + 1, 511, 512, 513, fixture.last_sequence().await] {
+                let record = fixture.record(sequence).await.unwrap();
                 let id = quad_store::audit::block::record_id(&record).unwrap();
                 let hash = quad_store::hash_record(&record);
                 let event = quad_store::AuditEvent { id, sequence, record, hash };
-                let document = world.store().read(world.tenant(), move |sql| proof::document(sql, &event));
-                let proven = proof::verify(&document.await.unwrap(), Some(&world.pins())).unwrap();
-                assert_eq!(proven.sequence as i64, sequence);
+                let document = fixture.store().read(fixture.tenant(), move |sql| proof::document(sql, &event));
+                let verified = proof::verify(&document.await.unwrap(), Some(&fixture.trusted_checkpoints())).unwrap();
+                assert_eq!(verified.sequence as i64, sequence);
             }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_interrupted_archive_is_finished_by_the_next() {
-        for world in worlds().await {
-            world.write(120).await;
-            age(&world).await;
-            world.write(5).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
+    async fn interrupted_archive_is_completed_by_next_run() {
+        for fixture in fixtures().await {
+            fixture.write(120).await;
+            age_blocks(&fixture).await;
+            fixture.write(5).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
             let cut = {
                 let before = Timestamp::now().plus_ms(-1_800_000);
-                world.store().read(world.tenant(), move |sql| time::last_sequence_before(sql, before)).await.unwrap()
+                fixture.store().read(fixture.tenant(), move |sql| time::last_sequence_before(sql, before)).await.unwrap()
             };
             // Killed after the beginning was moved, before the blocks left.
-            let path = world.folder.path().join("first");
+            let path = fixture.folder.path().join("first");
             let mut file = File::create(&path).unwrap();
             let header =
-                Header { kind: FileKind::Archive, tenant: world.tenant().as_str().to_owned(), start: None };
-            let mut writer = ExportFile::new(&mut file, &header).unwrap();
-            stream(world.store(), world.tenant(), 0, cut, |item| writer.item(&item)).await.unwrap();
-            let exported = writer.end(world.keeper.signer()).unwrap();
-            let anchor = check(&world.keeper, world.tenant(), &path, cut).await.unwrap();
-            let tenant = world.tenant();
-            move_beginning(&world.keeper, tenant, 0, anchor.clone(), Timestamp(0), "tester", &exported)
+                Header { kind: FileKind::Archive, tenant: fixture.tenant().as_str().to_owned(), anchor: None };
+            let mut writer = ExportWriter::new(&mut file, &header).unwrap();
+            read_chain(fixture.store(), fixture.tenant(), 0, cut, |item| writer.write_item(&item)).await.unwrap();
+            let exported = writer.finish(fixture.checkpoint_signer.signer()).unwrap();
+            let anchor = verify_archive(&fixture.checkpoint_signer, fixture.tenant(), &path, cut).await.unwrap();
+            let tenant = fixture.tenant();
+            advance_archive_start(&fixture.checkpoint_signer, tenant, 0, anchor.clone(), Timestamp(0), "tester", &exported)
                 .await
                 .unwrap();
-            assert_eq!(world.record(cut).await, None, "nobody sees what is left of it");
-            let stored = verify_stored(world.store(), tenant, None, |_, _| {}).await.unwrap();
+            assert_eq!(fixture.record(cut).await, None, "nobody sees what is left of it");
+            let stored = verify_stored(fixture.store(), tenant, None, |_, _| {}).await.unwrap();
             assert_eq!(stored.first_sequence as i64, cut + 1);
             // Whoever raced with it loses.
-            let raced = move_beginning(&world.keeper, tenant, 0, anchor, Timestamp(0), "tester", &exported);
+            let raced = advance_archive_start(&fixture.checkpoint_signer, tenant, 0, anchor, Timestamp(0), "tester", &exported);
             assert_eq!(raced.await.unwrap_err().kind(), Kind::Conflict);
 
-            assert_eq!(archive_old(&world, "second").await.unwrap(), None);
-            let left = world.store().read(tenant, move |sql| {
+            assert_eq!(archive_old(&fixture, "second").await.unwrap(), None);
+            let remaining = fixture.store().read(tenant, move |sql| {
                 let tenant = quad_store::Sql::tenant(sql).as_str().to_owned();
                 let count = "SELECT COUNT(*) FROM audit_block WHERE tenant_id = $1 AND first_sequence <= $2";
                 Ok(quad_store::Sql::query_opt(sql, count, quad_store::params![tenant, cut])?
                     .unwrap()
                     .int(0)?)
             });
-            assert_eq!(left.await.unwrap(), 0);
+            assert_eq!(remaining.await.unwrap(), 0);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_file_that_exists_and_a_broken_chain_are_left_alone() {
-        for world in worlds().await {
-            world.write(40).await;
-            age(&world).await;
-            std::fs::write(world.folder.path().join("taken"), "mine").unwrap();
-            assert_eq!(archive_old(&world, "taken").await.unwrap_err().kind(), Kind::BadInput);
-            assert_eq!(std::fs::read(world.folder.path().join("taken")).unwrap(), b"mine");
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            world.tamper_event(9, "resources/read", "resources/list").await;
-            let error = archive_old(&world, "broken").await.unwrap_err();
+    async fn archive_rejects_existing_file_and_broken_chain() {
+        for fixture in fixtures().await {
+            fixture.write(40).await;
+            age_blocks(&fixture).await;
+            std::fs::write(fixture.folder.path().join("taken"), "mine").unwrap();
+            assert_eq!(archive_old(&fixture, "taken").await.unwrap_err().kind(), Kind::BadInput);
+            assert_eq!(std::fs::read(fixture.folder.path().join("taken")).unwrap(), b"mine");
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            fixture.tamper_event(9, "resources/read", "resources/list").await;
+            let error = archive_old(&fixture, "broken").await.unwrap_err();
             assert_eq!(error.detail("sequence"), Some(&9.into()), "{error}");
-            assert!(world.record(9).await.is_some(), "nothing left the database");
+            assert!(fixture.record(9).await.is_some(), "nothing left the database");
         }
     }
 }

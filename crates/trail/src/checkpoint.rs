@@ -8,11 +8,11 @@ use quad_core::{Result, Timestamp, canonical};
 use serde_json::{Value, json};
 
 use crate::fault;
-use crate::hash::{Hash, unhex};
-use crate::signer::{Signed, Signer, kid, verifies};
+use crate::hash::{Hash, decode_hex};
+use crate::signer::{SignatureWithKey, Signer, kid, is_valid_signature};
 
 /// What stands before the signed text.
-const PURPOSE: &str = "quadrivium audit checkpoint 1\n";
+const SIGNATURE_PREFIX: &str = "quadrivium audit checkpoint 1\n";
 
 /// What a checkpoint says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub struct Checkpoint {
     /// What it says.
     pub statement: Statement,
     /// Who says so.
-    pub signed: Signed,
+    pub signature: SignatureWithKey,
 }
 
 impl Statement {
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "event_hash": self.event_hash,
             "previous": self.previous,
@@ -53,44 +53,44 @@ impl Statement {
     }
 
     fn message(&self) -> String {
-        format!("{PURPOSE}{}", canonical::to_string(&self.json()))
+        format!("{SIGNATURE_PREFIX}{}", canonical::to_string(&self.to_json()))
     }
 
     /// Signs it.
     pub fn sign(self, signer: &dyn Signer) -> Checkpoint {
-        let signed = signer.sign(self.message().as_bytes());
-        Checkpoint { statement: self, signed }
+        let signature = signer.sign(self.message().as_bytes());
+        Checkpoint { statement: self, signature }
     }
 }
 
 impl Checkpoint {
     /// The JSON object.
-    pub fn json(&self) -> Value {
-        let mut value = self.statement.json();
-        value["kid"] = kid(&self.signed.public_key).into();
-        value["public_key"] = canonical::hex(&self.signed.public_key).into();
-        value["signature"] = canonical::hex(&self.signed.signature).into();
+    pub fn to_json(&self) -> Value {
+        let mut value = self.statement.to_json();
+        value["kid"] = kid(&self.signature.public_key).into();
+        value["public_key"] = canonical::hex(&self.signature.public_key).into();
+        value["signature"] = canonical::hex(&self.signature.signature).into();
         value
     }
 
     /// The one spelling.
-    pub fn line(&self) -> String {
-        canonical::to_string(&self.json())
+    pub fn to_line(&self) -> String {
+        canonical::to_string(&self.to_json())
     }
 
     /// Its hash, which the next one names.
     pub fn hash(&self) -> Hash {
-        Hash::of(self.line().as_bytes())
+        Hash::compute(self.to_line().as_bytes())
     }
 
     /// The name of the key that signed it.
     pub fn kid(&self) -> String {
-        kid(&self.signed.public_key)
+        kid(&self.signature.public_key)
     }
 
     /// Whether the signature is that of the key that it names.
-    pub fn is_signed(&self) -> bool {
-        verifies(&self.signed.public_key, self.statement.message().as_bytes(), &self.signed.signature)
+    pub fn has_valid_signature(&self) -> bool {
+        is_valid_signature(&self.signature.public_key, self.statement.message().as_bytes(), &self.signature.signature)
     }
 
     /// A checkpoint from its JSON, however that was laid out. The signature is not checked.
@@ -108,78 +108,78 @@ impl Checkpoint {
             },
             time: Timestamp::parse(text("time")?)?,
         };
-        let signed =
-            Signed { public_key: unhex(text("public_key")?)?, signature: unhex(text("signature")?)? };
-        let checkpoint = Checkpoint { statement, signed };
+        let signature =
+            SignatureWithKey { public_key: decode_hex(text("public_key")?)?, signature: decode_hex(text("signature")?)? };
+        let checkpoint = Checkpoint { statement, signature };
         // Nothing more, nothing else, and the key's own name.
-        (checkpoint.json() == *value).then_some(checkpoint)
+        (checkpoint.to_json() == *value).then_some(checkpoint)
     }
 
     /// A checkpoint from its one spelling.
     pub fn parse(line: &str) -> Option<Checkpoint> {
         let checkpoint = Checkpoint::from_json(&serde_json::from_str(line).ok()?)?;
-        (checkpoint.line() == line).then_some(checkpoint)
+        (checkpoint.to_line() == line).then_some(checkpoint)
     }
 
     /// A checkpoint as the database holds it.
-    pub(crate) fn stored(body: &str) -> Result<Checkpoint> {
-        Checkpoint::parse(body).ok_or_else(|| fault::stored("a checkpoint in the database cannot be read"))
+    pub(crate) fn from_db(body: &str) -> Result<Checkpoint> {
+        Checkpoint::parse(body).ok_or_else(|| fault::stored_chain("a checkpoint in the database cannot be read"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Key;
+    use crate::testing::TestKey;
 
     fn checkpoint() -> Checkpoint {
         let statement = Statement {
             tenant: "tnt_1".to_owned(),
             size: 7,
-            root: Hash::of(b"root"),
-            event_hash: Hash::of(b"event"),
+            root: Hash::compute(b"root"),
+            event_hash: Hash::compute(b"event"),
             previous: None,
             time: Timestamp(1_770_854_400_000),
         };
-        statement.sign(&Key::new(1))
+        statement.sign(&TestKey::new(1))
     }
 
     #[test]
-    fn reads_what_it_writes() {
+    fn checkpoint_line_and_json_round_trip() {
         let first = checkpoint();
-        assert!(first.is_signed());
-        assert_eq!(Checkpoint::parse(&first.line()).as_ref(), Some(&first));
+        assert!(first.has_valid_signature());
+        assert_eq!(Checkpoint::parse(&first.to_line()).as_ref(), Some(&first));
         let second = Statement { previous: Some(first.hash()), size: 9, ..first.statement.clone() };
-        let second = second.sign(&Key::new(1));
-        assert_eq!(Checkpoint::parse(&second.line()), Some(second));
-        let laid_out = format!("{:#}", first.json());
-        let reread = Checkpoint::from_json(&serde_json::from_str(&laid_out).unwrap());
+        let second = second.sign(&TestKey::new(1));
+        assert_eq!(Checkpoint::parse(&second.to_line()), Some(second));
+        let pretty = format!("{:#}", first.to_json());
+        let reread = Checkpoint::from_json(&serde_json::from_str(&pretty).unwrap());
         assert_eq!(reread.as_ref(), Some(&first));
-        assert_eq!(Checkpoint::parse(&laid_out), None, "one spelling");
+        assert_eq!(Checkpoint::parse(&pretty), None, "one spelling");
     }
 
     #[test]
-    fn no_byte_of_it_can_be_changed() {
-        let line = checkpoint().line();
-        for place in 0..line.len() {
+    fn any_changed_byte_fails_parse_or_signature() {
+        let line = checkpoint().to_line();
+        for offset in 0..line.len() {
             for byte in [b'0', b'1', b'a', b'"', b' ', b'}'] {
                 let mut changed = line.clone().into_bytes();
-                if changed[place] == byte {
+                if changed[offset] == byte {
                     continue;
                 }
-                changed[place] = byte;
+                changed[offset] = byte;
                 let changed = String::from_utf8(changed).unwrap();
-                let passes = Checkpoint::parse(&changed).is_some_and(|checkpoint| checkpoint.is_signed());
+                let passes = Checkpoint::parse(&changed).is_some_and(|checkpoint| checkpoint.has_valid_signature());
                 assert!(!passes, "{changed}");
             }
         }
     }
 
     #[test]
-    fn another_keys_signature_does_not_pass_as_ours() {
-        let (ours, theirs) = (checkpoint(), checkpoint().statement.sign(&Key::new(2)));
-        assert!(theirs.is_signed() && theirs.kid() != ours.kid());
-        let mixed = Signed { public_key: ours.signed.public_key.clone(), ..theirs.signed.clone() };
-        assert!(!Checkpoint { signed: mixed, ..theirs }.is_signed());
+    fn signature_of_another_key_is_rejected() {
+        let (first_key, second_key) = (checkpoint(), checkpoint().statement.sign(&TestKey::new(2)));
+        assert!(second_key.has_valid_signature() && second_key.kid() != first_key.kid());
+        let mixed = SignatureWithKey { public_key: first_key.signature.public_key.clone(), ..second_key.signature.clone() };
+        assert!(!Checkpoint { signature: mixed, ..second_key }.has_valid_signature());
     }
 }

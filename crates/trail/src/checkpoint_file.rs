@@ -33,10 +33,10 @@ impl CheckpointFile {
 
     /// Adds a line, durably.
     pub fn append(&self, checkpoint: &Checkpoint) -> Result<()> {
-        let added = || -> std::io::Result<()> {
+        let append_line = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(&self.0)?;
             file.lock()?;
-            let mut line = checkpoint.line();
+            let mut line = checkpoint.to_line();
             line.push('\n');
             if file.metadata()?.len() > 0 {
                 let mut last = [0];
@@ -50,27 +50,27 @@ impl CheckpointFile {
             file.write_all(line.as_bytes())?;
             file.sync_data()
         };
-        added().map_err(|error| Error::internal(format!("{} cannot be written: {error}", self.0.display())))
+        append_line().map_err(|error| Error::internal(format!("{} cannot be written: {error}", self.0.display())))
     }
 }
 
 /// What a file of checkpoints vouches for: the chain at these sizes, and the keys that sign.
 #[derive(Clone, Debug, Default)]
-pub struct Pins {
+pub struct TrustedCheckpoints {
     checkpoints: HashMap<String, BTreeMap<u64, Checkpoint>>,
     keys: BTreeSet<Vec<u8>>,
     /// Lines that are no checkpoint: those that a killed process left unfinished.
-    pub unreadable: usize,
+    pub unreadable_lines: usize,
 }
 
-impl Pins {
+impl TrustedCheckpoints {
     /// Reads a file of checkpoints. A bad signature and two checkpoints that contradict each other are faults.
-    pub fn read(mut source: impl BufRead) -> Result<Pins> {
-        let mut pins = Pins::default();
+    pub fn read(mut source: impl BufRead) -> Result<TrustedCheckpoints> {
+        let mut trusted = TrustedCheckpoints::default();
         let mut line = Vec::new();
-        for number in 1.. {
+        for line_number in 1.. {
             line.clear();
-            let read = source.by_ref().take(limits::LINE_BYTES).read_until(b'\n', &mut line);
+            let read = source.by_ref().take(limits::LINE_BYTES_MAX).read_until(b'\n', &mut line);
             if read.map_err(|error| Error::bad_input(format!("The checkpoints cannot be read: {error}")))?
                 == 0
             {
@@ -78,20 +78,20 @@ impl Pins {
             }
             let text = std::str::from_utf8(&line).unwrap_or_default().trim_end_matches('\n');
             match Checkpoint::parse(text) {
-                Some(checkpoint) if checkpoint.is_signed() => pins.add(number, checkpoint)?,
-                Some(_) => return Err(fault::file(number, "of the checkpoints has a bad signature")),
-                None => pins.unreadable += 1,
+                Some(checkpoint) if checkpoint.has_valid_signature() => trusted.add(line_number, checkpoint)?,
+                Some(_) => return Err(fault::file(line_number, "of the checkpoints has a bad signature")),
+                None => trusted.unreadable_lines += 1,
             }
         }
-        Ok(pins)
+        Ok(trusted)
     }
 
     fn add(&mut self, line: u64, checkpoint: Checkpoint) -> Result<()> {
-        self.keys.insert(checkpoint.signed.public_key.clone());
+        self.keys.insert(checkpoint.signature.public_key.clone());
         let sizes = self.checkpoints.entry(checkpoint.statement.tenant.clone()).or_default();
         let size = checkpoint.statement.size;
-        let known = sizes.entry(size).or_insert_with(|| checkpoint.clone());
-        if known.statement.root != checkpoint.statement.root {
+        let existing = sizes.entry(size).or_insert_with(|| checkpoint.clone());
+        if existing.statement.root != checkpoint.statement.root {
             let reason =
                 format!("contradicts an earlier checkpoint over {size} events: the chain was rewritten");
             return Err(fault::file(line, &reason));
@@ -100,12 +100,12 @@ impl Pins {
     }
 
     /// The checkpoints of a tenant, by size.
-    pub(crate) fn of(&self, tenant: &str) -> BTreeMap<u64, Checkpoint> {
+    pub(crate) fn of_tenant(&self, tenant: &str) -> BTreeMap<u64, Checkpoint> {
         self.checkpoints.get(tenant).cloned().unwrap_or_default()
     }
 
     /// Whether a key is among those that sign.
-    pub(crate) fn knows(&self, public_key: &[u8]) -> bool {
+    pub(crate) fn has_key(&self, public_key: &[u8]) -> bool {
         self.keys.contains(public_key)
     }
 }
@@ -117,34 +117,34 @@ mod tests {
     use super::*;
     use crate::checkpoint::Statement;
     use crate::hash::Hash;
-    use crate::testing::Key;
+    use crate::testing::TestKey;
 
     fn checkpoint(size: u64, root: &str) -> Checkpoint {
-        let (root, event_hash) = (Hash::of(root.as_bytes()), Hash::of(b"event"));
+        let (root, event_hash) = (Hash::compute(root.as_bytes()), Hash::compute(b"event"));
         let time = Timestamp(0);
-        Statement { tenant: "t".to_owned(), size, root, event_hash, previous: None, time }.sign(&Key::new(1))
+        Statement { tenant: "t".to_owned(), size, root, event_hash, previous: None, time }.sign(&TestKey::new(1))
     }
 
-    fn read(file: &CheckpointFile) -> Result<Pins> {
-        Pins::read(std::fs::read(file.path()).unwrap().as_slice())
+    fn read(file: &CheckpointFile) -> Result<TrustedCheckpoints> {
+        TrustedCheckpoints::read(std::fs::read(file.path()).unwrap().as_slice())
     }
 
     #[test]
-    fn an_unfinished_line_spoils_no_other() {
+    fn unfinished_line_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let file = CheckpointFile::in_folder(folder.path());
         file.append(&checkpoint(1, "a")).unwrap();
-        let whole = std::fs::read(file.path()).unwrap();
-        std::fs::write(file.path(), [&whole[..], &whole[..40]].concat()).unwrap();
+        let complete = std::fs::read(file.path()).unwrap();
+        std::fs::write(file.path(), [&complete[..], &complete[..40]].concat()).unwrap();
         file.append(&checkpoint(2, "b")).unwrap();
-        let pins = read(&file).unwrap();
-        assert_eq!(pins.of("t").keys().copied().collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(pins.unreadable, 1);
-        assert!(pins.of("other").is_empty());
+        let trusted = read(&file).unwrap();
+        assert_eq!(trusted.of_tenant("t").keys().copied().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(trusted.unreadable_lines, 1);
+        assert!(trusted.of_tenant("other").is_empty());
     }
 
     #[test]
-    fn a_bad_signature_and_a_contradiction_are_faults() {
+    fn rejects_bad_signature_and_contradicting_checkpoint() {
         let folder = tempfile::tempdir().unwrap();
         let file = CheckpointFile::in_folder(folder.path());
         file.append(&checkpoint(1, "a")).unwrap();
@@ -154,7 +154,7 @@ mod tests {
         assert!(read(&file).unwrap_err().message().contains("contradicts"));
         let mut forged = checkpoint(3, "c");
         forged.statement.size = 4;
-        std::fs::write(file.path(), forged.line() + "\n").unwrap();
+        std::fs::write(file.path(), forged.to_line() + "\n").unwrap();
         assert!(read(&file).unwrap_err().message().contains("bad signature"));
     }
 }

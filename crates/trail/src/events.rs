@@ -11,15 +11,15 @@ use crate::{limits, proof};
 pub(crate) const OUTCOMES: &[&str] = &["ok", "refused", "failed"];
 
 /// What an address of events asks for.
-pub(crate) struct Question {
+pub(crate) struct EventQuery {
     filter: Filter,
     /// The list that a cursor belongs to: the same filter of the same tenant.
-    list: String,
-    below: Option<i64>,
+    cursor_scope: String,
+    before_sequence: Option<i64>,
 }
 
-impl Question {
-    pub(crate) fn new(tenant: &TenantId, address: &Address) -> Result<Question> {
+impl EventQuery {
+    pub(crate) fn new(tenant: &TenantId, address: &Address) -> Result<EventQuery> {
         let text = |name: &str| address.variable(name).map(str::to_owned);
         let time = |name: &str| address.variable(name).map(|value| parse_time(name, value)).transpose();
         let filter = Filter {
@@ -30,18 +30,18 @@ impl Question {
             since: time("since")?,
             until: time("until")?,
         };
-        let list = format!("audit of {tenant} {filter:?}");
-        let below = match address.variable("cursor") {
+        let cursor_scope = format!("audit of {tenant} {filter:?}");
+        let before_sequence = match address.variable("cursor") {
             None => None,
             Some(cursor) => {
-                let place = cursor::decode(&list, cursor)?.parse();
+                let sequence = cursor::decode(&cursor_scope, cursor)?.parse();
                 Some(
-                    place
+                    sequence
                         .map_err(|_| Error::bad_input("The cursor is damaged").with_code("INVALID_CURSOR"))?,
                 )
             }
         };
-        Ok(Question { filter, list, below })
+        Ok(EventQuery { filter, cursor_scope, before_sequence })
     }
 }
 
@@ -53,26 +53,26 @@ fn parse_time(name: &str, value: &str) -> Result<Timestamp> {
 }
 
 /// A page of events.
-pub(crate) fn page(sql: &mut dyn Sql, question: &Question) -> Result<ReadOutput> {
-    let page = walk::page(sql, &question.filter, question.below, limits::PAGE_EVENTS)?;
+pub(crate) fn read_page(sql: &mut dyn Sql, query: &EventQuery) -> Result<ReadOutput> {
+    let page = walk::page(sql, &query.filter, query.before_sequence, limits::EVENTS_RETURNED_MAX)?;
     let mut document = Map::new();
-    let events = page.events.iter().map(entry).collect::<Result<Vec<_>>>()?;
+    let events = page.events.iter().map(event_json).collect::<Result<Vec<_>>>()?;
     document.insert("events".into(), events.into());
     if let Some(next) = page.next {
-        document.insert("nextCursor".into(), cursor::encode(&question.list, &next.to_string()).into());
+        document.insert("nextCursor".into(), cursor::encode(&query.cursor_scope, &next.to_string()).into());
     }
-    reading(sql, &Value::Object(document))
+    to_output(sql, &Value::Object(document))
 }
 
 /// One event with its proof.
-pub(crate) fn one(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
+pub(crate) fn read_event(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
     let event = find::event_by_id(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
     let document = proof::document(sql, &event)?;
-    reading(sql, &document)
+    to_output(sql, &document)
 }
 
 /// An event in a list: what is known of it, without the fields that are empty, and where to read the rest.
-pub fn entry(event: &AuditEvent) -> Result<Value> {
+pub fn event_json(event: &AuditEvent) -> Result<Value> {
     let record: Map<String, Value> = serde_json::from_str(&event.record).map_err(Error::internal)?;
     let mut entry = Map::new();
     entry.insert("id".into(), event.id.as_str().into());
@@ -88,7 +88,7 @@ pub fn entry(event: &AuditEvent) -> Result<Value> {
 }
 
 /// It rests on no tag: it changes with every call, its own reading included, and nobody is told.
-fn reading(sql: &mut dyn Sql, document: &Value) -> Result<ReadOutput> {
-    let basis = ReadSet::at_version(sql.version());
-    Ok(ReadOutput { cacheable: false, ..ReadOutput::new(Content::json(document)?, basis) })
+fn to_output(sql: &mut dyn Sql, document: &Value) -> Result<ReadOutput> {
+    let read_set = ReadSet::at_version(sql.version());
+    Ok(ReadOutput { cacheable: false, ..ReadOutput::new(Content::json(document)?, read_set) })
 }

@@ -10,7 +10,7 @@ pub struct Hash([u8; 32]);
 
 impl Hash {
     /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> Hash {
+    pub fn compute(bytes: &[u8]) -> Hash {
         Hash::from_slice(digest(&SHA256, bytes).as_ref()).unwrap_or(Hash([0; 32]))
     }
 
@@ -21,7 +21,7 @@ impl Hash {
 
     /// A hash from its one spelling.
     pub fn parse(text: &str) -> Option<Hash> {
-        Hash::from_slice(&unhex(text)?)
+        Hash::from_slice(&decode_hex(text)?)
     }
 
     /// The bytes.
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Hash {
 }
 
 /// The bytes that lower-case hexadecimal digits spell. Upper case is refused: one value, one spelling.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
@@ -74,8 +74,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_has_one_spelling() {
-        let hash = Hash::of(b"");
+    fn parse_accepts_only_64_lowercase_hex_digits() {
+        let hash = Hash::compute(b"");
         let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(hash.to_string(), text);
         assert_eq!(Hash::parse(text), Some(hash));

@@ -39,24 +39,24 @@ use quad_core::{
 use quad_store::Store;
 
 pub use checkpoint::{Checkpoint, Statement};
-pub use checkpoint_file::{CheckpointFile, Pins};
-pub use events::entry;
-pub use fault::BROKEN;
+pub use checkpoint_file::{CheckpointFile, TrustedCheckpoints};
+pub use events::event_json;
+pub use fault::AUDIT_BROKEN;
 pub use hash::Hash;
-pub use keeper::Keeper;
+pub use keeper::CheckpointSigner;
 pub use links::{COMPONENT, Links};
-pub use receipt::Receipt;
-pub use signer::{Signed, Signer};
-pub use verify::{Report, Verifier, Wanted};
+pub use receipt::ReadReceipt;
+pub use signer::{SignatureWithKey, Signer};
+pub use verify::{Report, Verifier, EventSelector};
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["audit:read"];
 
-const READ: ScopeRequirement = ScopeRequirement(SCOPES);
+const READ_SCOPE: ScopeRequirement = ScopeRequirement(SCOPES);
 
-const EVENTS: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
+const EVENTS_TEMPLATE: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
 
-const EVENT: &str = "audit://events/{id}";
+const EVENT_TEMPLATE: &str = "audit://events/{id}";
 
 const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who fetched what \
     and when, newest first, and audit://events/{id} for one event with its proof.";
@@ -97,12 +97,12 @@ impl Scheme for Audit {
             title,
             description,
             mime_type: Some("application/json"),
-            required_scope: READ,
+            required_scope: READ_SCOPE,
             advertised: true,
         };
-        let events = spec(EVENTS).map(|spec| {
-            let free = ["agent", "uri", "since", "until", "cursor"];
-            let spec = free.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
+        let events = parse_route_spec(EVENTS_TEMPLATE).map(|spec| {
+            let text_variables = ["agent", "uri", "since", "until", "cursor"];
+            let spec = text_variables.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
             let spec = spec.with_grammar("outcome", Grammar::OneOf(events::OUTCOMES));
             route(
                 spec,
@@ -111,7 +111,7 @@ impl Scheme for Audit {
                 "Audit events, newest first, by agent, address, time and outcome; a page may be empty and still name the next.",
             )
         });
-        let event = spec(EVENT).map(|spec| {
+        let event = parse_route_spec(EVENT_TEMPLATE).map(|spec| {
             route(
                 spec,
                 "Audit event",
@@ -134,11 +134,11 @@ impl Scheme for Audit {
             match address.variable("id") {
                 Some(id) => {
                     let (id, requested) = (id.to_owned(), address.requested().to_owned());
-                    self.store.read(&caller.tenant, move |sql| events::one(sql, &id, &requested)).await
+                    self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
                 }
                 None => {
-                    let question = events::Question::new(&caller.tenant, address)?;
-                    self.store.read(&caller.tenant, move |sql| events::page(sql, &question)).await
+                    let query = events::EventQuery::new(&caller.tenant, address)?;
+                    self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
                 }
             }
         })
@@ -154,18 +154,18 @@ impl Scheme for Audit {
         _: &'a Principal,
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
-        let words = if query.variable == "outcome" { events::OUTCOMES } else { &[] };
-        let values: Vec<String> = words
+        let outcomes = if query.variable == "outcome" { events::OUTCOMES } else { &[] };
+        let values: Vec<String> = outcomes
             .iter()
-            .filter(|word| word.starts_with(query.prefix))
-            .map(|word| (*word).to_owned())
+            .filter(|outcome| outcome.starts_with(query.prefix))
+            .map(|outcome| (*outcome).to_owned())
             .collect();
         Box::pin(async move { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
     }
 }
 
 /// The templates are constants that a test parses, so none is ever left out.
-fn spec(template: &str) -> Result<RouteSpec> {
+fn parse_route_spec(template: &str) -> Result<RouteSpec> {
     Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
 }
 
@@ -180,11 +180,11 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
-    use crate::testing::{World, reading, worlds, write_events};
+    use crate::testing::{ChainFixture, read_event, fixtures, write_events};
 
-    fn resolver(world: &World) -> Resolver {
-        let store = Arc::new(world.store().clone());
-        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Audit::new(world.store().clone()))];
+    fn resolver(fixture: &ChainFixture) -> Resolver {
+        let store = Arc::new(fixture.store().clone());
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Audit::new(fixture.store().clone()))];
         Resolver::new(schemes, store.clone(), store).unwrap()
     }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     /// All events of a filter, page by page.
-    async fn walk(resolver: &Resolver, caller: &Principal, query: &str) -> Vec<Value> {
+    async fn read_all_pages(resolver: &Resolver, caller: &Principal, query: &str) -> Vec<Value> {
         let (mut events, mut cursor) = (Vec::new(), String::new());
         loop {
             let page = read(resolver, caller, &format!("audit://events?{query}{cursor}")).await.unwrap();
@@ -221,21 +221,21 @@ mod tests {
 
     #[test]
     fn both_templates_are_well_formed() {
-        assert!(spec(EVENTS).is_ok() && spec(EVENT).is_ok());
+        assert!(parse_route_spec(EVENTS_TEMPLATE).is_ok() && parse_route_spec(EVENT_TEMPLATE).is_ok());
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn pages_give_every_event_once_newest_first() {
-        for world in worlds().await {
-            world.write(170).await;
-            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
-            let before = world.end().await;
-            let events = walk(&resolver, &auditor, "").await;
+        for fixture in fixtures().await {
+            fixture.write(170).await;
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let before = fixture.last_sequence().await;
+            let events = read_all_pages(&resolver, &auditor, "").await;
             let sequences: Vec<i64> =
                 events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
             assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
             // Each page was itself a read that is written down.
-            assert_eq!(world.end().await, before + 4);
+            assert_eq!(fixture.last_sequence().await, before + 4);
             let again = read(&resolver, &auditor, "audit://events").await.unwrap();
             assert_eq!(again["events"][0]["actor"], "auditor");
             assert!(again["events"][0]["inputs"]["uri"].as_str().unwrap().contains("cursor="));
@@ -246,114 +246,114 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn filters_narrow_and_cursors_belong_to_their_filter() {
-        for world in worlds().await {
-            world.write(300).await;
-            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
-            let all = walk(&resolver, &auditor, "").await;
-            let expect = |keep: &dyn Fn(&Value) -> bool| {
-                all.iter().filter(|event| keep(event)).map(|event| event["id"].clone()).collect::<Vec<_>>()
+    async fn filters_apply_and_cursor_is_bound_to_its_filter() {
+        for fixture in fixtures().await {
+            fixture.write(300).await;
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let all = read_all_pages(&resolver, &auditor, "").await;
+            let expected_ids = |predicate: &dyn Fn(&Value) -> bool| {
+                all.iter().filter(|event| predicate(event)).map(|event| event["id"].clone()).collect::<Vec<_>>()
             };
             let ids = |events: Vec<Value>| events.iter().map(|event| event["id"].clone()).collect::<Vec<_>>();
-            let by_agent = ids(walk(&resolver, &auditor, "agent=agent_1").await);
-            assert_eq!(by_agent, expect(&|event| event["actor"] == "agent_1"));
+            let by_agent = ids(read_all_pages(&resolver, &auditor, "agent=agent_1").await);
+            assert_eq!(by_agent, expected_ids(&|event| event["actor"] == "agent_1"));
             assert!(by_agent.len() > 50);
             let uri = "bkend://orgs/org_3";
-            let by_uri = ids(walk(&resolver, &auditor, "uri=bkend%3A%2F%2Forgs%2Forg_3&outcome=ok").await);
-            assert_eq!(by_uri, expect(&|event| event["inputs"]["uri"] == uri));
+            let by_uri = ids(read_all_pages(&resolver, &auditor, "uri=bkend%3A%2F%2Forgs%2Forg_3&outcome=ok").await);
+            assert_eq!(by_uri, expected_ids(&|event| event["inputs"]["uri"] == uri));
             assert!(!by_uri.is_empty());
-            assert_eq!(walk(&resolver, &auditor, "agent=nobody").await, Vec::<Value>::new());
+            assert_eq!(read_all_pages(&resolver, &auditor, "agent=nobody").await, Vec::<Value>::new());
             // A refused read is found by its outcome.
-            let blind = caller(world.tenant(), "table:read");
-            let refused = read(&resolver, &blind, "audit://events").await.unwrap_err();
+            let without_scope = caller(fixture.tenant(), "table:read");
+            let refused = read(&resolver, &without_scope, "audit://events").await.unwrap_err();
             assert_eq!(
                 (refused.kind(), refused.detail("scope")),
                 (Kind::Scope, Some(&"audit:read".into()))
             );
-            let refusals = walk(&resolver, &auditor, "outcome=refused").await;
-            assert_eq!(refusals.len(), 1);
-            assert_eq!(refusals[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
+            let refused_events = read_all_pages(&resolver, &auditor, "outcome=refused").await;
+            assert_eq!(refused_events.len(), 1);
+            assert_eq!(refused_events[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
             // Cursors, times and outcomes that are none.
             let page = read(&resolver, &auditor, "audit://events?agent=agent_1").await.unwrap();
-            let stolen =
+            let other_filter_cursor_uri =
                 format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
-            assert_eq!(read(&resolver, &auditor, &stolen).await.unwrap_err().code(), "INVALID_CURSOR");
-            let no_time = read(&resolver, &auditor, "audit://events?since=yesterday").await.unwrap_err();
-            assert!(no_time.hint_text().unwrap().contains("2026-02-12"));
+            assert_eq!(read(&resolver, &auditor, &other_filter_cursor_uri).await.unwrap_err().code(), "INVALID_CURSOR");
+            let bad_time = read(&resolver, &auditor, "audit://events?since=yesterday").await.unwrap_err();
+            assert!(bad_time.hint_text().unwrap().contains("2026-02-12"));
             assert!(read(&resolver, &auditor, "audit://events?outcome=maybe").await.is_err());
             assert!(read(&resolver, &auditor, "audit://events?action=x").await.is_err());
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn times_bound_the_walk() {
-        for world in worlds().await {
-            world.write(120).await;
+    async fn since_and_until_limit_events() {
+        for fixture in fixtures().await {
+            fixture.write(120).await;
             // Every record says when it was made; the blocks are found by theirs.
-            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
-            let all = walk(&resolver, &auditor, "").await;
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let all = read_all_pages(&resolver, &auditor, "").await;
             let time = |event: &Value| event["created_at"].as_str().unwrap().to_owned();
             let (early, late) = (time(&all[100]), time(&all[20]));
-            let inside = walk(&resolver, &auditor, &format!("since={early}&until={late}")).await;
-            let expect: Vec<&Value> =
+            let inside = read_all_pages(&resolver, &auditor, &format!("since={early}&until={late}")).await;
+            let expected: Vec<&Value> =
                 all.iter().filter(|event| time(event) >= early && time(event) < late).collect();
             assert_eq!(
                 inside.iter().map(|event| &event["id"]).collect::<Vec<_>>(),
-                expect.iter().map(|event| &event["id"]).collect::<Vec<_>>()
+                expected.iter().map(|event| &event["id"]).collect::<Vec<_>>()
             );
-            assert!(walk(&resolver, &auditor, "until=2020-01-01").await.is_empty());
-            assert!(walk(&resolver, &auditor, "since=2200-01-01").await.is_empty());
+            assert!(read_all_pages(&resolver, &auditor, "until=2020-01-01").await.is_empty());
+            assert!(read_all_pages(&resolver, &auditor, "since=2200-01-01").await.is_empty());
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_event_is_found_by_its_id_within_its_tenant_only() {
-        for world in worlds().await {
-            world.write(90).await;
-            let other = quad_store::tenant::create(world.store(), "other").await.unwrap();
-            write_events(world.store(), &other.id, 10).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "*:read"));
+    async fn event_by_id_is_visible_only_to_its_tenant() {
+        for fixture in fixtures().await {
+            fixture.write(90).await;
+            let other_tenant = quad_store::tenant::create(fixture.store(), "other").await.unwrap();
+            write_events(fixture.store(), &other_tenant.id, 10).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "*:read"));
             for sequence in [1, 44, 91] {
-                let id = block::record_id(&world.record(sequence).await.unwrap()).unwrap();
-                let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
-                assert_eq!(found["event"]["id"], id.as_str());
-                assert_eq!(proof::verify(&found, None).unwrap().sequence as i64, sequence);
+                let id = block::record_id(&fixture.record(sequence).await.unwrap()).unwrap();
+                let body = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+                assert_eq!(body["event"]["id"], id.as_str());
+                assert_eq!(proof::verify(&body, None).unwrap().sequence as i64, sequence);
             }
-            let theirs = world.store().read(&other.id, |sql| block::record_at(sql, 5)).await.unwrap().unwrap();
-            let theirs = block::record_id(&theirs).unwrap();
-            let made_up = format!("evt_{}", quad_core::id::ulid().unwrap());
-            let mut refusals = Vec::new();
-            for id in [theirs.as_str(), &made_up, "evt_1", "something"] {
+            let other_record = fixture.store().read(&other_tenant.id, |sql| block::record_at(sql, 5)).await.unwrap().unwrap();
+            let other_id = block::record_id(&other_record).unwrap();
+            let unknown_id = format!("evt_{}", quad_core::id::ulid().unwrap());
+            let mut envelopes = Vec::new();
+            for id in [other_id.as_str(), &unknown_id, "evt_1", "something"] {
                 let uri = format!("audit://events/{id}");
                 let refused = read(&resolver, &auditor, &uri).await.unwrap_err();
                 assert_eq!(refused.kind(), Kind::NotFound);
-                refusals.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
+                envelopes.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
             }
-            refusals.dedup();
-            assert_eq!(refusals.len(), 1, "another tenant's is like none at all");
+            envelopes.dedup();
+            assert_eq!(envelopes.len(), 1, "another tenant's is like none at all");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_id_inside_another_event_is_not_taken_for_the_event() {
-        for world in worlds().await {
-            world.write(3).await;
-            let id = block::record_id(&world.record(2).await.unwrap()).unwrap();
-            let mut decoy = reading("agent_1", "x");
+    async fn event_by_id_ignores_id_inside_another_event() {
+        for fixture in fixtures().await {
+            fixture.write(3).await;
+            let id = block::record_id(&fixture.record(2).await.unwrap()).unwrap();
+            let mut decoy = read_event("agent_1", "x");
             decoy.inputs.set("id", id.as_str());
-            quad_core::AuditLog::append(world.store(), world.tenant(), decoy, Vec::new()).await.unwrap();
-            let (resolver, auditor) = (resolver(&world), caller(world.tenant(), "audit:read"));
-            let found = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
-            assert_eq!(found["sequence"], 2);
+            quad_core::AuditLog::append(fixture.store(), fixture.tenant(), decoy, Vec::new()).await.unwrap();
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let body = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+            assert_eq!(body["sequence"], 2);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn it_lists_nothing_completes_outcomes_and_is_served_everywhere() {
-        for world in worlds().await {
-            struct Other;
-            impl Scheme for Other {
+    async fn lists_nothing_completes_outcomes_and_is_global() {
+        for fixture in fixtures().await {
+            struct OtherScheme;
+            impl Scheme for OtherScheme {
                 fn name(&self) -> &'static str {
                     "other"
                 }
@@ -392,22 +392,22 @@ mod tests {
                     Box::pin(async { Ok(Completion::default()) })
                 }
             }
-            let store = Arc::new(world.store().clone());
+            let store = Arc::new(fixture.store().clone());
             let schemes: Vec<Arc<dyn Scheme>> =
-                vec![Arc::new(Other), Arc::new(Audit::new(world.store().clone()))];
+                vec![Arc::new(OtherScheme), Arc::new(Audit::new(fixture.store().clone()))];
             let resolver = Resolver::new(schemes, store.clone(), store).unwrap();
-            let auditor = caller(world.tenant(), "audit:read");
-            let (other, audit) = (resolver.view_for_scheme("other").unwrap(), resolver.view_for_scheme("audit").unwrap());
-            resolver.read(&auditor, other, "audit://events").await.unwrap();
-            assert_eq!(resolver.templates(other).count(), 0, "advertised where all schemes are");
+            let auditor = caller(fixture.tenant(), "audit:read");
+            let (other_view, audit_view) = (resolver.view_for_scheme("other").unwrap(), resolver.view_for_scheme("audit").unwrap());
+            resolver.read(&auditor, other_view, "audit://events").await.unwrap();
+            assert_eq!(resolver.templates(other_view).count(), 0, "advertised where all schemes are");
             assert_eq!(resolver.templates(View::All).count(), 2);
-            assert!(resolver.list(&auditor, audit, None).await.unwrap().entries.is_empty());
-            let known = Map::new();
+            assert!(resolver.list(&auditor, audit_view, None).await.unwrap().entries.is_empty());
+            let context = Map::new();
             let query = CompletionQuery {
-                target: CompletionTarget::Template(EVENTS),
+                target: CompletionTarget::Template(EVENTS_TEMPLATE),
                 variable: "outcome",
                 prefix: "f",
-                context: &known,
+                context: &context,
             };
             assert_eq!(resolver.complete(&auditor, View::All, query).await.unwrap().values, ["failed"]);
         }

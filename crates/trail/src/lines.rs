@@ -18,13 +18,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
-use crate::hash::{Hash, unhex};
+use crate::hash::{Hash, decode_hex};
 use crate::merkle::Frontier;
-use crate::signer::{Signed, Signer, kid, verifies};
-use crate::stream::Entry;
+use crate::signer::{SignatureWithKey, Signer, kid, is_valid_signature};
+use crate::stream::ChainEntry;
 
 /// What stands before the signed text of the last line.
-const PURPOSE: &str = "quadrivium audit export 1\n";
+const SIGNATURE_PREFIX: &str = "quadrivium audit export 1\n";
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl FileKind {
 
 /// Where a file begins that does not begin with the first event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct ExportAnchor {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) frontier: Frontier,
 }
@@ -56,15 +56,15 @@ pub(crate) struct Start {
 pub(crate) struct Header {
     pub(crate) kind: FileKind,
     pub(crate) tenant: String,
-    pub(crate) start: Option<Start>,
+    pub(crate) anchor: Option<ExportAnchor>,
 }
 
 impl Header {
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         let anchor = self
-            .start
+            .anchor
             .as_ref()
-            .map(|start| json!({"checkpoint": start.checkpoint.json(), "frontier": start.frontier.hashes()}));
+            .map(|start| json!({"checkpoint": start.checkpoint.to_json(), "frontier": start.frontier.hashes()}));
         canonical::to_string(&json!({
             "anchor": anchor,
             "format": 1,
@@ -75,30 +75,30 @@ impl Header {
 
     pub(crate) fn parse(line: &str) -> Option<Header> {
         let value: Value = serde_json::from_str(line).ok()?;
-        let start = match &value["anchor"] {
+        let anchor = match &value["anchor"] {
             Value::Null => None,
             anchor => {
                 let checkpoint = Checkpoint::from_json(&anchor["checkpoint"])?;
                 let hashes = anchor["frontier"].as_array()?.iter().map(|hash| Hash::parse(hash.as_str()?));
                 let frontier =
                     Frontier::from_hashes(checkpoint.statement.size, hashes.collect::<Option<_>>()?)?;
-                Some(Start { checkpoint, frontier })
+                Some(ExportAnchor { checkpoint, frontier })
             }
         };
         let kind = [FileKind::Export, FileKind::Archive]
             .into_iter()
             .find(|kind| value["quad_audit"] == kind.as_str())?;
-        let header = Header { kind, tenant: value["tenant"].as_str()?.to_owned(), start };
-        (header.line() == line).then_some(header)
+        let header = Header { kind, tenant: value["tenant"].as_str()?.to_owned(), anchor };
+        (header.to_line() == line).then_some(header)
     }
 }
 
 /// The line of an event.
-pub(crate) fn event(Entry { sequence, claimed, record }: &Entry) -> String {
-    format!(r#"{{"sequence":{sequence},"event_hash":"{claimed}","record":{record}}}"#)
+pub(crate) fn format_event(ChainEntry { sequence, claimed_hash, record }: &ChainEntry) -> String {
+    format!(r#"{{"sequence":{sequence},"event_hash":"{claimed_hash}","record":{record}}}"#)
 }
 
-pub(crate) fn parse_event(line: &str) -> Option<Entry> {
+pub(crate) fn parse_event(line: &str) -> Option<ChainEntry> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Line<'l> {
@@ -109,13 +109,13 @@ pub(crate) fn parse_event(line: &str) -> Option<Entry> {
     }
     let parsed: Line<'_> = serde_json::from_str(line).ok()?;
     let record = parsed.record.get().to_owned();
-    let entry = Entry { sequence: parsed.sequence, claimed: parsed.event_hash, record };
-    (event(&entry) == line).then_some(entry)
+    let entry = ChainEntry { sequence: parsed.sequence, claimed_hash: parsed.event_hash, record };
+    (format_event(&entry) == line).then_some(entry)
 }
 
 /// The line of a checkpoint.
-pub(crate) fn checkpoint(checkpoint: &Checkpoint) -> String {
-    format!(r#"{{"checkpoint":{}}}"#, checkpoint.line())
+pub(crate) fn format_checkpoint(checkpoint: &Checkpoint) -> String {
+    format!(r#"{{"checkpoint":{}}}"#, checkpoint.to_line())
 }
 
 pub(crate) fn parse_checkpoint(line: &str) -> Option<Checkpoint> {
@@ -124,25 +124,25 @@ pub(crate) fn parse_checkpoint(line: &str) -> Option<Checkpoint> {
 
 /// The last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Last {
+pub(crate) struct Trailer {
     pub(crate) sequence: u64,
     pub(crate) event_hash: Option<Hash>,
     pub(crate) file_sha256: Hash,
     pub(crate) time: Timestamp,
-    pub(crate) signed: Signed,
+    pub(crate) signature: SignatureWithKey,
 }
 
-impl Last {
+impl Trailer {
     pub(crate) fn sign(
         sequence: u64,
         event_hash: Option<Hash>,
         file_sha256: Hash,
         signer: &dyn Signer,
-    ) -> Last {
-        let unsigned = Signed { public_key: Vec::new(), signature: Vec::new() };
-        let mut last = Last { sequence, event_hash, file_sha256, time: Timestamp::now(), signed: unsigned };
-        last.signed = signer.sign(last.message().as_bytes());
-        last
+    ) -> Trailer {
+        let unsigned = SignatureWithKey { public_key: Vec::new(), signature: Vec::new() };
+        let mut trailer = Trailer { sequence, event_hash, file_sha256, time: Timestamp::now(), signature: unsigned };
+        trailer.signature = signer.sign(trailer.message().as_bytes());
+        trailer
     }
 
     fn statement(&self) -> Value {
@@ -155,26 +155,26 @@ impl Last {
     }
 
     fn message(&self) -> String {
-        format!("{PURPOSE}{}", canonical::to_string(&self.statement()))
+        format!("{SIGNATURE_PREFIX}{}", canonical::to_string(&self.statement()))
     }
 
-    pub(crate) fn is_signed(&self) -> bool {
-        verifies(&self.signed.public_key, self.message().as_bytes(), &self.signed.signature)
+    pub(crate) fn has_valid_signature(&self) -> bool {
+        is_valid_signature(&self.signature.public_key, self.message().as_bytes(), &self.signature.signature)
     }
 
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         let mut value = self.statement();
-        value["kid"] = kid(&self.signed.public_key).into();
-        value["public_key"] = canonical::hex(&self.signed.public_key).into();
-        value["signature"] = canonical::hex(&self.signed.signature).into();
+        value["kid"] = kid(&self.signature.public_key).into();
+        value["public_key"] = canonical::hex(&self.signature.public_key).into();
+        value["signature"] = canonical::hex(&self.signature.signature).into();
         canonical::to_string(&json!({"end": value}))
     }
 
-    pub(crate) fn parse(line: &str) -> Option<Last> {
+    pub(crate) fn parse(line: &str) -> Option<Trailer> {
         let value: Value = serde_json::from_str(line).ok()?;
         let end = &value["end"];
         let text = |name: &str| end[name].as_str();
-        let last = Last {
+        let trailer = Trailer {
             sequence: end["sequence"].as_u64()?,
             event_hash: match &end["event_hash"] {
                 Value::Null => None,
@@ -182,8 +182,8 @@ impl Last {
             },
             file_sha256: Hash::parse(text("file_sha256")?)?,
             time: Timestamp::parse(text("time")?)?,
-            signed: Signed { public_key: unhex(text("public_key")?)?, signature: unhex(text("signature")?)? },
+            signature: SignatureWithKey { public_key: decode_hex(text("public_key")?)?, signature: decode_hex(text("signature")?)? },
         };
-        (last.line() == line).then_some(last)
+        (trailer.to_line() == line).then_some(trailer)
     }
 }

@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use crate::hash::Hash;
 
 /// The hash of a leaf.
-pub fn leaf(data: &[u8]) -> Hash {
-    prefixed(0, data, &[])
+pub fn leaf_hash(data: &[u8]) -> Hash {
+    hash_with_prefix(0, data, &[])
 }
 
 /// The hash of a node above two others.
-pub fn node(left: &Hash, right: &Hash) -> Hash {
-    prefixed(1, left.as_bytes(), right.as_bytes())
+pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
+    hash_with_prefix(1, left.as_bytes(), right.as_bytes())
 }
 
-fn prefixed(prefix: u8, first: &[u8], second: &[u8]) -> Hash {
+fn hash_with_prefix(prefix: u8, first: &[u8], second: &[u8]) -> Hash {
     let mut bytes = Vec::with_capacity(1 + first.len() + second.len());
     bytes.push(prefix);
     bytes.extend_from_slice(first);
     bytes.extend_from_slice(second);
-    Hash::of(&bytes)
+    Hash::compute(&bytes)
 }
 
 /// The right edge of a tree: the roots of its complete subtrees, largest first. All that is needed to grow it.
@@ -35,11 +35,11 @@ pub struct Frontier {
 
 /// A node that covers 2^height leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Complete {
+pub struct CompleteNode {
     /// Its height; a leaf's is 0.
     pub height: u32,
     /// Its place among the nodes of that height, from 0.
-    pub place: u64,
+    pub index: u64,
     /// Its hash.
     pub hash: Hash,
 }
@@ -51,13 +51,13 @@ impl Frontier {
     }
 
     /// Adds a leaf's hash. Hands every node that this completes to `completed`, lowest first.
-    pub fn append(&mut self, leaf: Hash, mut completed: impl FnMut(Complete)) {
+    pub fn append(&mut self, leaf: Hash, mut completed: impl FnMut(CompleteNode)) {
         let (mut hash, mut height) = (leaf, 0);
         while self.size >> height & 1 == 1 {
             let Some(left) = self.nodes.pop() else { break };
-            hash = node(&left, &hash);
+            hash = node_hash(&left, &hash);
             height += 1;
-            completed(Complete { height, place: self.size >> height, hash });
+            completed(CompleteNode { height, index: self.size >> height, hash });
         }
         self.nodes.push(hash);
         self.size += 1;
@@ -66,17 +66,17 @@ impl Frontier {
     /// The root of the tree.
     pub fn root(&self) -> Hash {
         let mut nodes = self.nodes.iter().rev();
-        let Some(last) = nodes.next() else { return Hash::of(&[]) };
-        nodes.fold(*last, |right, left| node(left, &right))
+        let Some(last) = nodes.next() else { return Hash::compute(&[]) };
+        nodes.fold(*last, |right, left| node_hash(left, &right))
     }
 
     /// The complete subtrees, largest first.
-    pub fn complete(&self) -> impl Iterator<Item = Complete> {
+    pub fn complete_nodes(&self) -> impl Iterator<Item = CompleteNode> {
         let heights = (0..u64::BITS).rev().filter(|height| self.size >> height & 1 == 1);
         // A subtree of height h begins where the larger ones end, so its place is the size's bits above h, without bit h.
-        heights.zip(&self.nodes).map(|(height, hash)| Complete {
+        heights.zip(&self.nodes).map(|(height, hash)| CompleteNode {
             height,
-            place: (self.size >> height) - 1,
+            index: (self.size >> height) - 1,
             hash: *hash,
         })
     }
@@ -105,39 +105,39 @@ impl Frontier {
 
 /// Some nodes of a tree: enough of them to prove one leaf.
 #[derive(Debug)]
-pub struct Known {
+pub struct NodeSet {
     size: u64,
     nodes: HashMap<(u32, u64), Hash>,
 }
 
-impl Known {
+impl NodeSet {
     /// A tree of that size of which nothing is known but its right edge.
-    pub fn new(frontier: &Frontier) -> Known {
-        let mut known = Known { size: frontier.size(), nodes: HashMap::new() };
-        frontier.complete().for_each(|node| known.add(node));
-        known
+    pub fn new(frontier: &Frontier) -> NodeSet {
+        let mut set = NodeSet { size: frontier.size(), nodes: HashMap::new() };
+        frontier.complete_nodes().for_each(|node| set.add(node));
+        set
     }
 
     /// Adds a node.
-    pub fn add(&mut self, Complete { height, place, hash }: Complete) {
-        self.nodes.insert((height, place), hash);
+    pub fn add(&mut self, CompleteNode { height, index, hash }: CompleteNode) {
+        self.nodes.insert((height, index), hash);
     }
 
     /// The proof that leaf number `index` is in the tree: the hashes beside its way up, lowest first. `None` when too
     /// little is known, or when there is no such leaf.
-    pub fn inclusion(&self, index: u64) -> Option<Vec<Hash>> {
+    pub fn inclusion_proof(&self, index: u64) -> Option<Vec<Hash>> {
         if index >= self.size {
             return None;
         }
         let (mut first, mut end) = (0, self.size);
         let mut path = Vec::new();
         while end - first > 1 {
-            let middle = first + split(end - first);
+            let middle = first + split_point(end - first);
             if index < middle {
-                path.push(self.range(middle, end)?);
+                path.push(self.range_root(middle, end)?);
                 end = middle;
             } else {
-                path.push(self.range(first, middle)?);
+                path.push(self.range_root(first, middle)?);
                 first = middle;
             }
         }
@@ -146,52 +146,52 @@ impl Known {
     }
 
     /// The root over the leaves from `first` up to, not including, `end`.
-    fn range(&self, first: u64, end: u64) -> Option<Hash> {
+    fn range_root(&self, first: u64, end: u64) -> Option<Hash> {
         let width = end - first;
         if width.is_power_of_two() {
             let height = width.trailing_zeros();
-            return self.subtree(height, first >> height);
+            return self.subtree_root(height, first >> height);
         }
-        let middle = first + split(width);
-        Some(node(&self.range(first, middle)?, &self.range(middle, end)?))
+        let middle = first + split_point(width);
+        Some(node_hash(&self.range_root(first, middle)?, &self.range_root(middle, end)?))
     }
 
-    fn subtree(&self, height: u32, place: u64) -> Option<Hash> {
-        if let Some(hash) = self.nodes.get(&(height, place)) {
+    fn subtree_root(&self, height: u32, index: u64) -> Option<Hash> {
+        if let Some(hash) = self.nodes.get(&(height, index)) {
             return Some(*hash);
         }
         let below = height.checked_sub(1)?;
-        Some(node(&self.subtree(below, place * 2)?, &self.subtree(below, place * 2 + 1)?))
+        Some(node_hash(&self.subtree_root(below, index * 2)?, &self.subtree_root(below, index * 2 + 1)?))
     }
 }
 
 /// The largest power of two below `width`, which is at least 2.
-fn split(width: u64) -> u64 {
+fn split_point(width: u64) -> u64 {
     1 << (width - 1).ilog2()
 }
 
 /// The root that a proof leads to from leaf number `index` of a tree of `size` leaves; `None` if the proof has not the
 /// form for that place.
-pub fn root_of(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Option<Hash> {
+pub fn root_from_proof(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Option<Hash> {
     if index >= size {
         return None;
     }
-    let (mut place, mut last, mut hash) = (index, size - 1, leaf);
-    for beside in path {
+    let (mut position, mut last, mut hash) = (index, size - 1, leaf);
+    for sibling in path {
         if last == 0 {
             return None;
         }
-        if place & 1 == 1 || place == last {
-            hash = node(beside, &hash);
+        if position & 1 == 1 || position == last {
+            hash = node_hash(sibling, &hash);
             // At the right edge a node without a neighbour moves up as it is.
-            while place & 1 == 0 && place != 0 {
-                place >>= 1;
+            while position & 1 == 0 && position != 0 {
+                position >>= 1;
                 last >>= 1;
             }
         } else {
-            hash = node(&hash, beside);
+            hash = node_hash(&hash, sibling);
         }
-        place >>= 1;
+        position >>= 1;
         last >>= 1;
     }
     (last == 0).then_some(hash)
@@ -203,10 +203,10 @@ mod tests {
 
     /// The tree as RFC 6962 defines it, by recursion over all leaves; shares nothing with the code above but SHA-256.
     fn naive_root(leaves: &[Vec<u8>]) -> [u8; 32] {
-        let sha = |bytes: &[u8]| *Hash::of(bytes).as_bytes();
+        let sha = |bytes: &[u8]| *Hash::compute(bytes).as_bytes();
         match leaves {
             [] => sha(&[]),
-            [one] => sha(&[&[0u8][..], one].concat()),
+            [only] => sha(&[&[0u8][..], only].concat()),
             _ => {
                 let mut k = 1;
                 while k * 2 < leaves.len() {
@@ -225,24 +225,24 @@ mod tests {
         while k * 2 < leaves.len() {
             k *= 2;
         }
-        let (mut path, beside) = if index < k {
+        let (mut path, sibling) = if index < k {
             (naive_path(index, &leaves[..k]), naive_root(&leaves[k..]))
         } else {
             (naive_path(index - k, &leaves[k..]), naive_root(&leaves[..k]))
         };
-        path.push(beside);
+        path.push(sibling);
         path
     }
 
-    fn frontier(leaves: &[Vec<u8>]) -> Frontier {
+    fn build_frontier(leaves: &[Vec<u8>]) -> Frontier {
         let mut frontier = Frontier::default();
-        leaves.iter().for_each(|data| frontier.append(leaf(data), |_| {}));
+        leaves.iter().for_each(|data| frontier.append(leaf_hash(data), |_| {}));
         frontier
     }
 
     /// The leaves and roots that implementations of certificate transparency test against.
     #[test]
-    fn the_vectors_of_certificate_transparency() {
+    fn roots_match_certificate_transparency_vectors() {
         let leaves = [
             "",
             "00",
@@ -269,84 +269,84 @@ mod tests {
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
         for (data, root) in leaves.iter().zip(roots) {
-            tree.append(leaf(&crate::hash::unhex(data).unwrap()), |_| {});
+            tree.append(leaf_hash(&crate::hash::decode_hex(data).unwrap()), |_| {});
             assert_eq!(tree.root().to_string(), root);
         }
     }
 
     #[test]
-    fn every_leaf_of_every_size_is_proven_as_the_definition_says() {
+    fn inclusion_proofs_match_naive_tree_for_every_size() {
         let leaves: Vec<Vec<u8>> = (0..200u32).map(|n| n.to_be_bytes().to_vec()).collect();
-        let mut complete = Vec::new();
+        let mut complete_nodes = Vec::new();
         let mut grown = Frontier::default();
         for size in 1..=leaves.len() {
             let tree = &leaves[..size];
-            grown.append(leaf(&leaves[size - 1]), |node| complete.push(node));
+            grown.append(leaf_hash(&leaves[size - 1]), |node| complete_nodes.push(node));
             let root = naive_root(tree);
             assert_eq!(grown.root().as_bytes(), &root, "size {size}");
             assert_eq!(Frontier::from_bytes(size as u64, &grown.to_bytes()).as_ref(), Some(&grown));
-            let mut known = Known::new(&grown);
-            complete.iter().for_each(|node| known.add(*node));
-            for (place, data) in tree.iter().enumerate() {
-                known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+            let mut node_set = NodeSet::new(&grown);
+            complete_nodes.iter().for_each(|node| node_set.add(*node));
+            for (index, data) in tree.iter().enumerate() {
+                node_set.add(CompleteNode { height: 0, index: index as u64, hash: leaf_hash(data) });
             }
             for (index, data) in tree.iter().enumerate() {
-                let path = known.inclusion(index as u64).unwrap();
+                let path = node_set.inclusion_proof(index as u64).unwrap();
                 let expect = naive_path(index, tree);
                 assert!(path.iter().map(Hash::as_bytes).eq(&expect), "leaf {index} of {size}");
-                let found = root_of(leaf(data), index as u64, size as u64, &path);
-                assert_eq!(found.as_ref().map(Hash::as_bytes), Some(&root), "leaf {index} of {size}");
+                let computed = root_from_proof(leaf_hash(data), index as u64, size as u64, &path);
+                assert_eq!(computed.as_ref().map(Hash::as_bytes), Some(&root), "leaf {index} of {size}");
             }
         }
     }
 
     #[test]
-    fn a_proof_holds_for_its_leaf_place_and_size_only() {
+    fn proof_is_valid_only_for_its_leaf_index_and_size() {
         let leaves: Vec<Vec<u8>> = (0..37u8).map(|n| vec![n]).collect();
-        let tree = frontier(&leaves);
-        let mut known = Known::new(&tree);
-        for (place, data) in leaves.iter().enumerate() {
-            known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+        let tree = build_frontier(&leaves);
+        let mut node_set = NodeSet::new(&tree);
+        for (index, data) in leaves.iter().enumerate() {
+            node_set.add(CompleteNode { height: 0, index: index as u64, hash: leaf_hash(data) });
         }
         for (index, data) in leaves.iter().enumerate() {
-            let path = known.inclusion(index as u64).unwrap();
+            let path = node_set.inclusion_proof(index as u64).unwrap();
             let leads_to_root = |data: &[u8], index: usize, size: u64, path: &[Hash]| {
-                root_of(leaf(data), index as u64, size, path) == Some(tree.root())
+                root_from_proof(leaf_hash(data), index as u64, size, path) == Some(tree.root())
             };
             assert!(leads_to_root(data, index, 37, &path));
             assert!(!leads_to_root(b"other", index, 37, &path));
             for other in (0..37).filter(|other| *other != index) {
                 assert!(!leads_to_root(data, other, 37, &path), "leaf {index} passes as {other}");
             }
-            for place in 0..path.len() {
+            for position in 0..path.len() {
                 let mut changed = path.clone();
-                changed[place] = Hash::of(b"changed");
+                changed[position] = Hash::compute(b"changed");
                 assert!(!leads_to_root(data, index, 37, &changed));
-                changed.remove(place);
+                changed.remove(position);
                 assert!(!leads_to_root(data, index, 37, &changed));
             }
-            let longer = [path.clone(), vec![Hash::of(b"more")]].concat();
+            let longer = [path.clone(), vec![Hash::compute(b"more")]].concat();
             assert!(!leads_to_root(data, index, 37, &longer));
         }
-        assert_eq!(known.inclusion(37), None);
-        assert_eq!(root_of(leaf(b""), 0, 0, &[]), None);
+        assert_eq!(node_set.inclusion_proof(37), None);
+        assert_eq!(root_from_proof(leaf_hash(b""), 0, 0, &[]), None);
     }
 
     #[test]
-    fn the_right_edge_alone_proves_nothing_but_lets_the_rest_be_proven() {
+    fn frontier_with_later_leaves_proves_only_later_leaves() {
         let leaves: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n]).collect();
-        let (before, whole) = (frontier(&leaves[..45]), frontier(&leaves));
-        let mut known = Known::new(&whole);
-        before.complete().for_each(|node| known.add(node));
-        for (place, data) in leaves.iter().enumerate().skip(45) {
-            known.add(Complete { height: 0, place: place as u64, hash: leaf(data) });
+        let (before, whole) = (build_frontier(&leaves[..45]), build_frontier(&leaves));
+        let mut node_set = NodeSet::new(&whole);
+        before.complete_nodes().for_each(|node| node_set.add(node));
+        for (index, data) in leaves.iter().enumerate().skip(45) {
+            node_set.add(CompleteNode { height: 0, index: index as u64, hash: leaf_hash(data) });
         }
         for index in 0..100u64 {
-            let path = known.inclusion(index);
+            let path = node_set.inclusion_proof(index);
             match path {
                 Some(path) => {
-                    let found = root_of(leaf(&leaves[index as usize]), index, 100, &path);
-                    assert_eq!(found, Some(whole.root()), "leaf {index}");
+                    let computed = root_from_proof(leaf_hash(&leaves[index as usize]), index, 100, &path);
+                    assert_eq!(computed, Some(whole.root()), "leaf {index}");
                 }
                 // Leaf 44 is a subtree of its own in the frontier, so even that one is known.
                 None => assert!(index < 44, "leaf {index} lies after the edge"),

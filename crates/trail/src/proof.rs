@@ -8,14 +8,14 @@ use quad_store::{AuditEvent, Sql};
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint_file::Pins;
+use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
 use crate::verify::check_key;
 use crate::{fault, merkle, tree};
 
 /// What a good proof proves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Proven {
+pub struct VerifiedProof {
     /// The event's record, canonical.
     pub record: String,
     /// Its id.
@@ -40,7 +40,7 @@ pub fn document(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Value> {
                 "tree_size": checkpoint.statement.size,
                 "hashes": path,
             });
-            (inclusion, checkpoint.json(), None)
+            (inclusion, checkpoint.to_json(), None)
         }
         Err(reason) => (Value::Null, Value::Null, Some(reason)),
     };
@@ -58,13 +58,13 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
     let Some(row) = checkpoint::latest(sql)?.filter(|row| row.size >= event.sequence) else {
         return Ok(Err("No checkpoint covers this event yet; a serving process makes one within a minute"));
     };
-    let checkpoint = Checkpoint::stored(&row.body)?;
-    let edge = tree::frontier(row.size, &row.frontier)?;
+    let checkpoint = Checkpoint::from_db(&row.body)?;
+    let edge = tree::parse_frontier(row.size, &row.frontier)?;
     let index = (event.sequence - 1) as u64;
-    let path = tree::around(sql, &edge, index)?.inclusion(index);
+    let path = tree::load_proof_nodes(sql, &edge, index)?.inclusion_proof(index);
     let hash = Hash::parse(&event.hash);
     let proof = path.filter(|path| {
-        let root = hash.and_then(|hash| merkle::root_of(tree::leaf(&hash), index, edge.size(), path));
+        let root = hash.and_then(|hash| merkle::root_from_proof(tree::event_leaf_hash(&hash), index, edge.size(), path));
         root == Some(checkpoint.statement.root)
     });
     Ok(match proof {
@@ -76,15 +76,15 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
 }
 
 /// Whether a document looks like one of these.
-pub fn is_proof(document: &Value) -> bool {
+pub fn is_proof_document(document: &Value) -> bool {
     document.get("event").is_some_and(Value::is_object) && document.get("inclusion_proof").is_some()
 }
 
 /// Checks a document, with nothing but what is in it and, if given, the checkpoints that lay elsewhere.
-pub fn verify(document: &Value, pins: Option<&Pins>) -> Result<Proven> {
+pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<VerifiedProof> {
     let event = &document["event"];
     let record = canonical::to_string(event);
-    let hash = Hash::of(record.as_bytes());
+    let hash = Hash::compute(record.as_bytes());
     if document["event_hash"] != hash.to_string() {
         return Err(fault::document("The event was changed: it has not the hash that stands beside it"));
     }
@@ -96,10 +96,10 @@ pub fn verify(document: &Value, pins: Option<&Pins>) -> Result<Proven> {
     let checkpoint = Checkpoint::from_json(&document["checkpoint"])
         .ok_or_else(|| fault::document("The proof has no checkpoint that can be read"))?;
     let statement = &checkpoint.statement;
-    if !checkpoint.is_signed() {
+    if !checkpoint.has_valid_signature() {
         return Err(fault::document("The checkpoint has a bad signature"));
     }
-    check_key(pins, &checkpoint)?;
+    check_key(trusted, &checkpoint)?;
     if event["tenant_id"] != statement.tenant.as_str() {
         return Err(fault::document("The event and the checkpoint are about different tenants"));
     }
@@ -109,7 +109,7 @@ pub fn verify(document: &Value, pins: Option<&Pins>) -> Result<Proven> {
         .and_then(|hashes| hashes.iter().map(|hash| Hash::parse(hash.as_str()?)).collect());
     let root = match (index, path, proof["tree_size"].as_u64()) {
         (Some(index), Some(path), Some(size)) if size == statement.size => {
-            merkle::root_of(tree::leaf(&hash), index, size, &path)
+            merkle::root_from_proof(tree::event_leaf_hash(&hash), index, size, &path)
         }
         _ => None,
     };
@@ -120,12 +120,12 @@ pub fn verify(document: &Value, pins: Option<&Pins>) -> Result<Proven> {
     if document["sequence"] != sequence {
         return Err(fault::document("The proof is for another place in the chain"));
     }
-    let pinned = pins.and_then(|pins| pins.of(&statement.tenant).remove(&statement.size));
-    if pinned.is_some_and(|pinned| pinned.statement.root != statement.root) {
+    let trusted_checkpoint = trusted.and_then(|pins| pins.of_tenant(&statement.tenant).remove(&statement.size));
+    if trusted_checkpoint.is_some_and(|pinned| pinned.statement.root != statement.root) {
         return Err(fault::document("A checkpoint from elsewhere has another root: the chain was rewritten"));
     }
     let id = event["id"].as_str().unwrap_or_default().to_owned();
-    Ok(Proven { record, id, sequence, checkpoint })
+    Ok(VerifiedProof { record, id, sequence, checkpoint })
 }
 
 #[cfg(test)]
@@ -134,51 +134,51 @@ mod tests {
     use quad_store::{Store, Tx, params};
 
     use super::*;
-    use crate::testing::{World, worlds};
+    use crate::testing::{ChainFixture, fixtures};
 
-    async fn document_at(world: &World, sequence: i64) -> Value {
-        let record = world.record(sequence).await.unwrap();
+    async fn proof_document_of(fixture: &ChainFixture, sequence: i64) -> Value {
+        let record = fixture.record(sequence).await.unwrap();
         let id = quad_store::audit::block::record_id(&record).unwrap();
         let hash = quad_store::hash_record(&record);
         let event = AuditEvent { id, sequence, record, hash };
-        world.store().read(world.tenant(), move |sql| document(sql, &event)).await.unwrap()
+        fixture.store().read(fixture.tenant(), move |sql| document(sql, &event)).await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_event_is_proven_once_a_checkpoint_covers_it() {
-        for world in worlds().await {
-            world.write(290).await;
-            let early = document_at(&world, 5).await;
+    async fn event_has_proof_once_checkpoint_covers_it() {
+        for fixture in fixtures().await {
+            fixture.write(290).await;
+            let early = proof_document_of(&fixture, 5).await;
             assert!(early["inclusion_proof"].is_null() && early["checkpoint"].is_null());
             assert!(early["reason"].as_str().unwrap().contains("No checkpoint covers this event yet"));
             assert!(verify(&early, None).unwrap_err().hint_text().unwrap().contains("yet"));
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            let covered = world.end().await;
-            world.write(3).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            let covered = fixture.last_sequence().await;
+            fixture.write(3).await;
             for sequence in 1..=covered {
-                let document = document_at(&world, sequence).await;
+                let document = proof_document_of(&fixture, sequence).await;
                 // However it was laid out.
                 let document: Value = serde_json::from_str(&format!("{document:#}")).unwrap();
-                let proven = verify(&document, Some(&world.pins())).unwrap();
-                assert_eq!(proven.sequence as i64, sequence);
-                assert_eq!(Some(proven.record), world.record(sequence).await);
+                let verified = verify(&document, Some(&fixture.trusted_checkpoints())).unwrap();
+                assert_eq!(verified.sequence as i64, sequence);
+                assert_eq!(Some(verified.record), fixture.record(sequence).await);
             }
-            assert!(document_at(&world, covered + 1).await["inclusion_proof"].is_null());
+            assert!(proof_document_of(&fixture, covered + 1).await["inclusion_proof"].is_null());
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn nothing_in_a_proof_can_be_changed() {
-        for world in worlds().await {
-            world.write(20).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            let good = document_at(&world, 7).await;
-            let other = document_at(&world, 8).await;
+    async fn proof_with_any_changed_field_is_rejected() {
+        for fixture in fixtures().await {
+            fixture.write(20).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            let good = proof_document_of(&fixture, 7).await;
+            let other = proof_document_of(&fixture, 8).await;
             let check = |change: &dyn Fn(&mut Value)| {
                 let mut changed = good.clone();
                 change(&mut changed);
                 assert_ne!(changed, good);
-                assert_eq!(verify(&changed, None).unwrap_err().code(), fault::BROKEN, "{changed}");
+                assert_eq!(verify(&changed, None).unwrap_err().code(), fault::AUDIT_BROKEN, "{changed}");
             };
             check(&|document| document["event"]["actor"] = "somebody".into());
             check(&|document| document["event_hash"] = other["event_hash"].clone());
@@ -198,34 +198,34 @@ mod tests {
             // Signed anew by somebody else: only the checkpoints that lay elsewhere tell.
             let mut forged = good.clone();
             let checkpoint = Checkpoint::from_json(&good["checkpoint"]).unwrap();
-            forged["checkpoint"] = checkpoint.statement.sign(&crate::testing::Key::new(2)).json();
+            forged["checkpoint"] = checkpoint.statement.sign(&crate::testing::TestKey::new(2)).to_json();
             assert!(verify(&forged, None).is_ok());
-            assert_eq!(verify(&forged, Some(&world.pins())).unwrap_err().code(), fault::BROKEN);
+            assert_eq!(verify(&forged, Some(&fixture.trusted_checkpoints())).unwrap_err().code(), fault::AUDIT_BROKEN);
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_changed_event_gets_no_proof() {
-        for world in worlds().await {
-            world.write(20).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            world.tamper_event(7, "resources/read", "resources/list").await;
-            let document = document_at(&world, 7).await;
+    async fn changed_event_gets_no_proof() {
+        for fixture in fixtures().await {
+            fixture.write(20).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            fixture.tamper_event(7, "resources/read", "resources/list").await;
+            let document = proof_document_of(&fixture, 7).await;
             assert!(document["inclusion_proof"].is_null());
             assert!(document["reason"].as_str().unwrap().contains("quad audit verify"));
         }
     }
 
     /// Fills the chain as the store would, without its commits.
-    async fn fill(store: &Store, tenant: &TenantId, events: usize) {
-        let fill = move |tx: &mut Tx<'_>| {
+    async fn insert_chain(store: &Store, tenant: &TenantId, events: usize) {
+        let insert = move |tx: &mut Tx<'_>| {
             let tenant = Sql::tenant(tx).as_str().to_owned();
             let end = quad_store::audit::block::chain_end(tx)?;
-            let (mut place, mut hash) = (end.sequence, end.hash);
-            while place < events as i64 {
-                let count = (events as i64 - place).min(256);
+            let (mut sequence, mut hash) = (end.sequence, end.hash);
+            while sequence < events as i64 {
+                let count = (events as i64 - sequence).min(256);
                 let mut records = Vec::new();
-                for sequence in place + 1..=place + count {
+                for sequence in sequence + 1..=sequence + count {
                     let record = canonical::to_string(
                         &json!({"id": format!("evt_{sequence}"), "tenant_id": tenant, "prev_event_hash": hash}),
                     );
@@ -235,23 +235,23 @@ mod tests {
                 tx.execute(
                     "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body) \
                      VALUES ($1, $2, $3, 4, 0, $4)",
-                    params![tenant.as_str(), place + 1, count, records.join("\n")],
+                    params![tenant.as_str(), sequence + 1, count, records.join("\n")],
                 )?;
-                place += count;
+                sequence += count;
             }
             let advance = "UPDATE head SET sequence = $2, hash = $3 WHERE tenant_id = $1";
-            tx.execute(advance, params![tenant, place, hash])?;
+            tx.execute(advance, params![tenant, sequence, hash])?;
             Ok(())
         };
-        store.write_unaudited(tenant, fill).await.unwrap();
+        store.write_unaudited(tenant, insert).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_long_chain_is_proven_from_a_handful_of_rows() {
-        for world in worlds().await {
-            fill(world.store(), world.tenant(), 66_000).await;
-            world.keeper.checkpoint(world.tenant()).await.unwrap();
-            let tiles = world.store().read(world.tenant(), |sql| {
+    async fn long_chain_proofs_need_few_tile_rows() {
+        for fixture in fixtures().await {
+            insert_chain(fixture.store(), fixture.tenant(), 66_000).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            let tiles = fixture.store().read(fixture.tenant(), |sql| {
                 let tenant = sql.tenant().as_str().to_owned();
                 let tiles =
                     "SELECT level, number FROM audit_tile WHERE tenant_id = $1 ORDER BY level, number";
@@ -264,8 +264,8 @@ mod tests {
                 "66,000 leaves, 257 nodes above them, one above those"
             );
             for sequence in [1, 256, 257, 32_769, 65_536, 65_537, 65_792, 65_793, 66_000] {
-                let proven = verify(&document_at(&world, sequence).await, Some(&world.pins())).unwrap();
-                assert_eq!(proven.sequence as i64, sequence);
+                let verified = verify(&proof_document_of(&fixture, sequence).await, Some(&fixture.trusted_checkpoints())).unwrap();
+                assert_eq!(verified.sequence as i64, sequence);
             }
         }
     }

@@ -6,14 +6,14 @@ use quad_core::{Error, Result, canonical};
 use serde_json::Value;
 
 use crate::fault;
-use crate::verify::Wanted;
+use crate::verify::EventSelector;
 
 /// The key under which a reply carries its receipt in `_meta`.
-const KEY: &str = "dev.quadrivium/receipt";
+const RECEIPT_META_KEY: &str = "dev.quadrivium/receipt";
 
 /// A receipt, and the hash of the contents if they came with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct ReadReceipt {
     /// What was shown.
     pub content_hash: String,
     /// At which version of the tenant.
@@ -23,64 +23,64 @@ pub struct Receipt {
     /// The event's id.
     pub event: String,
     /// The hash of the contents beside the receipt, if the whole reply was kept.
-    pub contents: Option<String>,
+    pub computed_hash: Option<String>,
 }
 
-impl Receipt {
+impl ReadReceipt {
     /// Finds the receipt in what was kept of a reply: the receipt alone, the result, or the whole message.
-    pub fn parse(kept: &Value) -> Result<Receipt> {
-        let result = if kept["result"].is_object() { &kept["result"] } else { kept };
-        let receipt = match &result["_meta"][KEY] {
-            Value::Null if !kept[KEY].is_null() => &kept[KEY],
-            Value::Null => kept,
+    pub fn parse(saved: &Value) -> Result<ReadReceipt> {
+        let result = if saved["result"].is_object() { &saved["result"] } else { saved };
+        let receipt = match &result["_meta"][RECEIPT_META_KEY] {
+            Value::Null if !saved[RECEIPT_META_KEY].is_null() => &saved[RECEIPT_META_KEY],
+            Value::Null => saved,
             inside => inside,
         };
         let text = |name: &str| receipt[name].as_str().map(str::to_owned);
         let parsed = || {
-            Some(Receipt {
+            Some(ReadReceipt {
                 content_hash: text("contentHash")?,
                 version: receipt["version"].as_i64()?,
                 sequence: match &receipt["sequence"] {
                     Value::Null => None,
-                    place => Some(place.as_u64()?),
+                    sequence => Some(sequence.as_u64()?),
                 },
                 event: text("event")?,
-                contents: None,
+                computed_hash: None,
             })
         };
         let Some(receipt) = parsed() else {
             return Err(Error::bad_input("There is no receipt in this file").hint(format!(
-                "Keep the reply of a read, or what stands in it at _meta.\"{KEY}\": contentHash, version, sequence, event"
+                "Keep the reply of a read, or what stands in it at _meta.\"{RECEIPT_META_KEY}\": contentHash, version, sequence, event"
             )));
         };
-        Ok(Receipt { contents: contents_hash(&result["contents"])?, ..receipt })
+        Ok(ReadReceipt { computed_hash: contents_hash(&result["contents"])?, ..receipt })
     }
 
     /// The event that it names: by its place where there is one, so that another event in that place is found out.
-    pub fn event(&self) -> Wanted {
-        self.sequence.map_or_else(|| Wanted::Id(self.event.clone()), Wanted::Place)
+    pub fn selector(&self) -> EventSelector {
+        self.sequence.map_or_else(|| EventSelector::Id(self.event.clone()), EventSelector::Sequence)
     }
 
     /// Holds the receipt against the record of the event that it names, which is at that place.
     pub fn check(&self, sequence: u64, record: &str) -> Result<()> {
         let event: Value = serde_json::from_str(record).map_err(Error::internal)?;
-        let wrong = |what: &str, says: &str, is: &str| {
-            let reason = format!("has {what} {is}, but the receipt says {says}");
+        let mismatch = |name: &str, expected: &str, actual: &str| {
+            let reason = format!("has {name} {actual}, but the receipt says {expected}");
             Err(fault::event(sequence, event["id"].as_str(), &reason))
         };
-        let show = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let display = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if event["id"] != self.event.as_str() {
-            return wrong("the id", &self.event, &show(&event["id"]));
+            return mismatch("the id", &self.event, &display(&event["id"]));
         }
         let outputs = &event["outputs"];
         if outputs["content_hash"] != self.content_hash.as_str() {
-            return wrong("the content hash", &self.content_hash, &show(&outputs["content_hash"]));
+            return mismatch("the content hash", &self.content_hash, &display(&outputs["content_hash"]));
         }
         // An answer that rests on no version has none in its event.
         if !outputs["version"].is_null() && outputs["version"] != self.version {
-            return wrong("the version", &self.version.to_string(), &show(&outputs["version"]));
+            return mismatch("the version", &self.version.to_string(), &display(&outputs["version"]));
         }
-        if self.contents.as_ref().is_some_and(|contents| *contents != self.content_hash) {
+        if self.computed_hash.as_ref().is_some_and(|contents| *contents != self.content_hash) {
             return Err(fault::document("The contents are not those that the receipt is about"));
         }
         Ok(())
@@ -125,32 +125,32 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_receipt_wherever_it_was_kept() {
-        let result = json!({"_meta": {KEY: receipt()}, "contents": [{"text": "ab"}, {"blob": "AA=="}]});
+    fn parses_receipt_from_reply_result_or_meta() {
+        let result = json!({"_meta": {RECEIPT_META_KEY: receipt()}, "contents": [{"text": "ab"}, {"blob": "AA=="}]});
         let whole = json!({"jsonrpc": "2.0", "id": 1, "result": result});
-        for (kept, with_contents) in
-            [(receipt(), false), (json!({KEY: receipt()}), false), (result.clone(), true), (whole, true)]
+        for (saved, with_contents) in
+            [(receipt(), false), (json!({RECEIPT_META_KEY: receipt()}), false), (result.clone(), true), (whole, true)]
         {
-            let parsed = Receipt::parse(&kept).unwrap();
+            let parsed = ReadReceipt::parse(&saved).unwrap();
             assert_eq!((parsed.sequence, parsed.version, parsed.event.as_str()), (Some(9), 4, "evt_1"));
-            assert_eq!(parsed.event(), Wanted::Place(9));
-            assert_eq!(parsed.contents.is_some(), with_contents);
+            assert_eq!(parsed.selector(), EventSelector::Sequence(9));
+            assert_eq!(parsed.computed_hash.is_some(), with_contents);
             parsed.check(9, &record(|_| {})).unwrap();
         }
-        let without_place = json!({"contentHash": hash(), "version": 4, "event": "evt_1"});
-        let parsed = Receipt::parse(&without_place).unwrap();
-        assert_eq!(parsed.event(), Wanted::Id("evt_1".into()));
+        let without_sequence = json!({"contentHash": hash(), "version": 4, "event": "evt_1"});
+        let parsed = ReadReceipt::parse(&without_sequence).unwrap();
+        assert_eq!(parsed.selector(), EventSelector::Id("evt_1".into()));
         parsed.check(9, &record(|_| {})).unwrap();
-        assert!(Receipt::parse(&json!({"contentHash": "x"})).unwrap_err().hint_text().is_some());
-        assert!(Receipt::parse(&json!([])).is_err());
+        assert!(ReadReceipt::parse(&json!({"contentHash": "x"})).unwrap_err().hint_text().is_some());
+        assert!(ReadReceipt::parse(&json!([])).is_err());
         let misplaced = json!({"contentHash": hash(), "version": 4, "sequence": "9", "event": "evt_1"});
-        assert!(Receipt::parse(&misplaced).is_err());
+        assert!(ReadReceipt::parse(&misplaced).is_err());
     }
 
     #[test]
-    fn each_difference_is_named() {
-        let check = |kept: &Value, record: &str, expect: &str| {
-            let error = Receipt::parse(kept).unwrap().check(9, record).unwrap_err();
+    fn mismatches_are_named() {
+        let check = |saved: &Value, record: &str, expect: &str| {
+            let error = ReadReceipt::parse(saved).unwrap().check(9, record).unwrap_err();
             assert!(error.message().contains(expect), "{}", error.message());
         };
         check(&receipt(), &record(|event| event["id"] = "evt_2".into()), "the id evt_2");
@@ -160,7 +160,7 @@ mod tests {
             "the content hash 0",
         );
         check(&receipt(), &record(|event| event["outputs"]["version"] = 5.into()), "the version 5");
-        let changed = json!({"_meta": {KEY: receipt()}, "contents": [{"text": "other"}]});
+        let changed = json!({"_meta": {RECEIPT_META_KEY: receipt()}, "contents": [{"text": "other"}]});
         check(&changed, &record(|_| {}), "contents");
     }
 }

@@ -5,7 +5,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 
 /// An Ed25519 signature with what is needed to check it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignatureWithKey {
     /// The public half of the key.
     pub public_key: Vec<u8>,
     /// The signature.
@@ -15,7 +15,7 @@ pub struct Signed {
 /// Something that signs with the server's current key.
 pub trait Signer: Send + Sync {
     /// Signs.
-    fn sign(&self, message: &[u8]) -> Signed;
+    fn sign(&self, message: &[u8]) -> SignatureWithKey;
 }
 
 /// The name of a key: the first 16 hexadecimal digits of its public half's SHA-256, as in tokens.
@@ -26,6 +26,6 @@ pub(crate) fn kid(public_key: &[u8]) -> String {
 }
 
 /// Whether `signature` was made over `message` with the private half of `public_key`.
-pub(crate) fn verifies(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn is_valid_signature(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     UnparsedPublicKey::new(&ED25519, public_key).verify(message, signature).is_ok()
 }

@@ -10,28 +10,28 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Statement};
-use crate::checkpoint_file::{CheckpointFile, Pins};
-use crate::export::ExportFile;
+use crate::checkpoint_file::{CheckpointFile, TrustedCheckpoints};
+use crate::export::ExportWriter;
 use crate::hash::Hash;
-use crate::keeper::Keeper;
-use crate::lines::{FileKind, Header, Last, Start};
+use crate::keeper::CheckpointSigner;
+use crate::lines::{FileKind, Header, Trailer, ExportAnchor};
 use crate::merkle::Frontier;
-use crate::signer::{Signed, Signer};
-use crate::stream::{Entry, Item};
+use crate::signer::{SignatureWithKey, Signer};
+use crate::stream::{ChainEntry, ChainItem};
 use crate::tree;
 
 /// A key of the tests' own.
-pub(crate) struct Key(Ed25519KeyPair);
+pub(crate) struct TestKey(Ed25519KeyPair);
 
-impl Key {
-    pub(crate) fn new(seed: u8) -> Key {
-        Key(Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap())
+impl TestKey {
+    pub(crate) fn new(seed: u8) -> TestKey {
+        TestKey(Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap())
     }
 }
 
-impl Signer for Key {
-    fn sign(&self, message: &[u8]) -> Signed {
-        Signed {
+impl Signer for TestKey {
+    fn sign(&self, message: &[u8]) -> SignatureWithKey {
+        SignatureWithKey {
             public_key: self.0.public_key().as_ref().to_vec(),
             signature: self.0.sign(message).as_ref().to_vec(),
         }
@@ -39,34 +39,34 @@ impl Signer for Key {
 }
 
 /// A keeper on an empty database, and what must outlive it.
-pub(crate) struct World {
-    pub(crate) test: TestStore,
-    pub(crate) keeper: Keeper,
+pub(crate) struct ChainFixture {
+    pub(crate) test_store: TestStore,
+    pub(crate) checkpoint_signer: CheckpointSigner,
     pub(crate) folder: tempfile::TempDir,
 }
 
 /// One on each backend that this machine offers.
-pub(crate) async fn worlds() -> Vec<World> {
-    let mut worlds = Vec::new();
-    for test in stores(&[]).await.unwrap() {
+pub(crate) async fn fixtures() -> Vec<ChainFixture> {
+    let mut fixtures = Vec::new();
+    for test_store in stores(&[]).await.unwrap() {
         let folder = tempfile::tempdir().unwrap();
-        let keeper = keeper(test.store.clone(), &folder);
-        worlds.push(World { test, keeper, folder });
+        let checkpoint_signer = new_checkpoint_signer(test_store.store.clone(), &folder);
+        fixtures.push(ChainFixture { test_store, checkpoint_signer, folder });
     }
-    worlds
+    fixtures
 }
 
-fn keeper(store: Store, folder: &tempfile::TempDir) -> Keeper {
-    Keeper::new(store, Arc::new(Key::new(1)), CheckpointFile::in_folder(folder.path()))
+fn new_checkpoint_signer(store: Store, folder: &tempfile::TempDir) -> CheckpointSigner {
+    CheckpointSigner::new(store, Arc::new(TestKey::new(1)), CheckpointFile::in_folder(folder.path()))
 }
 
-impl World {
+impl ChainFixture {
     pub(crate) fn store(&self) -> &Store {
-        &self.test.store
+        &self.test_store.store
     }
 
     pub(crate) fn tenant(&self) -> &TenantId {
-        &self.test.tenant
+        &self.test_store.tenant
     }
 
     pub(crate) async fn write(&self, events: usize) {
@@ -74,16 +74,16 @@ impl World {
     }
 
     /// The keeper of another process on the same data.
-    pub(crate) async fn another_process(&self) -> Keeper {
-        keeper(Store::open(self.test.location.clone(), &[]).await.unwrap(), &self.folder)
+    pub(crate) async fn open_second_process(&self) -> CheckpointSigner {
+        new_checkpoint_signer(Store::open(self.test_store.location.clone(), &[]).await.unwrap(), &self.folder)
     }
 
-    pub(crate) fn pins(&self) -> Pins {
-        Pins::read(std::fs::read(self.keeper.file().path()).unwrap().as_slice()).unwrap()
+    pub(crate) fn trusted_checkpoints(&self) -> TrustedCheckpoints {
+        TrustedCheckpoints::read(std::fs::read(self.checkpoint_signer.file().path()).unwrap().as_slice()).unwrap()
     }
 
     /// How many events the chain has.
-    pub(crate) async fn end(&self) -> i64 {
+    pub(crate) async fn last_sequence(&self) -> i64 {
         self.store().read(self.tenant(), |sql| block::chain_end(sql)).await.unwrap().sequence
     }
 
@@ -119,7 +119,7 @@ impl World {
 }
 
 /// An event as a read leaves it.
-pub(crate) fn reading(actor: &str, uri: &str) -> EventDraft {
+pub(crate) fn read_event(actor: &str, uri: &str) -> EventDraft {
     let draft = EventDraft::system("agent", quad_core::event::MCP_CALL, actor);
     let draft = draft.input("method", "resources/read").input("uri", uri).succeeded();
     draft.output("content_hash", quad_core::canonical::sha256_hex(uri.as_bytes())).output("version", 0_i64)
@@ -127,48 +127,48 @@ pub(crate) fn reading(actor: &str, uri: &str) -> EventDraft {
 
 /// Writes so many events, several at once, so that blocks have different sizes.
 pub(crate) async fn write_events(store: &Store, tenant: &TenantId, count: usize) {
-    let mut left = count;
-    let mut group = 1;
-    while left > 0 {
+    let mut remaining = count;
+    let mut batch = 1;
+    while remaining > 0 {
         let mut tasks = tokio::task::JoinSet::new();
-        for number in 0..group.min(left) {
+        for number in 0..batch.min(remaining) {
             let (store, tenant) = (store.clone(), tenant.clone());
             tasks.spawn(async move {
-                let event = reading(&format!("agent_{}", number % 3), &format!("bkend://orgs/org_{number}"));
+                let event = read_event(&format!("agent_{}", number % 3), &format!("bkend://orgs/org_{number}"));
                 store.append(&tenant, event, Vec::new()).await.unwrap();
             });
         }
-        left -= group.min(left);
-        group = group % 40 + 7;
-        while let Some(done) = tasks.join_next().await {
-            done.unwrap();
+        remaining -= batch.min(remaining);
+        batch = batch % 40 + 7;
+        while let Some(result) = tasks.join_next().await {
+            result.unwrap();
         }
     }
 }
 
 /// An export in memory, without a database, that tests can bend.
 #[derive(Clone)]
-pub(crate) struct Export {
-    pub(crate) start: Option<Start>,
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct TestExport {
+    pub(crate) anchor: Option<ExportAnchor>,
+    pub(crate) entries: Vec<ChainEntry>,
     pub(crate) checkpoints: Vec<Checkpoint>,
-    end: String,
+    trailer: String,
 }
 
-impl Export {
+impl TestExport {
     /// So many events, with a checkpoint after every few and after the last.
-    pub(crate) fn new(events: usize, every: usize, key: &Key) -> Export {
-        Export::rewritten(events, every, key, usize::MAX)
+    pub(crate) fn new(events: usize, every: usize, key: &TestKey) -> TestExport {
+        TestExport::with_changed_event(events, every, key, usize::MAX)
     }
 
     /// The same with another event at one place, and everything after it made to fit.
-    pub(crate) fn rewritten(events: usize, every: usize, key: &Key, changed: usize) -> Export {
+    pub(crate) fn with_changed_event(events: usize, every: usize, key: &TestKey, changed_index: usize) -> TestExport {
         let mut export =
-            Export { start: None, entries: Vec::new(), checkpoints: Vec::new(), end: String::new() };
+            TestExport { anchor: None, entries: Vec::new(), checkpoints: Vec::new(), trailer: String::new() };
         let mut frontier = Frontier::default();
         let mut previous: Option<Hash> = None;
         for index in 0..events {
-            let actor = if index == changed { "somebody else" } else { "agent_1" };
+            let actor = if index == changed_index { "somebody else" } else { "agent_1" };
             let record = canonical::to_string(&json!({
                 "id": format!("evt_{index:026}"),
                 "tenant_id": "tnt_1",
@@ -176,10 +176,10 @@ impl Export {
                 "inputs": {"uri": format!("bkend://orgs/ö\"{index}")},
                 "prev_event_hash": previous,
             }));
-            let hash = Hash::of(record.as_bytes());
-            frontier.append(tree::leaf(&hash), |_| {});
+            let hash = Hash::compute(record.as_bytes());
+            frontier.append(tree::event_leaf_hash(&hash), |_| {});
             previous = Some(hash);
-            export.entries.push(Entry { sequence: index as u64 + 1, claimed: hash, record });
+            export.entries.push(ChainEntry { sequence: index as u64 + 1, claimed_hash: hash, record });
             if (index + 1) % every == 0 || index + 1 == events {
                 let statement = Statement {
                     tenant: "tnt_1".to_owned(),
@@ -192,63 +192,63 @@ impl Export {
                 export.checkpoints.push(statement.sign(key));
             }
         }
-        export.sign_end(key);
+        export.sign_trailer(key);
         export
     }
 
     /// The archive up to a place, and the rest behind it.
-    pub(crate) fn cut(&self, place: usize, key: &Key) -> (Export, Export) {
+    pub(crate) fn split_at(&self, sequence: usize, key: &TestKey) -> (TestExport, TestExport) {
         let mut frontier = Frontier::default();
-        self.entries[..place].iter().for_each(|entry| frontier.append(tree::leaf(&entry.claimed), |_| {}));
+        self.entries[..sequence].iter().for_each(|entry| frontier.append(tree::event_leaf_hash(&entry.claimed_hash), |_| {}));
         let (before, after): (Vec<_>, Vec<_>) = self
             .checkpoints
             .iter()
             .cloned()
-            .partition(|checkpoint| checkpoint.statement.size <= place as u64);
-        let anchor = Statement {
+            .partition(|checkpoint| checkpoint.statement.size <= sequence as u64);
+        let statement = Statement {
             tenant: "tnt_1".to_owned(),
-            size: place as u64,
+            size: sequence as u64,
             root: frontier.root(),
-            event_hash: self.entries[place - 1].claimed,
+            event_hash: self.entries[sequence - 1].claimed_hash,
             previous: before.last().map(Checkpoint::hash),
             time: Timestamp(0),
         };
-        let start = Start { checkpoint: anchor.sign(key), frontier };
+        let anchor = ExportAnchor { checkpoint: statement.sign(key), frontier };
         let mut archive =
-            Export { entries: self.entries[..place].to_vec(), checkpoints: before, ..self.clone() };
-        let mut rest = Export {
-            start: Some(start),
-            entries: self.entries[place..].to_vec(),
+            TestExport { entries: self.entries[..sequence].to_vec(), checkpoints: before, ..self.clone() };
+        let mut remainder = TestExport {
+            anchor: Some(anchor),
+            entries: self.entries[sequence..].to_vec(),
             checkpoints: after,
-            end: String::new(),
+            trailer: String::new(),
         };
-        archive.sign_end(key);
-        rest.sign_end(key);
-        (archive, rest)
+        archive.sign_trailer(key);
+        remainder.sign_trailer(key);
+        (archive, remainder)
     }
 
     /// Writes the last line anew, over the rest as it is now.
-    pub(crate) fn sign_end(&mut self, key: &Key) {
-        self.end.clear();
-        let start = self.start.as_ref().map(|start| &start.checkpoint.statement);
+    pub(crate) fn sign_trailer(&mut self, key: &TestKey) {
+        self.trailer.clear();
+        let anchor = self.anchor.as_ref().map(|start| &start.checkpoint.statement);
         let (last, hash) = match self.entries.last() {
-            Some(entry) => (entry.sequence, Some(entry.claimed)),
-            None => (start.map_or(0, |start| start.size), start.map(|start| start.event_hash)),
+            Some(entry) => (entry.sequence, Some(entry.claimed_hash)),
+            None => (anchor.map_or(0, |start| start.size), anchor.map(|start| start.event_hash)),
         };
-        let line = Last::sign(last, hash, Hash::of(self.text().as_bytes()), key).line();
-        self.end = line + "\n";
+        let line = Trailer::sign(last, hash, Hash::compute(self.text().as_bytes()), key).to_line();
+        self.trailer = line + "\n";
     }
 
     pub(crate) fn text(&self) -> String {
-        let header = Header { kind: FileKind::Export, tenant: "tnt_1".to_owned(), start: self.start.clone() };
+        let header = Header { kind: FileKind::Export, tenant: "tnt_1".to_owned(), anchor: self.anchor.clone() };
         let mut out = Vec::new();
-        let mut file = ExportFile::new(&mut out, &header).unwrap();
+        let mut file = ExportWriter::new(&mut out, &header).unwrap();
         for entry in &self.entries {
-            file.item(&Item::Event(entry.clone())).unwrap();
-            let here =
+            file.write_item(&ChainItem::Event(entry.clone())).unwrap();
+            let checkpoints =
                 self.checkpoints.iter().filter(|checkpoint| checkpoint.statement.size == entry.sequence);
-            here.for_each(|checkpoint| file.item(&Item::Checkpoint(checkpoint.clone())).unwrap());
+            checkpoints.for_each(|checkpoint| file.write_item(&ChainItem::Checkpoint(checkpoint.clone())).unwrap());
         }
-        String::from_utf8(out).unwrap() + &self.end
+        String::from_utf8(out).unwrap() + &self.trailer
     }
 }

@@ -14,11 +14,11 @@ use ring::digest::{Context, SHA256};
 use serde::Deserialize;
 
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint_file::Pins;
+use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
-use crate::lines::{self, Header, Last, Start};
+use crate::lines::{self, Header, Trailer, ExportAnchor};
 use crate::merkle::Frontier;
-use crate::stream::Entry;
+use crate::stream::ChainEntry;
 use crate::{fault, limits, tree};
 
 /// What was found in order.
@@ -37,18 +37,18 @@ pub struct Report {
     /// The last event that one of them covers.
     pub covered_to: u64,
     /// Checkpoints from elsewhere that agree.
-    pub pinned: u64,
+    pub trusted_matched: u64,
     /// Checkpoints from elsewhere about events before the first; nothing here can agree or disagree with them.
-    pub pinned_before: u64,
+    pub trusted_before_start: u64,
     /// The names of the keys that signed.
     pub keys: BTreeSet<String>,
 }
 
 /// Checks one tenant's chain: in one file, in an archive and what follows it, or straight from the database.
 pub struct Verifier {
-    pins: Option<Pins>,
+    trusted: Option<TrustedCheckpoints>,
     /// The event whose record is wanted, and what was found.
-    wanted: Option<(Wanted, Option<(u64, String)>)>,
+    selection: Option<(EventSelector, Option<(u64, String)>)>,
     chain: Option<Chain>,
     keys: BTreeSet<String>,
 }
@@ -60,10 +60,10 @@ struct Chain {
     hash: Option<Hash>,
     frontier: Frontier,
     /// An event waits until the next is seen, since only that tells which of the two was changed.
-    held: Option<Entry>,
-    pins: BTreeMap<u64, Checkpoint>,
-    pinned: u64,
-    pinned_before: u64,
+    pending: Option<ChainEntry>,
+    trusted: BTreeMap<u64, Checkpoint>,
+    trusted_matched: u64,
+    trusted_before_start: u64,
     last_checkpoint: Option<Hash>,
     checkpoints: u64,
     covered_to: u64,
@@ -71,35 +71,35 @@ struct Chain {
 
 /// One event of a chain, by what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum EventSelector {
     /// Its place.
-    Place(u64),
+    Sequence(u64),
     /// Its id.
     Id(String),
 }
 
-impl Wanted {
+impl EventSelector {
     /// Whether it is the one with this place and this id.
-    pub fn is(&self, sequence: u64, id: &str) -> bool {
+    pub fn matches(&self, sequence: u64, id: &str) -> bool {
         match self {
-            Wanted::Place(place) => *place == sequence,
-            Wanted::Id(wanted) => wanted == id,
+            EventSelector::Sequence(selected) => *selected == sequence,
+            EventSelector::Id(selected) => selected == id,
         }
     }
 }
 
-impl std::fmt::Display for Wanted {
+impl std::fmt::Display for EventSelector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Wanted::Place(place) => place.fmt(f),
-            Wanted::Id(id) => f.write_str(id),
+            EventSelector::Sequence(sequence) => sequence.fmt(f),
+            EventSelector::Id(id) => f.write_str(id),
         }
     }
 }
 
 /// What a record says of its place.
 #[derive(Deserialize)]
-struct Link<'r> {
+struct RecordHeader<'r> {
     #[serde(borrow)]
     id: Cow<'r, str>,
     #[serde(borrow)]
@@ -110,113 +110,113 @@ struct Link<'r> {
 
 impl Verifier {
     /// A verifier that trusts the keys it finds, or those of `pins` alone.
-    pub fn new(pins: Option<Pins>) -> Verifier {
-        Verifier { pins, wanted: None, chain: None, keys: BTreeSet::new() }
+    pub fn new(trusted: Option<TrustedCheckpoints>) -> Verifier {
+        Verifier { trusted, selection: None, chain: None, keys: BTreeSet::new() }
     }
 
     /// Also keeps the record of one event.
-    pub fn wanting(mut self, event: Wanted) -> Verifier {
-        self.wanted = Some((event, None));
+    pub fn select(mut self, selector: EventSelector) -> Verifier {
+        self.selection = Some((selector, None));
         self
     }
 
     /// The place and the record of the wanted event, if it has come by.
-    pub fn wanted(&mut self) -> Option<(u64, String)> {
-        self.wanted.as_mut()?.1.take()
+    pub fn take_selected(&mut self) -> Option<(u64, String)> {
+        self.selection.as_mut()?.1.take()
     }
 
     /// Checks an export or an archive, which continues what was checked before. `progress` hears of the bytes read.
-    pub fn file(&mut self, source: impl BufRead, mut progress: impl FnMut(u64)) -> Result<()> {
-        let mut lines = Lines { source, number: 0, digest: Context::new(&SHA256), line: Vec::new() };
-        let Some(first) = lines.next()? else { return Err(fault::file(1, "is missing: the file is empty")) };
+    pub fn verify_file(&mut self, source: impl BufRead, mut progress: impl FnMut(u64)) -> Result<()> {
+        let mut lines = LineReader { source, line_number: 0, digest: Context::new(&SHA256), line: Vec::new() };
+        let Some(first) = lines.next_line()? else { return Err(fault::file(1, "is missing: the file is empty")) };
         let header = Header::parse(first).ok_or_else(|| {
             fault::file(1, "is not the first line of an export").hint("`quad audit export FILE` makes one")
         })?;
-        self.begin(&header)?;
+        self.begin_file(&header)?;
         loop {
             // The bytes before the last line, as its hash is over them.
             let before = lines.digest.clone();
-            let Some(line) = lines.next()? else {
-                let place = self.place()?;
-                return Err(fault::event(place + 1, None, "is missing: the file ends without its last line"));
+            let Some(line) = lines.next_line()? else {
+                let last_checked = self.last_checked()?;
+                return Err(fault::event(last_checked + 1, None, "is missing: the file ends without its last line"));
             };
             progress(line.len() as u64 + 1);
             if let Some(entry) = lines::parse_event(line) {
-                self.event(entry)?;
+                self.add_event(entry)?;
             } else if let Some(checkpoint) = lines::parse_checkpoint(line) {
-                self.checkpoint(&checkpoint)?;
-            } else if let Some(last) = Last::parse(line) {
+                self.add_checkpoint(&checkpoint)?;
+            } else if let Some(trailer) = Trailer::parse(line) {
                 let digest = Hash::from_slice(before.finish().as_ref());
-                self.last(&last, digest, lines.number)?;
+                self.check_trailer(&trailer, digest, lines.line_number)?;
                 break;
             } else {
-                let place = self.place()?;
-                let reason = format!("cannot be read: line {} is damaged", lines.number);
-                return Err(fault::event(place + 1, None, &reason));
+                let last_checked = self.last_checked()?;
+                let reason = format!("cannot be read: line {} is damaged", lines.line_number);
+                return Err(fault::event(last_checked + 1, None, &reason));
             }
         }
-        match lines.next()? {
+        match lines.next_line()? {
             None => Ok(()),
-            Some(_) => Err(fault::file(lines.number, "follows the last line of the export")),
+            Some(_) => Err(fault::file(lines.line_number, "follows the last line of the export")),
         }
     }
 
     /// Begins, or goes on where the file before ended.
-    pub(crate) fn begin(&mut self, header: &Header) -> Result<()> {
-        if let Some(Start { checkpoint, frontier }) = &header.start {
+    pub(crate) fn begin_file(&mut self, header: &Header) -> Result<()> {
+        if let Some(ExportAnchor { checkpoint, frontier }) = &header.anchor {
             let size = checkpoint.statement.size;
-            self.trust(checkpoint, &header.tenant)?;
+            self.check_signature(checkpoint, &header.tenant)?;
             if frontier.root() != checkpoint.statement.root {
                 return Err(fault::checkpoint(size, "has another root than its tree's right edge"));
             }
         }
         let Some(chain) = &mut self.chain else {
-            let pins = self.pins.as_ref().map(|pins| pins.of(&header.tenant)).unwrap_or_default();
-            self.chain = Some(Chain::new(header, pins)?);
+            let trusted = self.trusted.as_ref().map(|trusted| trusted.of_tenant(&header.tenant)).unwrap_or_default();
+            self.chain = Some(Chain::new(header, trusted)?);
             return Ok(());
         };
-        chain.settle(None, &mut self.wanted)?;
-        let place = chain.frontier.size();
-        let Some(start) = &header.start else {
+        chain.check_pending(None, &mut self.selection)?;
+        let last_checked = chain.frontier.size();
+        let Some(anchor) = &header.anchor else {
             return Err(fault::file(1, "begins with the first event, but the file before ended later")
                 .hint("Name archives in their order, oldest first, and the export last"));
         };
-        let statement = &start.checkpoint.statement;
+        let statement = &anchor.checkpoint.statement;
         if header.tenant != chain.tenant {
             return Err(fault::file(1, "is about another tenant than the file before"));
         }
-        if statement.size != place || Some(statement.event_hash) != chain.hash {
+        if statement.size != last_checked || Some(statement.event_hash) != chain.hash {
             let reason =
-                format!("begins after event {}, but the file before ended with {place}", statement.size);
+                format!("begins after event {}, but the file before ended with {last_checked}", statement.size);
             return Err(fault::file(1, &reason)
                 .hint("Name archives in their order, oldest first, and the export last"));
         }
-        if start.frontier != chain.frontier {
+        if anchor.frontier != chain.frontier {
             return Err(fault::checkpoint(statement.size, "has another tree than the events before it"));
         }
         Ok(())
     }
 
-    pub(crate) fn event(&mut self, entry: Entry) -> Result<()> {
-        let chain = started(&mut self.chain)?;
-        chain.settle(Some(&entry), &mut self.wanted)?;
-        chain.held = Some(entry);
+    pub(crate) fn add_event(&mut self, entry: ChainEntry) -> Result<()> {
+        let chain = chain_mut(&mut self.chain)?;
+        chain.check_pending(Some(&entry), &mut self.selection)?;
+        chain.pending = Some(entry);
         Ok(())
     }
 
-    pub(crate) fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        let place = self.place()?;
-        let chain = started(&mut self.chain)?;
+    pub(crate) fn add_checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        let last_checked = self.last_checked()?;
+        let chain = chain_mut(&mut self.chain)?;
         let (statement, size) = (&checkpoint.statement, checkpoint.statement.size);
-        if size > place {
+        if size > last_checked {
             return Err(fault::event(
-                place + 1,
+                last_checked + 1,
                 None,
                 &format!("is missing: a checkpoint covers {size} events"),
             ));
         }
-        if size < place {
-            return Err(fault::checkpoint(size, &format!("stands behind event {place}")));
+        if size < last_checked {
+            return Err(fault::checkpoint(size, &format!("stands behind event {last_checked}")));
         }
         if statement.root != chain.frontier.root() || Some(statement.event_hash) != chain.hash {
             return Err(fault::checkpoint(size, "does not agree with the events"));
@@ -228,95 +228,95 @@ impl Verifier {
         chain.checkpoints += 1;
         chain.covered_to = size;
         let tenant = chain.tenant.clone();
-        self.trust(checkpoint, &tenant)
+        self.check_signature(checkpoint, &tenant)
     }
 
     /// The chain must end here.
-    pub(crate) fn ends_at(&mut self, sequence: u64, hash: Option<Hash>) -> Result<()> {
-        let place = self.place()?;
-        let chain = started(&mut self.chain)?;
-        if sequence > place {
+    pub(crate) fn check_end(&mut self, sequence: u64, hash: Option<Hash>) -> Result<()> {
+        let last_checked = self.last_checked()?;
+        let chain = chain_mut(&mut self.chain)?;
+        if sequence > last_checked {
             return Err(fault::event(
-                place + 1,
+                last_checked + 1,
                 None,
                 &format!("is missing: the chain ends with event {sequence}"),
             ));
         }
-        if sequence < place || hash != chain.hash {
-            return Err(fault::event(place, None, "is not the one that the chain ends with"));
+        if sequence < last_checked || hash != chain.hash {
+            return Err(fault::event(last_checked, None, "is not the one that the chain ends with"));
         }
         Ok(())
     }
 
-    fn last(&mut self, last: &Last, digest: Option<Hash>, line: u64) -> Result<()> {
-        self.ends_at(last.sequence, last.event_hash)?;
-        if digest != Some(last.file_sha256) {
+    fn check_trailer(&mut self, trailer: &Trailer, digest: Option<Hash>, line: u64) -> Result<()> {
+        self.check_end(trailer.sequence, trailer.event_hash)?;
+        if digest != Some(trailer.file_sha256) {
             return Err(fault::file(line, "has another hash than the file before it"));
         }
-        if !last.is_signed() {
+        if !trailer.has_valid_signature() {
             return Err(fault::file(line, "has a bad signature"));
         }
-        if self.pins.as_ref().is_some_and(|pins| !pins.knows(&last.signed.public_key)) {
+        if self.trusted.as_ref().is_some_and(|pins| !pins.has_key(&trailer.signature.public_key)) {
             return Err(unknown_key(fault::file(
                 line,
                 "is signed with a key that the checkpoints do not know",
             )));
         }
-        self.keys.insert(crate::signer::kid(&last.signed.public_key));
+        self.keys.insert(crate::signer::kid(&trailer.signature.public_key));
         Ok(())
     }
 
     /// What was checked, provided that the checkpoints from elsewhere know of nothing more.
     pub fn finish(mut self) -> Result<Report> {
-        let place = self.place()?;
-        let chain = started(&mut self.chain)?;
-        if let Some((size, _)) = chain.pins.iter().find(|(size, _)| **size > place) {
+        let last_checked = self.last_checked()?;
+        let chain = chain_mut(&mut self.chain)?;
+        if let Some((size, _)) = chain.trusted.iter().find(|(size, _)| **size > last_checked) {
             let reason = format!("is missing: a checkpoint from elsewhere covers {size} events");
-            return Err(fault::event(place + 1, None, &reason));
+            return Err(fault::event(last_checked + 1, None, &reason));
         }
         Ok(Report {
             tenant: chain.tenant.clone(),
             first_sequence: chain.first_sequence,
-            last_sequence: place,
+            last_sequence: last_checked,
             last_hash: chain.hash,
             checkpoints: chain.checkpoints,
             covered_to: chain.covered_to,
-            pinned: chain.pinned,
-            pinned_before: chain.pinned_before,
+            trusted_matched: chain.trusted_matched,
+            trusted_before_start: chain.trusted_before_start,
             keys: self.keys,
         })
     }
 
     /// The right edge of the tree over everything that was checked.
     pub(crate) fn frontier(&mut self) -> Result<Frontier> {
-        self.place()?;
-        Ok(started(&mut self.chain)?.frontier.clone())
+        self.last_checked()?;
+        Ok(chain_mut(&mut self.chain)?.frontier.clone())
     }
 
     /// The last event that has been checked, none left waiting.
-    fn place(&mut self) -> Result<u64> {
-        let chain = started(&mut self.chain)?;
-        chain.settle(None, &mut self.wanted)?;
+    fn last_checked(&mut self) -> Result<u64> {
+        let chain = chain_mut(&mut self.chain)?;
+        chain.check_pending(None, &mut self.selection)?;
         Ok(chain.frontier.size())
     }
 
-    fn trust(&mut self, checkpoint: &Checkpoint, tenant: &str) -> Result<()> {
+    fn check_signature(&mut self, checkpoint: &Checkpoint, tenant: &str) -> Result<()> {
         let size = checkpoint.statement.size;
         if checkpoint.statement.tenant != tenant {
             return Err(fault::checkpoint(size, "is about another tenant"));
         }
-        if !checkpoint.is_signed() {
+        if !checkpoint.has_valid_signature() {
             return Err(fault::checkpoint(size, "has a bad signature"));
         }
-        check_key(self.pins.as_ref(), checkpoint)?;
+        check_key(self.trusted.as_ref(), checkpoint)?;
         self.keys.insert(checkpoint.kid());
         Ok(())
     }
 }
 
 /// With pins, only their keys sign.
-pub(crate) fn check_key(pins: Option<&Pins>, checkpoint: &Checkpoint) -> Result<()> {
-    if pins.is_some_and(|pins| !pins.knows(&checkpoint.signed.public_key)) {
+pub(crate) fn check_key(trusted: Option<&TrustedCheckpoints>, checkpoint: &Checkpoint) -> Result<()> {
+    if trusted.is_some_and(|pins| !pins.has_key(&checkpoint.signature.public_key)) {
         let size = checkpoint.statement.size;
         return Err(unknown_key(fault::checkpoint(
             size,
@@ -330,58 +330,58 @@ fn unknown_key(error: Error) -> Error {
     error.hint("After a change of keys take a newer copy of the checkpoint file; otherwise the chain was signed anew")
 }
 
-fn started(chain: &mut Option<Chain>) -> Result<&mut Chain> {
+fn chain_mut(chain: &mut Option<Chain>) -> Result<&mut Chain> {
     chain.as_mut().ok_or_else(|| Error::internal("nothing was checked"))
 }
 
 impl Chain {
-    fn new(header: &Header, mut pins: BTreeMap<u64, Checkpoint>) -> Result<Chain> {
-        let (hash, frontier, previous) = match &header.start {
+    fn new(header: &Header, mut trusted: BTreeMap<u64, Checkpoint>) -> Result<Chain> {
+        let (hash, frontier, previous) = match &header.anchor {
             None => (None, Frontier::default(), None),
-            Some(Start { checkpoint, frontier }) => {
+            Some(ExportAnchor { checkpoint, frontier }) => {
                 (Some(checkpoint.statement.event_hash), frontier.clone(), checkpoint.statement.previous)
             }
         };
-        let place = frontier.size();
-        let rest = pins.split_off(&place);
+        let last_sequence = frontier.size();
+        let remaining = trusted.split_off(&last_sequence);
         let mut chain = Chain {
             tenant: header.tenant.clone(),
-            first_sequence: place + 1,
+            first_sequence: last_sequence + 1,
             hash,
             frontier,
-            held: None,
-            pins: rest,
-            pinned: 0,
-            pinned_before: pins.len() as u64,
+            pending: None,
+            trusted: remaining,
+            trusted_matched: 0,
+            trusted_before_start: trusted.len() as u64,
             last_checkpoint: previous,
             checkpoints: 0,
-            covered_to: place,
+            covered_to: last_sequence,
         };
-        chain.compare_pin()?;
+        chain.compare_trusted()?;
         Ok(chain)
     }
 
     /// Checks the event that waits, if one does.
-    fn settle(
+    fn check_pending(
         &mut self,
-        next: Option<&Entry>,
-        wanted: &mut Option<(Wanted, Option<(u64, String)>)>,
+        next: Option<&ChainEntry>,
+        selection: &mut Option<(EventSelector, Option<(u64, String)>)>,
     ) -> Result<()> {
-        let Some(entry) = self.held.take() else { return Ok(()) };
+        let Some(entry) = self.pending.take() else { return Ok(()) };
         let expected = self.frontier.size() + 1;
-        let Ok(link) = serde_json::from_str::<Link<'_>>(&entry.record) else {
+        let Ok(header) = serde_json::from_str::<RecordHeader<'_>>(&entry.record) else {
             return Err(fault::event(expected, None, "cannot be read"));
         };
-        let hash = Hash::of(entry.record.as_bytes());
-        if hash != entry.claimed {
-            return Err(match next.and_then(|next| changed_claimant(&entry, next)) {
+        let hash = Hash::compute(entry.record.as_bytes());
+        if hash != entry.claimed_hash {
+            return Err(match next.and_then(|next| tampered_successor(&entry, next)) {
                 Some(id) => fault::event(expected + 1, Some(&id), "was changed after it was written"),
-                None => fault::event(expected, Some(&link.id), "was changed after it was written"),
+                None => fault::event(expected, Some(&header.id), "was changed after it was written"),
             });
         }
-        let follows = link.prev_event_hash.as_deref() == self.hash.map(|hash| hash.to_string()).as_deref();
+        let follows = header.prev_event_hash.as_deref() == self.hash.map(|hash| hash.to_string()).as_deref();
         if entry.sequence != expected {
-            let (sequence, id) = (entry.sequence, &link.id);
+            let (sequence, id) = (entry.sequence, &header.id);
             return Err(match follows {
                 true => fault::event(expected, Some(id), &format!("carries the number {sequence}")),
                 false => {
@@ -391,59 +391,59 @@ impl Chain {
             });
         }
         if !follows {
-            return Err(fault::event(expected, Some(&link.id), "does not follow the event before it"));
+            return Err(fault::event(expected, Some(&header.id), "does not follow the event before it"));
         }
-        if link.tenant_id != self.tenant {
-            return Err(fault::event(expected, Some(&link.id), "belongs to another tenant"));
+        if header.tenant_id != self.tenant {
+            return Err(fault::event(expected, Some(&header.id), "belongs to another tenant"));
         }
         self.hash = Some(hash);
-        self.frontier.append(tree::leaf(&hash), |_| {});
-        if let Some((event, found)) = wanted
-            && event.is(expected, &link.id)
+        self.frontier.append(tree::event_leaf_hash(&hash), |_| {});
+        if let Some((selector, matched)) = selection
+            && selector.matches(expected, &header.id)
         {
-            *found = Some((expected, entry.record));
+            *matched = Some((expected, entry.record));
         }
-        self.compare_pin()
+        self.compare_trusted()
     }
 
     /// Compares with a checkpoint from elsewhere, where there is one of this size.
-    fn compare_pin(&mut self) -> Result<()> {
+    fn compare_trusted(&mut self) -> Result<()> {
         let size = self.frontier.size();
-        let Some(pin) = self.pins.get(&size) else { return Ok(()) };
-        if pin.statement.root != self.frontier.root() {
+        let Some(checkpoint) = self.trusted.get(&size) else { return Ok(()) };
+        if checkpoint.statement.root != self.frontier.root() {
             let reason = "or one before it is not the one that a checkpoint from elsewhere covers: the chain was rewritten";
             return Err(fault::event(size, None, reason));
         }
-        self.pinned += 1;
+        self.trusted_matched += 1;
         Ok(())
     }
 }
 
 /// The id of `next` if it is the one that was changed: the claim about the event before was taken from it, and it is not
 /// what the event after it says.
-fn changed_claimant(before: &Entry, next: &Entry) -> Option<String> {
-    let link = serde_json::from_str::<Link<'_>>(&next.record).ok()?;
-    let made_the_claim = link.prev_event_hash.as_deref() == Some(before.claimed.to_string().as_str());
-    let is_changed = Hash::of(next.record.as_bytes()) != next.claimed;
-    (made_the_claim && is_changed && next.sequence == before.sequence + 1).then(|| link.id.into_owned())
+fn tampered_successor(before: &ChainEntry, next: &ChainEntry) -> Option<String> {
+    let header = serde_json::from_str::<RecordHeader<'_>>(&next.record).ok()?;
+    let made_the_claim = header.prev_event_hash.as_deref() == Some(before.claimed_hash.to_string().as_str());
+    let is_changed = Hash::compute(next.record.as_bytes()) != next.claimed_hash;
+    (made_the_claim && is_changed && next.sequence == before.sequence + 1).then(|| header.id.into_owned())
 }
 
 /// The lines of a file, each ended and no longer than it may be, and the hash of all bytes so far.
-struct Lines<R> {
+struct LineReader<R> {
     source: R,
-    number: u64,
+    line_number: u64,
     digest: Context,
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<&str>> {
+impl<R: BufRead> LineReader<R> {
+    fn next_line(&mut self) -> Result<Option<&str>> {
         self.line.clear();
-        let read = self.source.by_ref().take(limits::LINE_BYTES).read_until(b'\n', &mut self.line);
+        let read = self.source.by_ref().take(limits::LINE_BYTES_MAX).read_until(b'\n', &mut self.line);
         if read.map_err(|error| Error::bad_input(format!("The file cannot be read: {error}")))? == 0 {
             return Ok(None);
         }
-        self.number += 1;
+        self.line_number += 1;
         self.digest.update(&self.line);
         // An unfinished line, or one in no encoding, is like any other that cannot be read.
         let text = self.line.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
@@ -456,48 +456,48 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Export, Key};
+    use crate::testing::{TestExport, TestKey};
 
-    fn verify(bytes: &[u8], pins: Option<Pins>) -> Result<Report> {
-        let mut verifier = Verifier::new(pins);
-        verifier.file(bytes, |_| {})?;
+    fn verify(bytes: &[u8], trusted: Option<TrustedCheckpoints>) -> Result<Report> {
+        let mut verifier = Verifier::new(trusted);
+        verifier.verify_file(bytes, |_| {})?;
         verifier.finish()
     }
 
     fn broken_event(bytes: &[u8]) -> Option<u64> {
         let error = verify(bytes, None).unwrap_err();
-        assert_eq!(error.code(), fault::BROKEN, "{error}");
+        assert_eq!(error.code(), fault::AUDIT_BROKEN, "{error}");
         error.detail("sequence").and_then(serde_json::Value::as_u64)
     }
 
-    fn pins(export: &Export) -> Pins {
-        let lines: String = export.checkpoints.iter().map(|checkpoint| checkpoint.line() + "\n").collect();
-        Pins::read(lines.as_bytes()).unwrap()
+    fn trusted_from(export: &TestExport) -> TrustedCheckpoints {
+        let lines: String = export.checkpoints.iter().map(|checkpoint| checkpoint.to_line() + "\n").collect();
+        TrustedCheckpoints::read(lines.as_bytes()).unwrap()
     }
 
     /// The event that a line is about, in a file whose lines are the header, events and checkpoints, the end.
-    fn event_of(line: &str) -> Option<u64> {
+    fn event_sequence(line: &str) -> Option<u64> {
         lines::parse_event(line).map(|entry| entry.sequence)
     }
 
     #[test]
-    fn a_whole_export_is_in_order() {
-        let export = Export::new(23, 5, &Key::new(1));
+    fn valid_export_verifies() {
+        let export = TestExport::new(23, 5, &TestKey::new(1));
         let report = verify(export.text().as_bytes(), None).unwrap();
         assert_eq!((report.first_sequence, report.last_sequence), (1, 23));
         assert_eq!((report.checkpoints, report.covered_to, report.keys.len()), (5, 23, 1));
-        let report = verify(export.text().as_bytes(), Some(pins(&export))).unwrap();
-        assert_eq!((report.pinned, report.pinned_before), (5, 0));
-        assert_eq!(verify(Export::new(0, 5, &Key::new(1)).text().as_bytes(), None).unwrap().last_sequence, 0);
+        let report = verify(export.text().as_bytes(), Some(trusted_from(&export))).unwrap();
+        assert_eq!((report.trusted_matched, report.trusted_before_start), (5, 0));
+        assert_eq!(verify(TestExport::new(0, 5, &TestKey::new(1)).text().as_bytes(), None).unwrap().last_sequence, 0);
     }
 
     #[test]
-    fn every_changed_byte_is_found_and_its_event_named() {
-        let text = Export::new(4, 2, &Key::new(1)).text();
-        let mut place = 0;
+    fn every_changed_byte_is_detected_in_its_event() {
+        let text = TestExport::new(4, 2, &TestKey::new(1)).text();
+        let mut offset = 0;
         for line in text.split_inclusive('\n') {
-            let named = event_of(line.trim_end());
-            for at in place..place + line.len() {
+            let expected = event_sequence(line.trim_end());
+            for at in offset..offset + line.len() {
                 for other in [b'0', b'7', b'f', b'"', b' ', b'\n', b'}', 0xff] {
                     let mut changed = text.clone().into_bytes();
                     if changed[at] == other {
@@ -505,18 +505,18 @@ mod tests {
                     }
                     changed[at] = other;
                     let found = broken_event(&changed);
-                    if let Some(named) = named {
-                        assert_eq!(found, Some(named), "byte {at} to {other} in {line}");
+                    if let Some(expected) = expected {
+                        assert_eq!(found, Some(expected), "byte {at} to {other} in {line}");
                     }
                 }
             }
-            place += line.len();
+            offset += line.len();
         }
     }
 
     #[test]
-    fn a_dropped_checkpoint_and_another_kind_of_file_are_found() {
-        let text = Export::new(9, 4, &Key::new(1)).text();
+    fn detects_dropped_checkpoint_and_changed_file_kind() {
+        let text = TestExport::new(9, 4, &TestKey::new(1)).text();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let checkpoints: Vec<usize> =
             (0..lines.len()).filter(|place| lines[*place].starts_with("{\"checkpoint\"")).collect();
@@ -530,8 +530,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_is_found() {
-        let text = Export::new(6, 4, &Key::new(1)).text();
+    fn file_truncated_at_any_byte_is_rejected() {
+        let text = TestExport::new(6, 4, &TestKey::new(1)).text();
         for end in 0..text.len() {
             assert!(verify(&text.as_bytes()[..end], None).is_err(), "cut after {end}");
         }
@@ -543,41 +543,41 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_dropped_repeated_or_moved_event_is_found_and_named(
+        fn dropped_repeated_or_swapped_event_is_detected(
             events in 2usize..40,
             every in 1usize..9,
-            one in any::<prop::sample::Index>(),
-            other in any::<prop::sample::Index>(),
+            a in any::<prop::sample::Index>(),
+            b in any::<prop::sample::Index>(),
         ) {
-            let text = Export::new(events, every, &Key::new(1)).text();
+            let text = TestExport::new(events, every, &TestKey::new(1)).text();
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
-            let places: Vec<usize> =
-                (0..lines.len()).filter(|place| event_of(lines[*place].trim_end()).is_some()).collect();
-            let (one, other) = (one.index(events), other.index(events));
+            let event_lines: Vec<usize> =
+                (0..lines.len()).filter(|place| event_sequence(lines[*place].trim_end()).is_some()).collect();
+            let (a, b) = (a.index(events), b.index(events));
             let sequence = |index: usize| Some(index as u64 + 1);
 
             let mut dropped = lines.clone();
-            dropped.remove(places[one]);
-            prop_assert_eq!(broken_event(dropped.concat().as_bytes()), sequence(one));
+            dropped.remove(event_lines[a]);
+            prop_assert_eq!(broken_event(dropped.concat().as_bytes()), sequence(a));
 
             let mut repeated = lines.clone();
-            repeated.insert(places[one], lines[places[one]]);
-            prop_assert_eq!(broken_event(repeated.concat().as_bytes()), sequence(one + 1));
+            repeated.insert(event_lines[a], lines[event_lines[a]]);
+            prop_assert_eq!(broken_event(repeated.concat().as_bytes()), sequence(a + 1));
 
-            if one != other {
+            if a != b {
                 let mut swapped = lines.clone();
-                swapped.swap(places[one], places[other]);
-                prop_assert_eq!(broken_event(swapped.concat().as_bytes()), sequence(one.min(other)));
+                swapped.swap(event_lines[a], event_lines[b]);
+                prop_assert_eq!(broken_event(swapped.concat().as_bytes()), sequence(a.min(b)));
             }
         }
 
         #[test]
-        fn a_changed_byte_is_found_wherever_it_is(
+        fn any_changed_byte_is_detected(
             events in 1usize..20,
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
         ) {
-            let text = Export::new(events, 6, &Key::new(1)).text();
+            let text = TestExport::new(events, 6, &TestKey::new(1)).text();
             let mut changed = text.clone().into_bytes();
             let at = at.index(changed.len());
             prop_assume!(changed[at] != byte);
@@ -586,124 +586,124 @@ mod tests {
             let line = text.split('\n').nth(line).unwrap_or_default();
             changed[at] = byte;
             let found = broken_event(&changed);
-            if let Some(named) = event_of(line) {
-                prop_assert_eq!(found, Some(named));
+            if let Some(expected) = event_sequence(line) {
+                prop_assert_eq!(found, Some(expected));
             }
         }
     }
 
     #[test]
-    fn the_changed_one_of_two_is_named_even_if_the_claims_come_from_the_chain_itself() {
-        let mut export = Export::new(9, 3, &Key::new(1));
+    fn names_the_changed_event_when_its_claimed_hash_is_forged() {
+        let mut export = TestExport::new(9, 3, &TestKey::new(1));
         // As after a change in the database: the hash of event 4 is what event 5 says, and 5 says something new.
-        let forged = Hash::of(b"forged");
+        let forged = Hash::compute(b"forged");
         let record = &export.entries[4].record;
         export.entries[4].record =
-            record.replace(&export.entries[3].claimed.to_string(), &forged.to_string());
-        export.entries[3].claimed = forged;
-        export.sign_end(&Key::new(1));
+            record.replace(&export.entries[3].claimed_hash.to_string(), &forged.to_string());
+        export.entries[3].claimed_hash = forged;
+        export.sign_trailer(&TestKey::new(1));
         assert_eq!(broken_event(export.text().as_bytes()), Some(5));
     }
 
     #[test]
-    fn a_chain_signed_anew_is_found_by_the_checkpoints_from_elsewhere() {
-        let (ours, theirs) = (Export::new(12, 4, &Key::new(1)), Export::new(12, 4, &Key::new(2)));
-        let text = theirs.text();
+    fn trusted_checkpoints_detect_resigned_chain() {
+        let (original, resigned) = (TestExport::new(12, 4, &TestKey::new(1)), TestExport::new(12, 4, &TestKey::new(2)));
+        let text = resigned.text();
         assert!(verify(text.as_bytes(), None).is_ok(), "nothing in the file itself is wrong");
-        let error = verify(text.as_bytes(), Some(pins(&ours))).unwrap_err();
+        let error = verify(text.as_bytes(), Some(trusted_from(&original))).unwrap_err();
         assert!(error.message().contains("key that the checkpoints do not know"), "{error}");
         assert!(error.hint_text().is_some());
         // With our key but another past: only what was written down elsewhere tells.
-        let mut rewritten = Export::rewritten(12, 4, &Key::new(1), 6);
-        rewritten.sign_end(&Key::new(1));
+        let mut rewritten = TestExport::with_changed_event(12, 4, &TestKey::new(1), 6);
+        rewritten.sign_trailer(&TestKey::new(1));
         assert!(verify(rewritten.text().as_bytes(), None).is_ok());
-        let error = verify(rewritten.text().as_bytes(), Some(pins(&ours))).unwrap_err();
+        let error = verify(rewritten.text().as_bytes(), Some(trusted_from(&original))).unwrap_err();
         assert_eq!(error.detail("sequence"), Some(&8.into()), "{error}");
         assert!(error.message().contains("rewritten"), "{error}");
     }
 
     #[test]
-    fn a_removed_tail_is_found_by_the_checkpoints_from_elsewhere() {
-        let key = Key::new(1);
-        let (whole, shorter) = (Export::new(12, 4, &key), Export::new(9, 4, &key));
+    fn trusted_checkpoints_detect_removed_tail() {
+        let key = TestKey::new(1);
+        let (whole, shorter) = (TestExport::new(12, 4, &key), TestExport::new(9, 4, &key));
         assert!(verify(shorter.text().as_bytes(), None).is_ok());
-        let error = verify(shorter.text().as_bytes(), Some(pins(&whole))).unwrap_err();
+        let error = verify(shorter.text().as_bytes(), Some(trusted_from(&whole))).unwrap_err();
         assert_eq!(error.detail("sequence"), Some(&10.into()));
     }
 
     #[test]
-    fn checkpoints_must_agree_follow_each_other_and_be_signed() {
-        let key = Key::new(1);
+    fn rejects_wrong_unlinked_or_unsigned_checkpoints() {
+        let key = TestKey::new(1);
         let check = |change: &dyn Fn(&mut Vec<Checkpoint>), expect: &str| {
-            let mut export = Export::new(12, 4, &key);
+            let mut export = TestExport::new(12, 4, &key);
             change(&mut export.checkpoints);
-            export.sign_end(&key);
+            export.sign_trailer(&key);
             let error = verify(export.text().as_bytes(), None).unwrap_err();
             assert!(error.message().contains(expect), "{error}");
         };
-        let resigned = |checkpoint: &mut Checkpoint| *checkpoint = checkpoint.statement.clone().sign(&key);
+        let resign = |checkpoint: &mut Checkpoint| *checkpoint = checkpoint.statement.clone().sign(&key);
         check(&|all| all[1].statement.time = quad_core::Timestamp(5), "bad signature");
         check(
             &|all| {
-                all[1].statement.root = Hash::of(b"other");
-                resigned(&mut all[1]);
+                all[1].statement.root = Hash::compute(b"other");
+                resign(&mut all[1]);
             },
             "does not agree",
         );
         check(
             &|all| {
                 all[1].statement.previous = None;
-                resigned(&mut all[1]);
+                resign(&mut all[1]);
             },
             "does not follow",
         );
         check(
             &|all| {
                 all[1].statement.tenant = "tnt_other".to_owned();
-                resigned(&mut all[1]);
+                resign(&mut all[1]);
             },
             "another tenant",
         );
     }
 
     #[test]
-    fn the_rest_is_checked_alone_and_behind_its_archive() {
-        let key = Key::new(1);
-        let whole = Export::new(20, 4, &key);
-        let (archive, rest) = whole.cut(10, &key);
-        let report = verify(rest.text().as_bytes(), None).unwrap();
+    fn export_verifies_alone_and_after_its_archive() {
+        let key = TestKey::new(1);
+        let whole = TestExport::new(20, 4, &key);
+        let (archive, remainder) = whole.split_at(10, &key);
+        let report = verify(remainder.text().as_bytes(), None).unwrap();
         assert_eq!((report.first_sequence, report.last_sequence), (11, 20));
-        let report = verify(rest.text().as_bytes(), Some(pins(&whole))).unwrap();
-        assert_eq!((report.pinned, report.pinned_before), (3, 2));
+        let report = verify(remainder.text().as_bytes(), Some(trusted_from(&whole))).unwrap();
+        assert_eq!((report.trusted_matched, report.trusted_before_start), (3, 2));
 
-        let both = |first: &str, second: &str| {
+        let verify_both = |first: &str, second: &str| {
             let third = (3, whole.entries[2].record.clone());
-            let id = serde_json::from_str::<Link<'_>>(&third.1).unwrap().id.into_owned();
-            for wanted in [Wanted::Place(3), Wanted::Id(id)] {
-                let mut verifier = Verifier::new(Some(pins(&whole))).wanting(wanted);
-                verifier.file(first.as_bytes(), |_| {})?;
-                verifier.file(second.as_bytes(), |_| {})?;
-                assert_eq!(verifier.wanted(), Some(third.clone()));
+            let id = serde_json::from_str::<RecordHeader<'_>>(&third.1).unwrap().id.into_owned();
+            for selector in [EventSelector::Sequence(3), EventSelector::Id(id)] {
+                let mut verifier = Verifier::new(Some(trusted_from(&whole))).select(selector);
+                verifier.verify_file(first.as_bytes(), |_| {})?;
+                verifier.verify_file(second.as_bytes(), |_| {})?;
+                assert_eq!(verifier.take_selected(), Some(third.clone()));
             }
-            let mut verifier = Verifier::new(Some(pins(&whole)));
-            verifier.file(first.as_bytes(), |_| {})?;
-            verifier.file(second.as_bytes(), |_| {})?;
+            let mut verifier = Verifier::new(Some(trusted_from(&whole)));
+            verifier.verify_file(first.as_bytes(), |_| {})?;
+            verifier.verify_file(second.as_bytes(), |_| {})?;
             verifier.finish()
         };
-        let report = both(&archive.text(), &rest.text()).unwrap();
-        assert_eq!((report.first_sequence, report.last_sequence, report.pinned), (1, 20, 5));
-        assert!(both(&rest.text(), &archive.text()).is_err(), "the wrong way round");
+        let report = verify_both(&archive.text(), &remainder.text()).unwrap();
+        assert_eq!((report.first_sequence, report.last_sequence, report.trusted_matched), (1, 20, 5));
+        assert!(verify_both(&remainder.text(), &archive.text()).is_err(), "the wrong way round");
         assert!(
-            both(&archive.text(), &whole.text()).is_err(),
+            verify_both(&archive.text(), &whole.text()).is_err(),
             "the second does not begin where the first ends"
         );
-        let (_, later) = whole.cut(12, &key);
-        assert!(both(&archive.text(), &later.text()).is_err(), "a gap between the two");
+        let (_, later) = whole.split_at(12, &key);
+        assert!(verify_both(&archive.text(), &later.text()).is_err(), "a gap between the two");
         // An anchor over a tree that never was.
-        let mut forged = rest;
-        let start = forged.start.as_mut().unwrap();
-        start.frontier = Frontier::from_hashes(10, vec![Hash::of(b"a"), Hash::of(b"b")]).unwrap();
-        forged.sign_end(&key);
-        assert!(verify(forged.text().as_bytes(), None).is_err());
+        let mut forged_export = remainder;
+        let anchor = forged_export.anchor.as_mut().unwrap();
+        anchor.frontier = Frontier::from_hashes(10, vec![Hash::compute(b"a"), Hash::compute(b"b")]).unwrap();
+        forged_export.sign_trailer(&key);
+        assert!(verify(forged_export.text().as_bytes(), None).is_err());
     }
 }

@@ -34,7 +34,7 @@ impl Client {
     }
 
     /// Asks which tools there are.
-    pub fn learn_tools(&mut self) {
+    pub fn load_tools(&mut self) {
         let listed = self.request("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
         self.tools = tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();
@@ -50,7 +50,7 @@ impl Client {
     }
 
     /// The next answer, whatever it answers.
-    fn answer(&mut self) -> Value {
+    fn read_reply(&mut self) -> Value {
         let mut line = String::new();
         loop {
             line.clear();
@@ -68,24 +68,24 @@ impl Client {
         let id = self.next_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
-            let answer = self.answer();
-            if answer["id"] == id {
-                return answer;
+            let reply = self.read_reply();
+            if reply["id"] == id {
+                return reply;
             }
         }
     }
 
     /// The same with the time that it took; nothing if it was refused.
-    pub fn timed(&mut self, method: &str, params: Value) -> Option<Duration> {
-        let begun = Instant::now();
-        let answer = self.request(method, params);
-        let took = begun.elapsed();
-        let is_good = answer.get("error").is_none() && answer["result"]["isError"] != true;
-        is_good.then_some(took)
+    pub fn request_timed(&mut self, method: &str, params: Value) -> Option<Duration> {
+        let started = Instant::now();
+        let reply = self.request(method, params);
+        let took = started.elapsed();
+        let succeeded = reply.get("error").is_none() && reply["result"]["isError"] != true;
+        succeeded.then_some(took)
     }
 
     /// Calls a second, if so many are under way at a time.
-    pub fn pipelined(
+    pub fn calls_per_second(
         &mut self,
         window: usize,
         calls: usize,
@@ -101,18 +101,18 @@ impl Client {
                     .to_string()
             })
             .collect();
-        let begun = Instant::now();
+        let started = Instant::now();
         let (mut sent, mut answered) = (0, 0);
         while answered < calls {
             while sent < calls && sent - answered < window {
                 self.send_line(&messages[sent]);
                 sent += 1;
             }
-            let answer = self.answer();
-            assert!(answer["result"]["isError"] != true && answer.get("error").is_none(), "{answer}");
+            let reply = self.read_reply();
+            assert!(reply["result"]["isError"] != true && reply.get("error").is_none(), "{reply}");
             answered += 1;
         }
-        calls as f64 / begun.elapsed().as_secs_f64()
+        calls as f64 / started.elapsed().as_secs_f64()
     }
 
     /// The processors' time that the server's threads have taken, in microseconds. It is steadier than the time that an answer takes,

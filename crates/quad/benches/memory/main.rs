@@ -20,34 +20,34 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::Client;
-use questions::{Figure, QUESTIONS, Server};
+use questions::{QuestionResult, QUESTIONS, Server};
 use serde_json::json;
 
 /// The graph that is enough to see that all of this works.
 const NODES_SMOKE: u64 = 300;
 
 /// Calls that are under way at a time, as of so many clients.
-const PIPELINED: usize = 64;
+const PIPELINED_CALLS: usize = 64;
 
 /// From one add to the next beside which reads are timed.
-const ADDS_BESIDE: Duration = Duration::from_millis(1);
+const ADD_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Calls under way at a time that bring a thousand nodes each.
-const PIPELINED_MANY: usize = 8;
+const PIPELINED_BULK_CALLS: usize = 8;
 
 struct Settings {
     sizes: Vec<u64>,
     peers: Vec<(String, String)>,
     repeats: usize,
     /// Whether peers are spared the question that makes them save.
-    peers_only_read: bool,
+    skip_peer_writes: bool,
 }
 
 impl Settings {
-    fn read() -> Settings {
+    fn from_args() -> Settings {
         let mut arguments = std::env::args().skip(1);
-        let (mut sizes, mut peers, mut measuring) = (Vec::new(), Vec::new(), false);
-        let mut peers_only_read = false;
+        let (mut sizes, mut peers, mut is_bench) = (Vec::new(), Vec::new(), false);
+        let mut skip_peer_writes = false;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--nodes" => {
@@ -59,12 +59,12 @@ impl Settings {
                     let (name, command) = peer.split_once('=').expect("a peer is NAME=COMMAND");
                     peers.push((name.to_owned(), command.to_owned()));
                 }
-                "--peers-only-read" => peers_only_read = true,
-                "--bench" => measuring = true,
+                "--peers-only-read" => skip_peer_writes = true,
+                "--bench" => is_bench = true,
                 _ => {}
             }
         }
-        if !measuring {
+        if !is_bench {
             // `cargo test` runs this only to see that it works, with ourselves as the peer.
             let quad = env!("CARGO_BIN_EXE_quad");
             let peer = format!("{quad} stdio --only amem --tools all --data-dir {{dir}}");
@@ -72,126 +72,126 @@ impl Settings {
                 sizes: vec![NODES_SMOKE],
                 peers: vec![("ourselves".to_owned(), peer)],
                 repeats: 20,
-                peers_only_read,
+                skip_peer_writes,
             };
         }
         if sizes.is_empty() {
             sizes = vec![1_000, 10_000];
         }
-        Settings { sizes, peers, repeats: 1_000, peers_only_read }
+        Settings { sizes, peers, repeats: 1_000, skip_peer_writes }
     }
 }
 
 fn main() {
-    let settings = Settings::read();
+    let settings = Settings::from_args();
     for size in &settings.sizes {
-        compare(*size, &settings);
+        compare_servers(*size, &settings);
     }
 }
 
-fn quad(folder: &Path, arguments: &[&str]) -> Command {
+fn quad_command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quad"));
     command.args(arguments).arg("--data-dir").arg(folder).env("QUAD_LOG", "error");
     command
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> f64 {
-    let begun = Instant::now();
-    let output = quad(folder, arguments).output().unwrap();
+fn run_quad(folder: &Path, arguments: &[&str]) -> f64 {
+    let started = Instant::now();
+    let output = quad_command(folder, arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    begun.elapsed().as_secs_f64()
+    started.elapsed().as_secs_f64()
 }
 
-fn compare(nodes: u64, settings: &Settings) {
+fn compare_servers(nodes: u64, settings: &Settings) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let (data, source) = (file("data"), file("graph.jsonl"));
-    let edges = graph::write(&source, nodes);
+    let edges = graph::write_graph(&source, nodes);
     println!("\n== {nodes} nodes, {edges} edges ==");
-    let seconds = run(&data, &["memory", "import", source.to_str().unwrap()]);
+    let seconds = run_quad(&data, &["memory", "import", source.to_str().unwrap()]);
     println!("import: {seconds:.1} s, {:.0} nodes and edges a second", (nodes + edges) as f64 / seconds);
     let (amem, entities) = (file("graph.amem"), file("graph.entities"));
-    let seconds = run(&data, &["memory", "export", amem.to_str().unwrap(), "--format", "amem"]);
+    let seconds = run_quad(&data, &["memory", "export", amem.to_str().unwrap(), "--format", "amem"]);
     println!("export to .amem: {seconds:.1} s");
     if settings.peers.iter().any(|(_, command)| command.contains("{entities}")) {
-        run(&data, &["memory", "export", entities.to_str().unwrap(), "--format", "server-memory"]);
+        run_quad(&data, &["memory", "export", entities.to_str().unwrap(), "--format", "server-memory"]);
     }
 
     let mut servers: Vec<Server> = Vec::new();
     for audit in ["durable", "async"] {
         // Each measures the graph as it was imported.
-        let own = file(audit);
-        copy(&data, &own);
-        let command = quad(&own, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
+        let instance_dir = file(audit);
+        copy_dir(&data, &instance_dir);
+        let command = quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
         let name = format!("quad, {audit} audit");
-        servers.push(Server::start(name, command, &own, nodes, settings.peers_only_read));
+        servers.push(Server::start(name, command, &instance_dir, nodes, settings.skip_peer_writes));
     }
     for (name, template) in &settings.peers {
-        let own = file(&format!("peer-{}", servers.len()));
-        std::fs::create_dir(&own).unwrap();
-        let given = |from: &Path, name: &str| {
-            let copy = own.join(name);
+        let instance_dir = file(&format!("peer-{}", servers.len()));
+        std::fs::create_dir(&instance_dir).unwrap();
+        let copy_input = |from: &Path, name: &str| {
+            let target = instance_dir.join(name);
             if from.exists() {
-                std::fs::copy(from, &copy).unwrap();
+                std::fs::copy(from, &target).unwrap();
             }
-            copy.display().to_string()
+            target.display().to_string()
         };
-        let mut line = template.replace("{amem}", &given(&amem, "brain.amem"));
-        line = line.replace("{entities}", &given(&entities, "memory.jsonl"));
+        let mut line = template.replace("{amem}", &copy_input(&amem, "brain.amem"));
+        line = line.replace("{entities}", &copy_input(&entities, "memory.jsonl"));
         if line.contains("{dir}") {
-            let dir = own.join("data");
-            copy(&data, &dir);
+            let dir = instance_dir.join("data");
+            copy_dir(&data, &dir);
             line = line.replace("{dir}", &dir.display().to_string());
         }
         let mut command = Command::new("sh");
         // The shell is replaced, so that what is weighed is the peer.
         command
             .args(["-c", &format!("exec {line}")])
-            .env("HOME", &own)
-            .env("MEMORY_FILE_PATH", own.join("memory.jsonl"));
-        servers.push(Server::start(name.clone(), command, &own, nodes, settings.peers_only_read));
+            .env("HOME", &instance_dir)
+            .env("MEMORY_FILE_PATH", instance_dir.join("memory.jsonl"));
+        servers.push(Server::start(name.clone(), command, &instance_dir, nodes, settings.skip_peer_writes));
     }
-    questions::ask_all(&mut servers, settings.repeats);
-    print(&servers);
+    questions::run_all(&mut servers, settings.repeats);
+    print_results(&servers);
     drop(servers);
     // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.
     let adds = if settings.repeats > 20 { 20_000 } else { 200 };
-    for (name, add) in [("adding", adding as fn(&mut Client, usize)), ("adding-many", adding_many)] {
-        let own = file(name);
-        copy(&data, &own);
-        let mut client = Client::start(quad(&own, &["stdio", "--only", "amem", "--tools", "all"]));
+    for (name, add) in [("adding", measure_adds as fn(&mut Client, usize)), ("adding-many", measure_bulk_adds)] {
+        let instance_dir = file(name);
+        copy_dir(&data, &instance_dir);
+        let mut client = Client::start(quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all"]));
         // Reads what was imported, and so the index is made.
         client.request(
             "tools/call",
-            json!({"name": "memory_evidence", "arguments": {"query": graph::text(1)}}),
+            json!({"name": "memory_evidence", "arguments": {"query": graph::random_text(1)}}),
         );
         add(&mut client, adds);
     }
     for audit in ["durable", "async"] {
-        let own = file(&format!("beside-{audit}"));
-        copy(&data, &own);
-        beside_adds(&own, audit, Duration::from_millis(if settings.repeats > 20 { 5_000 } else { 100 }));
+        let instance_dir = file(&format!("beside-{audit}"));
+        copy_dir(&data, &instance_dir);
+        measure_reads_during_adds(&instance_dir, audit, Duration::from_millis(if settings.repeats > 20 { 5_000 } else { 100 }));
     }
 }
 
-fn copy(from: &Path, to: &PathBuf) {
-    let copied = Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap();
-    assert!(copied.success());
+fn copy_dir(from: &Path, to: &PathBuf) {
+    let status = Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap();
+    assert!(status.success());
 }
 
-fn print(servers: &[Server]) {
-    let ours = &servers[0].figures;
+fn print_results(servers: &[Server]) {
+    let baseline = &servers[0].results;
     print!("{:<26}", "");
     servers.iter().for_each(|server| print!("{:>30}", server.name));
     println!("\n{:<26}", "(p50 ms, p99 ms, CPU µs, × the first)");
     let names = ["start to first answer", "resident MiB", "resident MiB, all asked"];
     let names = names.into_iter().chain(QUESTIONS.iter().map(|question| question.name));
     for name in names {
-        let Some(first) = ours.get(name) else { continue };
+        let Some(first) = baseline.get(name) else { continue };
         print!("{name:<26}");
         for server in servers {
-            match server.figures.get(name) {
-                Some(Figure { p50, p99, cpu }) => {
+            match server.results.get(name) {
+                Some(QuestionResult { p50, p99, cpu }) => {
                     let cpu = cpu.map_or(String::new(), |cpu| format!("{cpu:.0}"));
                     print!("{p50:>9.2} {p99:>7.2} {cpu:>7} {:>4.0}×", p50 / first.p50.max(1e-6));
                 }
@@ -203,41 +203,41 @@ fn print(servers: &[Server]) {
 }
 
 /// How many durable adds a second come from many clients.
-fn adding(client: &mut Client, adds: usize) {
-    let rate = client.pipelined(PIPELINED, adds, |number| {
-        ("memory_add", json!({"event_type": "fact", "content": graph::text(number as u64 ^ 0xadd)}))
+fn measure_adds(client: &mut Client, adds: usize) {
+    let rate = client.calls_per_second(PIPELINED_CALLS, adds, |number| {
+        ("memory_add", json!({"event_type": "fact", "content": graph::random_text(number as u64 ^ 0xadd)}))
     });
-    println!("durable adds, {PIPELINED} pipelined: {rate:.0} a second");
+    println!("durable adds, {PIPELINED_CALLS} pipelined: {rate:.0} a second");
 }
 
 /// What a read takes beside another process that adds to the same memory all the while.
-fn beside_adds(folder: &Path, audit: &str, time: Duration) {
+fn measure_reads_during_adds(folder: &Path, audit: &str, time: Duration) {
     let arguments = ["stdio", "--only", "amem", "--tools", "all", "--audit", audit];
-    let mut reader = Client::start(quad(folder, &arguments));
-    let mut writer = Client::start(quad(folder, &arguments));
-    let begun = Instant::now();
-    let adding = std::thread::spawn(move || {
+    let mut reader = Client::start(quad_command(folder, &arguments));
+    let mut writer = Client::start(quad_command(folder, &arguments));
+    let started = Instant::now();
+    let adder = std::thread::spawn(move || {
         let (mut adds, mut added) = (0_u32, 0_u32);
-        while begun.elapsed() < time {
+        while started.elapsed() < time {
             // By the clock, so that a slow one is made up for.
-            std::thread::sleep((adds * ADDS_BESIDE).saturating_sub(begun.elapsed()));
-            let node = json!({"event_type": "fact", "content": graph::text(u64::from(adds) ^ 0xbe51)});
-            let took = writer.timed("tools/call", json!({"name": "memory_add", "arguments": node}));
+            std::thread::sleep((adds * ADD_INTERVAL).saturating_sub(started.elapsed()));
+            let node = json!({"event_type": "fact", "content": graph::random_text(u64::from(adds) ^ 0xbe51)});
+            let took = writer.request_timed("tools/call", json!({"name": "memory_add", "arguments": node}));
             added += u32::from(took.is_some());
             adds += 1;
         }
-        f64::from(added) / begun.elapsed().as_secs_f64()
+        f64::from(added) / started.elapsed().as_secs_f64()
     });
     let (mut times, mut refused) = (Vec::new(), 0);
-    while begun.elapsed() < time {
-        match reader.timed("resources/read", json!({"uri": "amem://graph/important"})) {
+    while started.elapsed() < time {
+        match reader.request_timed("resources/read", json!({"uri": "amem://graph/important"})) {
             Some(took) => times.push(took.as_secs_f64() * 1e3),
             // One that others overtake again and again is told to try again.
             None => refused += 1,
         }
     }
     let reads = times.len();
-    let rate = adding.join().unwrap();
+    let rate = adder.join().unwrap();
     let (p50, p99) = questions::percentiles(times).unwrap();
     println!(
         "graph/important beside {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms, {reads} reads, {refused} refused"
@@ -245,13 +245,13 @@ fn beside_adds(folder: &Path, audit: &str, time: Duration) {
 }
 
 /// How many nodes a second come by the thousand.
-fn adding_many(client: &mut Client, adds: usize) {
+fn measure_bulk_adds(client: &mut Client, adds: usize) {
     let calls = (adds / 200).max(1);
-    let rate = client.pipelined(PIPELINED_MANY, calls, |call| {
+    let rate = client.calls_per_second(PIPELINED_BULK_CALLS, calls, |call| {
         let nodes: Vec<_> = (0..1_000)
-            .map(|node| json!({"event_type": "fact", "content": graph::text((call * 1_000 + node) as u64)}))
+            .map(|node| json!({"event_type": "fact", "content": graph::random_text((call * 1_000 + node) as u64)}))
             .collect();
         ("memory_add_many", json!({"nodes": nodes, "chain": false}))
     });
-    println!("nodes by memory_add_many, {PIPELINED_MANY} calls at a time: {:.0} a second", rate * 1_000.0);
+    println!("nodes by memory_add_many, {PIPELINED_BULK_CALLS} calls at a time: {:.0} a second", rate * 1_000.0);
 }

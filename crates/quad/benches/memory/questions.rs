@@ -12,11 +12,11 @@ use crate::client::Client;
 use crate::graph;
 
 /// What came out, by question.
-pub type Figures = BTreeMap<&'static str, Figure>;
+pub type Results = BTreeMap<&'static str, QuestionResult>;
 
 /// What came out of one question.
 #[derive(Clone, Copy)]
-pub struct Figure {
+pub struct QuestionResult {
     pub p50: f64,
     pub p99: f64,
     /// Processors' time a repetition, in microseconds, where it was measured.
@@ -28,14 +28,14 @@ pub struct Figure {
 struct Cost {
     times: Vec<f64>,
     cpu: f64,
-    taken: Duration,
+    total_time: Duration,
 }
 
 /// The question that writes.
 const DURABLE_ADD: &str = "durable add";
 
 /// A question is repeated for so long at most, all turns together.
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUESTION_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A method and its parameters.
 type Call = (&'static str, Value);
@@ -44,136 +44,136 @@ type Call = (&'static str, Value);
 pub struct Question {
     pub name: &'static str,
     /// Of those that have our addresses and tools: a request, or several that belong together.
-    asked: fn(Numbers) -> Vec<Call>,
+    requests: fn(Parameters) -> Vec<Call>,
     /// Of those that know entities.
-    asked_of_entities: Option<fn(Numbers) -> Call>,
+    entity_request: Option<fn(Parameters) -> Call>,
 }
 
 /// What a repetition is about.
 #[derive(Clone, Copy)]
-pub struct Numbers {
+pub struct Parameters {
     nodes: u64,
     repeat: u64,
     /// Whether a write is durable when it is answered, or only after the session has been ended.
     is_durable: bool,
 }
 
-impl Numbers {
+impl Parameters {
     /// A node, another one each time.
     fn node(self) -> u64 {
         self.repeat.wrapping_mul(7_919) % self.nodes
     }
 
     /// A node that nothing else asks about, far from those before it.
-    fn unmet_node(self) -> u64 {
-        graph::mixed(self.repeat ^ 0x0dd) % self.nodes
+    fn cold_node(self) -> u64 {
+        graph::hash_seed(self.repeat ^ 0x0dd) % self.nodes
     }
 
     /// Two words of a node.
     fn words(self) -> String {
-        let text = graph::text(self.node());
+        let text = graph::random_text(self.node());
         text.split(' ').take(2).collect::<Vec<_>>().join(" ")
     }
 }
 
-fn read(uri: String) -> Vec<(&'static str, Value)> {
+fn read_request(uri: String) -> Vec<(&'static str, Value)> {
     vec![("resources/read", json!({"uri": uri}))]
 }
 
-fn call(name: &str, arguments: Value) -> Vec<(&'static str, Value)> {
+fn tool_call(name: &str, arguments: Value) -> Vec<(&'static str, Value)> {
     vec![("tools/call", json!({"name": name, "arguments": arguments}))]
 }
 
-fn entities(name: &str, arguments: Value) -> (&'static str, Value) {
+fn entity_call(name: &str, arguments: Value) -> (&'static str, Value) {
     ("tools/call", json!({"name": name, "arguments": arguments}))
 }
 
 /// All of them, those that only read first. Likeness comes late: it holds vectors in memory from then on.
 pub const QUESTIONS: &[Question] = &[
-    Question { name: "graph/stats", asked: |_| read("amem://graph/stats".into()), asked_of_entities: None },
-    Question { name: "graph/recent", asked: |_| read("amem://graph/recent".into()), asked_of_entities: None },
+    Question { name: "graph/stats", requests: |_| read_request("amem://graph/stats".into()), entity_request: None },
+    Question { name: "graph/recent", requests: |_| read_request("amem://graph/recent".into()), entity_request: None },
     Question {
         name: "graph/important",
-        asked: |_| read("amem://graph/important".into()),
-        asked_of_entities: None,
+        requests: |_| read_request("amem://graph/important".into()),
+        entity_request: None,
     },
     Question {
         name: "node",
-        asked: |numbers| read(format!("amem://node/{}", numbers.node())),
-        asked_of_entities: Some(|numbers| {
-            entities("open_nodes", json!({"names": [format!("node-{}", numbers.node())]}))
+        requests: |numbers| read_request(format!("amem://node/{}", numbers.node())),
+        entity_request: Some(|numbers| {
+            entity_call("open_nodes", json!({"names": [format!("node-{}", numbers.node())]}))
         }),
     },
     Question {
         name: "session of 100",
-        asked: |numbers| read(format!("amem://session/{}", 1 + numbers.node() / graph::SESSION)),
-        asked_of_entities: None,
+        requests: |numbers| read_request(format!("amem://session/{}", 1 + numbers.node() / graph::SESSION_NODES)),
+        entity_request: None,
     },
     Question {
         name: "types/correction",
-        asked: |_| read("amem://types/correction".into()),
-        asked_of_entities: None,
+        requests: |_| read_request("amem://types/correction".into()),
+        entity_request: None,
     },
-    Question { name: "types/fact", asked: |_| read("amem://types/fact".into()), asked_of_entities: None },
+    Question { name: "types/fact", requests: |_| read_request("amem://types/fact".into()), entity_request: None },
     Question {
         name: "search by words",
-        asked: |numbers| call("memory_evidence", json!({"query": numbers.words(), "max_results": 10})),
-        asked_of_entities: Some(|numbers| entities("search_nodes", json!({"query": numbers.words()}))),
+        requests: |numbers| tool_call("memory_evidence", json!({"query": numbers.words(), "max_results": 10})),
+        entity_request: Some(|numbers| entity_call("search_nodes", json!({"query": numbers.words()}))),
     },
     Question {
         name: "ground a claim",
-        asked: |numbers| call("memory_ground", json!({"claim": numbers.words()})),
-        asked_of_entities: None,
+        requests: |numbers| tool_call("memory_ground", json!({"claim": numbers.words()})),
+        entity_request: None,
     },
     Question {
         name: "traverse",
-        asked: |numbers| call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20})),
-        asked_of_entities: None,
+        requests: |numbers| tool_call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20})),
+        entity_request: None,
     },
     Question {
         name: "traverse, new ground",
-        asked: |numbers| {
-            call("memory_traverse", json!({"start_id": numbers.unmet_node(), "max_results": 20}))
+        requests: |numbers| {
+            tool_call("memory_traverse", json!({"start_id": numbers.cold_node(), "max_results": 20}))
         },
-        asked_of_entities: None,
+        entity_request: None,
     },
     Question {
         name: "context, depth 2",
-        asked: |numbers| call("memory_context", json!({"node_id": numbers.node(), "depth": 2})),
-        asked_of_entities: None,
+        requests: |numbers| tool_call("memory_context", json!({"node_id": numbers.node(), "depth": 2})),
+        entity_request: None,
     },
     Question {
         name: "query, newest",
-        asked: |_| call("memory_query", json!({"event_types": ["decision"], "max_results": 20})),
-        asked_of_entities: None,
+        requests: |_| tool_call("memory_query", json!({"event_types": ["decision"], "max_results": 20})),
+        entity_request: None,
     },
     Question {
         name: DURABLE_ADD,
-        asked: |numbers| {
-            let content = graph::text(numbers.repeat ^ 0xfeed_beef);
-            let mut calls = call("memory_add", json!({"event_type": "fact", "content": content}));
+        requests: |numbers| {
+            let content = graph::random_text(numbers.repeat ^ 0xfeed_beef);
+            let mut calls = tool_call("memory_add", json!({"event_type": "fact", "content": content}));
             if !numbers.is_durable {
-                calls.extend(call("session_end", json!({"create_episode": false})));
+                calls.extend(tool_call("session_end", json!({"create_episode": false})));
             }
             calls
         },
-        asked_of_entities: Some(|numbers| {
+        entity_request: Some(|numbers| {
             let entity = json!({"name": format!("new-{}", numbers.repeat), "entityType": "fact",
-                "observations": [graph::text(numbers.repeat ^ 0xfeed_beef)]});
-            entities("create_entities", json!({"entities": [entity]}))
+                "observations": [graph::random_text(numbers.repeat ^ 0xfeed_beef)]});
+            entity_call("create_entities", json!({"entities": [entity]}))
         }),
     },
     Question {
         name: "search, default",
-        asked: |numbers| call("memory_search", json!({"query": numbers.words()})),
-        asked_of_entities: None,
+        requests: |numbers| tool_call("memory_search", json!({"query": numbers.words()})),
+        entity_request: None,
     },
     Question {
         name: "similar to a text",
-        asked: |numbers| {
-            call("memory_similar", json!({"query_text": graph::text(numbers.node()), "top_k": 10}))
+        requests: |numbers| {
+            tool_call("memory_similar", json!({"query_text": graph::random_text(numbers.node()), "top_k": 10}))
         },
-        asked_of_entities: None,
+        entity_request: None,
     },
 ];
 
@@ -183,7 +183,7 @@ const TURNS: usize = 20;
 /// A server that is asked.
 pub struct Server {
     pub name: String,
-    pub figures: Figures,
+    pub results: Results,
     client: Client,
     /// What it keeps its memory in.
     folder: PathBuf,
@@ -191,32 +191,32 @@ pub struct Server {
     is_quad: bool,
     knows_entities: bool,
     /// Whether it is not asked to save what it has not saved: that may take a peer half an hour.
-    is_spared: bool,
+    skips_writes: bool,
 }
 
 impl Server {
     /// Starts one on a graph of so many nodes in a folder.
-    pub fn start(name: String, command: Command, folder: &Path, nodes: u64, spare_peers: bool) -> Server {
+    pub fn start(name: String, command: Command, folder: &Path, nodes: u64, skip_peers: bool) -> Server {
         let is_quad = command.get_program().to_string_lossy().contains("quad");
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut client = Client::start(command);
-        let first = client.timed("resources/read", json!({"uri": "amem://graph/stats"}));
-        client.learn_tools();
+        let first = client.request_timed("resources/read", json!({"uri": "amem://graph/stats"}));
+        client.load_tools();
         let knows_entities = client.tools.iter().any(|tool| tool == "open_nodes");
         if first.is_none() && knows_entities {
-            client.timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
+            client.request_timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
         }
-        let mut figures = Figures::new();
-        put(&mut figures, "start to first answer", vec![begun.elapsed().as_secs_f64() * 1e3], None);
-        put(&mut figures, "resident MiB", vec![client.resident_mib()], None);
-        let is_spared = spare_peers && !is_quad;
+        let mut results = Results::new();
+        record(&mut results, "start to first answer", vec![started.elapsed().as_secs_f64() * 1e3], None);
+        record(&mut results, "resident MiB", vec![client.resident_mib()], None);
+        let skips_writes = skip_peers && !is_quad;
         let folder = folder.to_owned();
-        Server { name, figures, client, folder, nodes, is_quad, knows_entities, is_spared }
+        Server { name, results, client, folder, nodes, is_quad, knows_entities, skips_writes }
     }
 
     /// Has the system read all of its files, as it has them where a memory is in use. Some machines take the system's cache away from
     /// whoever rests, and what is read from the disk then is the disk's time; a peer that has read its file into itself has no such time.
-    fn warm(&self) {
+    fn warm_page_cache(&self) {
         let mut folders = vec![self.folder.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -233,24 +233,24 @@ impl Server {
     }
 
     /// Asks a question some times over. Nothing, if the server does not know it.
-    fn ask(&mut self, question: &Question, repeats: Range<usize>, cost: &mut Cost) -> Option<()> {
-        if self.is_spared && question.name == DURABLE_ADD {
+    fn run_question(&mut self, question: &Question, repeats: Range<usize>, cost: &mut Cost) -> Option<()> {
+        if self.skips_writes && question.name == DURABLE_ADD {
             return None;
         }
         let cpu = self.client.cpu_micros();
         for repeat in repeats {
-            if cost.taken > PATIENCE {
+            if cost.total_time > QUESTION_TIME_MAX {
                 break;
             }
-            let numbers = Numbers { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
-            let requests = match (self.knows_entities, question.asked_of_entities) {
-                (true, asked) => vec![asked?(numbers)],
-                (false, _) => (question.asked)(numbers),
+            let parameters = Parameters { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
+            let requests = match (self.knows_entities, question.entity_request) {
+                (true, entity_request) => vec![entity_request?(parameters)],
+                (false, _) => (question.requests)(parameters),
             };
-            let took: Option<Duration> =
-                requests.into_iter().map(|(method, params)| self.client.timed(method, params)).sum();
-            cost.taken += took?;
-            cost.times.push(took?.as_secs_f64() * 1e3);
+            let elapsed: Option<Duration> =
+                requests.into_iter().map(|(method, params)| self.client.request_timed(method, params)).sum();
+            cost.total_time += elapsed?;
+            cost.times.push(elapsed?.as_secs_f64() * 1e3);
         }
         cost.cpu += self.client.cpu_micros() - cpu;
         Some(())
@@ -258,31 +258,31 @@ impl Server {
 }
 
 /// Asks all servers everything, each question in turns, and weighs them.
-pub fn ask_all(servers: &mut [Server], repeats: usize) {
+pub fn run_all(servers: &mut [Server], repeats: usize) {
     for question in QUESTIONS {
-        servers.iter().for_each(Server::warm);
+        servers.iter().for_each(Server::warm_page_cache);
         let mut costs = vec![Cost::default(); servers.len()];
         for turn in 0..TURNS {
             for (server, cost) in servers.iter_mut().zip(&mut costs) {
                 let repeats = repeats * turn / TURNS..repeats * (turn + 1) / TURNS;
                 // Who does not know a question has no figure.
-                let _ = server.ask(question, repeats, cost);
+                let _ = server.run_question(question, repeats, cost);
             }
         }
         for (server, Cost { times, cpu, .. }) in servers.iter_mut().zip(costs) {
             let cpu = cpu / times.len().max(1) as f64;
-            put(&mut server.figures, question.name, times, Some(cpu));
+            record(&mut server.results, question.name, times, Some(cpu));
             if question.name == DURABLE_ADD {
                 let weight = server.client.resident_mib();
-                put(&mut server.figures, "resident MiB, all asked", vec![weight], None);
+                record(&mut server.results, "resident MiB, all asked", vec![weight], None);
             }
         }
     }
 }
 
-fn put(figures: &mut Figures, name: &'static str, times: Vec<f64>, cpu: Option<f64>) {
+fn record(results: &mut Results, name: &'static str, times: Vec<f64>, cpu: Option<f64>) {
     if let Some((p50, p99)) = percentiles(times) {
-        figures.insert(name, Figure { p50, p99, cpu });
+        results.insert(name, QuestionResult { p50, p99, cpu });
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use crate::process::Server;
 
-const READ: &str = r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"bkend://orgs","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const READ_REQUEST: &str = r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"bkend://orgs","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
 /// How much to ask.
 pub struct Load {
@@ -14,7 +14,7 @@ pub struct Load {
 }
 
 /// Asks once, and gives the body of the answer.
-pub async fn ask_once(server: &Server) -> String {
+pub async fn read_once(server: &Server) -> String {
     let mut socket = TcpStream::connect(&server.address).await.unwrap();
     let mut buffer = vec![0; 64 * 1_024];
     let filled = exchange(&mut socket, &request(server), &mut buffer).await;
@@ -23,16 +23,16 @@ pub async fn ask_once(server: &Server) -> String {
 }
 
 /// Asks as often as the load says.
-pub async fn send(server: &Server, load: &Load) {
+pub async fn run_load(server: &Server, load: &Load) {
     let mut connections = tokio::task::JoinSet::new();
-    let each = load.requests.div_ceil(load.connections);
+    let requests_per_connection = load.requests.div_ceil(load.connections);
     for _ in 0..load.connections.min(load.requests) {
         let (address, request) = (server.address.clone(), request(server));
         connections.spawn(async move {
             let mut socket = TcpStream::connect(&address).await.unwrap();
             socket.set_nodelay(true).unwrap();
             let mut buffer = vec![0; 64 * 1_024];
-            for _ in 0..each {
+            for _ in 0..requests_per_connection {
                 exchange(&mut socket, &request, &mut buffer).await;
             }
         });
@@ -49,8 +49,8 @@ fn request(server: &Server) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
          accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
-         mcp-method: resources/read\r\nmcp-name: bkend://orgs\r\ncontent-length: {}\r\n\r\n{READ}",
-        READ.len()
+         mcp-method: resources/read\r\nmcp-name: bkend://orgs\r\ncontent-length: {}\r\n\r\n{READ_REQUEST}",
+        READ_REQUEST.len()
     )
 }
 

@@ -34,13 +34,13 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let role = std::env::args().nth(1).unwrap_or_default();
     match role.as_str() {
-        "--bare-server" => runtime.block_on(servers::bare(std::env::args().nth(2).unwrap())),
-        "--rmcp-server" => runtime.block_on(servers::rmcp(std::env::args().nth(2).unwrap())),
+        "--bare-server" => runtime.block_on(servers::serve_bare(std::env::args().nth(2).unwrap())),
+        "--rmcp-server" => runtime.block_on(servers::serve_rmcp(std::env::args().nth(2).unwrap())),
         _ => runtime.block_on(bench()),
     }
 }
 
-fn quad(folder: &std::path::Path, audit: &str) -> Server {
+fn start_quad(folder: &std::path::Path, audit: &str) -> Server {
     let folder = folder.to_str().unwrap();
     Server::start(Command::new(env!("CARGO_BIN_EXE_quad")).args([
         "serve",
@@ -54,18 +54,18 @@ fn quad(folder: &std::path::Path, audit: &str) -> Server {
     ]))
 }
 
-fn ourselves(role: &str, argument: &str) -> Server {
+fn start_self(role: &str, argument: &str) -> Server {
     Server::start(Command::new(std::env::current_exe().unwrap()).args([role, argument]))
 }
 
 async fn bench() {
-    let measuring = std::env::args().any(|argument| argument == "--bench");
-    let requests = if measuring { REQUESTS } else { REQUESTS_SMOKE };
+    let is_bench = std::env::args().any(|argument| argument == "--bench");
+    let requests = if is_bench { REQUESTS } else { REQUESTS_SMOKE };
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let started = Instant::now();
-    let durable = quad(folders[0].path(), "durable");
+    let durable = start_quad(folders[0].path(), "durable");
     let load = Load { connections: CONNECTIONS, requests };
-    let answer = client::ask_once(&durable).await;
+    let answer = client::read_once(&durable).await;
     println!(
         "start on an empty data folder to the first answered read: {} ms",
         started.elapsed().as_millis()
@@ -75,10 +75,10 @@ async fn bench() {
     let text = result["result"]["contents"][0]["text"].as_str().unwrap();
 
     let servers = [
-        ("bare axum handler", ourselves("--bare-server", &answer)),
+        ("bare axum handler", start_self("--bare-server", &answer)),
         ("quad, durable audit", durable),
-        ("quad, async audit", quad(folders[1].path(), "async")),
-        ("plain rmcp server", ourselves("--rmcp-server", text)),
+        ("quad, async audit", start_quad(folders[1].path(), "async")),
+        ("plain rmcp server", start_self("--rmcp-server", text)),
     ];
     let mut rounds: Vec<Vec<(f64, f64)>> = vec![Vec::new(); servers.len()];
     for _ in 0..ROUNDS {

@@ -33,7 +33,7 @@ impl Server {
     /// The CPU time per request in microseconds, and the requests per second.
     pub async fn measure(&self, load: &Load) -> (f64, f64) {
         let (ticks, started) = (self.cpu_ticks(), Instant::now());
-        client::send(self, load).await;
+        client::run_load(self, load).await;
         let seconds = started.elapsed().as_secs_f64();
         // The kernel counts in hundredths of a second.
         let cpu_us = (self.cpu_ticks() - ticks) as f64 * 10_000.0;

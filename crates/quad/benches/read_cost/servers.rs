@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 /// The floor: axum, fixed bytes, nothing else.
-pub async fn bare(body: String) {
+pub async fn serve_bare(body: String) {
     let body = bytes::Bytes::from(body);
     let answer = move || {
         let body = body.clone();
@@ -23,11 +23,11 @@ pub async fn bare(body: String) {
 }
 
 /// The official SDK, set up as lean as it goes: no sessions, no streams.
-pub async fn rmcp(text: String) {
+pub async fn serve_rmcp(text: String) {
     let mut config = StreamableHttpServerConfig::default();
     config.legacy_session_mode = false;
     config.json_response = true;
-    let handler = Fixed(text.into());
+    let handler = FixedResource(text.into());
     let service = StreamableHttpService::new(
         move || Ok(handler.clone()),
         Arc::new(LocalSessionManager::default()),
@@ -45,9 +45,9 @@ async fn serve(router: axum::Router) {
 }
 
 #[derive(Clone)]
-struct Fixed(Arc<str>);
+struct FixedResource(Arc<str>);
 
-impl ServerHandler for Fixed {
+impl ServerHandler for FixedResource {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_resources().build())
     }

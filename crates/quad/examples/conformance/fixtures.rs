@@ -47,7 +47,7 @@ impl Scheme for Fixtures {
     }
 
     fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(resources::list()) })
+        Box::pin(async { Ok(resources::list_page()) })
     }
 
     fn complete<'a>(
@@ -55,13 +55,13 @@ impl Scheme for Fixtures {
         _: &'a Principal,
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
-        let known: &[&str] = match query.target {
-            CompletionTarget::Prompt(_) => &prompts::KNOWN_VALUES,
+        let candidates: &[&str] = match query.target {
+            CompletionTarget::Prompt(_) => &prompts::COMPLETION_VALUES,
             // Every id is as good as another, so none is suggested.
             CompletionTarget::Template(_) => &[],
         };
-        let fitting = known.iter().filter(|value| value.starts_with(query.prefix));
-        let values: Vec<String> = fitting.map(|value| (*value).to_owned()).collect();
+        let matching = candidates.iter().filter(|value| value.starts_with(query.prefix));
+        let values: Vec<String> = matching.map(|value| (*value).to_owned()).collect();
         let completion = Completion { total: values.len(), values, read_set: ReadSet::default() };
         Box::pin(async { Ok(completion) })
     }
@@ -91,6 +91,6 @@ impl Scheme for Fixtures {
         prompt: &'static Prompt,
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(async move { Ok((prompts::messages(prompt.name, arguments)?, ReadSet::default())) })
+        Box::pin(async move { Ok((prompts::prompt_messages(prompt.name, arguments)?, ReadSet::default())) })
     }
 }

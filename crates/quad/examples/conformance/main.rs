@@ -22,7 +22,7 @@ use clap::Parser as _;
 use quad_core::{Error, Principal, Resolver, Result, Scheme};
 use quad_gate::{AuthService, KeyStorage};
 use quad_server::http::{HttpOptions, serve};
-use quad_server::{Door, TimeLimits};
+use quad_server::{AuthPolicy, Timeouts};
 use quad_store::{Location, Store, tenant};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,22 +57,22 @@ async fn run(listen: SocketAddr) -> Result<()> {
     }
     let folder = tempfile::tempdir().map_err(Error::internal)?;
     let store = Store::open(Location::Sqlite(folder.path().join("quad.db")), &[quad_gate::COMPONENT]).await?;
-    let gate = AuthService::open(store.clone(), KeyStorage::new(folder.path(), None)).await?;
+    let auth = AuthService::open(store.clone(), KeyStorage::new(folder.path(), None)).await?;
     let local = tenant::ensure(&store, tenant::LOCAL).await?;
     let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Fixtures::new()?)];
-    let journal = Arc::new(store.clone());
-    let resolver = Arc::new(Resolver::new(schemes, journal.clone(), journal)?);
+    let audit_log = Arc::new(store.clone());
+    let resolver = Arc::new(Resolver::new(schemes, audit_log.clone(), audit_log)?);
     let options = HttpOptions {
         listener: TcpListener::bind(listen).await.map_err(Error::internal)?,
-        door: Door::Open(Principal::local_agent(local.id, resolver.all_scopes()).into()),
+        auth_policy: AuthPolicy::LocalOnly(Principal::local_agent(local.id, resolver.all_scopes()).into()),
         resolver,
-        sessions: Some(Arc::new(gate)),
+        sessions: Some(Arc::new(auth)),
         allowed_hosts: Vec::new(),
         public_url: None,
         authorization_servers: Vec::new(),
         all_tools: false,
         rate_limit: None,
-        times: TimeLimits::default(),
+        timeouts: Timeouts::default(),
         ready: Arc::new(move || {
             let store = store.clone();
             Box::pin(async move { store.is_ready().await })
@@ -82,11 +82,11 @@ async fn run(listen: SocketAddr) -> Result<()> {
     };
     let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::internal)?;
     let mut terminated = signal(SignalKind::terminate()).map_err(Error::internal)?;
-    let asked_to_end = async move {
+    let shutdown = async move {
         tokio::select! {
             _ = interrupted.recv() => {}
             _ = terminated.recv() => {}
         }
     };
-    serve(options, asked_to_end).await.map_err(Error::internal)
+    serve(options, shutdown).await.map_err(Error::internal)
 }

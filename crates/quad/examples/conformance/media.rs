@@ -18,11 +18,11 @@ const SILENCE: &[u8] = b"RIFF\x26\0\0\0WAVE\
     data\x02\0\0\0\x80\x80";
 
 /// The picture, as a block.
-pub fn picture() -> ContentBlock {
+pub fn image_block() -> ContentBlock {
     ContentBlock::Image { data: BASE64.encode(PIXEL), mime_type: "image/png".into() }
 }
 
 /// The sound, as a block.
-pub fn sound() -> ContentBlock {
+pub fn audio_block() -> ContentBlock {
     ContentBlock::Audio { data: BASE64.encode(SILENCE), mime_type: "audio/wav".into() }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::media;
 
 /// Values that complete an argument; the suite asks with the prefix `test`.
-pub const KNOWN_VALUES: [&str; 2] = ["testValue1", "testValue2"];
+pub const COMPLETION_VALUES: [&str; 2] = ["testValue1", "testValue2"];
 
 /// What is published.
 pub const PROMPTS: &[Prompt] = &[
@@ -39,7 +39,7 @@ const fn required(name: &'static str, description: &'static str) -> PromptArgume
 }
 
 /// The messages of a prompt.
-pub fn messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Message>> {
+pub fn prompt_messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Message>> {
     let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let blocks = match name {
         "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
@@ -52,7 +52,7 @@ pub fn messages(name: &str, arguments: &Map<String, Value>) -> Result<Vec<Messag
             let embedded = ContentBlock::Embedded { uri: argument("resourceUri").to_owned(), content };
             vec![embedded, text("Please process the embedded resource above.")]
         }
-        "test_prompt_with_image" => vec![media::picture(), text("Please analyze the image above.")],
+        "test_prompt_with_image" => vec![media::image_block(), text("Please analyze the image above.")],
         other => return Err(Error::internal(format!("{other} is not a fixture"))),
     };
     Ok(blocks.into_iter().map(|block| Message { role: Role::User, block }).collect())

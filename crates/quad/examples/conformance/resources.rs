@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::media;
 
 /// A resource of which there is one.
-struct Fixed {
+struct FixedResource {
     uri: &'static str,
     name: &'static str,
     description: &'static str,
@@ -16,22 +16,22 @@ struct Fixed {
 }
 
 /// In the order of the list. The suite reads the first to see its cache hints.
-const FIXED: [Fixed; 3] = [
-    Fixed {
+const FIXED: [FixedResource; 3] = [
+    FixedResource {
         uri: "test://static-text",
         name: "static-text",
         description: "A text that never changes.",
         mime_type: "text/plain",
         bytes: b"This is the content of the static text resource.",
     },
-    Fixed {
+    FixedResource {
         uri: "test://static-binary",
         name: "static-binary",
         description: "A picture that never changes.",
         mime_type: "image/png",
         bytes: media::PIXEL,
     },
-    Fixed {
+    FixedResource {
         uri: "test://watched-resource",
         name: "watched-resource",
         description: "A text to subscribe to.",
@@ -51,11 +51,11 @@ pub fn patterns() -> Result<Vec<RouteSpec>> {
 
 /// The routes of these patterns.
 pub fn routes(patterns: &[RouteSpec]) -> Vec<Route> {
-    let known = patterns.iter().enumerate();
-    known.map(|(index, pattern)| route(pattern.clone(), FIXED.get(index))).collect()
+    let indexed = patterns.iter().enumerate();
+    indexed.map(|(index, pattern)| to_route(pattern.clone(), FIXED.get(index))).collect()
 }
 
-fn route(spec: RouteSpec, fixed: Option<&Fixed>) -> Route {
+fn to_route(spec: RouteSpec, fixed: Option<&FixedResource>) -> Route {
     let (name, description, mime_type) = match fixed {
         Some(fixed) => (fixed.name, fixed.description, fixed.mime_type),
         None => ("template-data", "Data about an id that is made up on the spot.", "application/json"),
@@ -74,7 +74,7 @@ fn route(spec: RouteSpec, fixed: Option<&Fixed>) -> Route {
 /// Reads an address by the place of its route. Nothing here ever changes, so nothing rests on anything.
 pub fn read(route: usize, address: &Address) -> Result<ReadOutput> {
     let content = match FIXED.get(route) {
-        Some(fixed) => Content { mime_type: fixed.mime_type.into(), body: body(fixed.bytes) },
+        Some(fixed) => Content { mime_type: fixed.mime_type.into(), body: to_body(fixed.bytes) },
         None => {
             let id = address.variables().get("id").unwrap_or_default();
             Content::json(&json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")}))?
@@ -83,7 +83,7 @@ pub fn read(route: usize, address: &Address) -> Result<ReadOutput> {
     Ok(ReadOutput::new(content, ReadSet::default()))
 }
 
-fn body(bytes: &'static [u8]) -> Body {
+fn to_body(bytes: &'static [u8]) -> Body {
     match std::str::from_utf8(bytes) {
         Ok(text) => Body::Text(text.to_owned()),
         Err(_) => Body::Blob(bytes.into()),
@@ -91,7 +91,7 @@ fn body(bytes: &'static [u8]) -> Body {
 }
 
 /// All fixed addresses: they fit one page.
-pub fn list() -> SchemePage {
+pub fn list_page() -> SchemePage {
     let entries = FIXED.iter().map(|fixed| ResourceEntry {
         uri: fixed.uri.to_owned(),
         name: fixed.name.into(),

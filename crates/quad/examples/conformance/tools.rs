@@ -31,7 +31,7 @@ pub fn client_capabilities(tool: &str) -> &'static [&'static str] {
 }
 
 /// How long a step of the call with progress takes: long enough to be seen on its own.
-const STEP: Duration = Duration::from_millis(50);
+const PROGRESS_STEP: Duration = Duration::from_millis(50);
 
 /// What is published.
 pub fn all() -> Vec<Tool> {
@@ -46,14 +46,14 @@ pub fn all() -> Vec<Tool> {
 pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
     let blocks = match name {
         "test_simple_text" => vec![text("This is a simple text response for testing.")],
-        "test_image_content" => vec![media::picture()],
-        "test_audio_content" => vec![media::sound()],
+        "test_image_content" => vec![media::image_block()],
+        "test_audio_content" => vec![media::audio_block()],
         "test_embedded_resource" => {
             vec![embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")]
         }
         "test_multiple_content_types" => vec![
             text("Multiple content types test:"),
-            media::picture(),
+            media::image_block(),
             embedded("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
         ],
         "test_error_handling" => {
@@ -63,7 +63,7 @@ pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
         "test_tool_with_progress" => {
             for done in [0.0, 50.0, 100.0] {
                 progress.report(done, Some(100.0), "");
-                tokio::time::sleep(STEP).await;
+                tokio::time::sleep(PROGRESS_STEP).await;
             }
             vec![text("This tool has told how far it was.")]
         }

@@ -13,11 +13,11 @@ const ACTOR: &str = "quad agent";
 
 /// Shows or changes the registry of the tenant's agents.
 pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> {
-    let set =
-        async |subject: &str, state| app.gate.set_agent_state(&app.tenant.id, subject, state, ACTOR).await;
+    let set_state =
+        async |subject: &str, state| app.auth.set_agent_state(&app.tenant.id, subject, state, ACTOR).await;
     let agent = match command {
         AgentCommand::List => {
-            list(&app.gate.agents(&app.tenant.id).await?, as_json);
+            print_agents(&app.auth.agents(&app.tenant.id).await?, as_json);
             return Ok(());
         }
         AgentCommand::Register { subject, kind, scope } => {
@@ -28,31 +28,31 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
                 scopes: scope,
                 actor: ACTOR.to_owned(),
             };
-            app.gate.register_agent(request, &app.resolver.all_scopes()).await?
+            app.auth.register_agent(request, &app.resolver.all_scopes()).await?
         }
-        AgentCommand::Quarantine { subject } => set(&subject, AgentState::Quarantined).await?,
-        AgentCommand::Restore { subject } => set(&subject, AgentState::Active).await?,
-        AgentCommand::Revoke { subject } => set(&subject, AgentState::Revoked).await?,
+        AgentCommand::Quarantine { subject } => set_state(&subject, AgentState::Quarantined).await?,
+        AgentCommand::Restore { subject } => set_state(&subject, AgentState::Active).await?,
+        AgentCommand::Revoke { subject } => set_state(&subject, AgentState::Revoked).await?,
     };
     if as_json {
-        outcome::json(&agent.to_json());
+        outcome::print_json(&agent.to_json());
     } else {
-        print(&agent);
+        print_agent(&agent);
     }
     Ok(())
 }
 
-fn list(agents: &[AgentRecord], as_json: bool) {
+fn print_agents(agents: &[AgentRecord], as_json: bool) {
     if as_json {
         let entries: Vec<Value> = agents.iter().map(AgentRecord::to_json).collect();
-        outcome::json(&json!({"agents": entries}));
+        outcome::print_json(&json!({"agents": entries}));
     } else {
-        agents.iter().for_each(print);
+        agents.iter().for_each(print_agent);
     }
 }
 
-fn print(agent: &AgentRecord) {
+fn print_agent(agent: &AgentRecord) {
     let (subject, kind, state) = (&agent.subject, agent.kind.as_str(), agent.state.as_str());
     let hash = agent.scope_hash.as_deref().unwrap_or("none");
-    outcome::line(format_args!("{subject}  {kind}  {state}  {hash}  {}", agent.scopes));
+    outcome::print_line(format_args!("{subject}  {kind}  {state}  {hash}  {}", agent.scopes));
 }

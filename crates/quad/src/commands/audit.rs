@@ -10,10 +10,10 @@ use indicatif::ProgressBar;
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, find, walk};
-use quad_trail::{Pins, Receipt, Report, Verifier, Wanted, archive, export, limits, proof};
+use quad_trail::{TrustedCheckpoints, ReadReceipt, Report, Verifier, EventSelector, archive, export, limits, proof};
 use serde_json::{Value, json};
 
-use super::backup::bar;
+use super::backup::new_bar;
 use crate::app::App;
 use crate::cli::{Audit, AuditCommand, Tail};
 use crate::outcome;
@@ -25,7 +25,7 @@ const ACTOR: &str = "quad audit";
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs what needs no database, if that is what was asked for.
-pub fn offline(command: &AuditCommand, as_json: bool) -> Option<Result<()>> {
+pub fn run_offline(command: &AuditCommand, as_json: bool) -> Option<Result<()>> {
     match command {
         AuditCommand::Verify { files, checkpoints } if !files.is_empty() => {
             Some(verify_files(files, checkpoints.as_deref(), as_json))
@@ -42,9 +42,9 @@ pub async fn run(app: &App, Audit { system, command }: Audit, as_json: bool) -> 
     let tenant = if system { TenantId::system() } else { app.tenant.id.clone() };
     match command {
         AuditCommand::Tail(flags) => tail(app, &tenant, flags, as_json).await,
-        AuditCommand::Export { file } => export_to(app, &tenant, &file, as_json).await,
+        AuditCommand::Export { file } => export_to_file(app, &tenant, &file, as_json).await,
         AuditCommand::Verify { files, checkpoints } if files.is_empty() => {
-            verify_stored(app, &tenant, checkpoints.as_deref(), as_json).await
+            verify_database(app, &tenant, checkpoints.as_deref(), as_json).await
         }
         AuditCommand::Verify { files, checkpoints } => verify_files(&files, checkpoints.as_deref(), as_json),
         AuditCommand::Prove { event } => prove(app, &tenant, &event).await,
@@ -54,7 +54,7 @@ pub async fn run(app: &App, Audit { system, command }: Audit, as_json: bool) -> 
         AuditCommand::CheckReceipt { file, against: Some(against), checkpoints } => {
             check_receipt_offline(&file, &against, checkpoints.as_deref(), as_json)
         }
-        AuditCommand::Archive { before, file } => archive_to(app, &tenant, before, &file, as_json).await,
+        AuditCommand::Archive { before, file } => archive_to_file(app, &tenant, before, &file, as_json).await,
     }
 }
 
@@ -68,94 +68,94 @@ async fn tail(app: &App, tenant: &TenantId, flags: Tail, as_json: bool) -> Resul
         until: flags.until,
     };
     let end = app.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
-    let mut events = events_above(app, tenant, &filter, end + 1, 0, flags.count).await?;
-    events.iter().rev().for_each(|event| print(event, as_json));
+    let mut events = events_after(app, tenant, &filter, end + 1, 0, flags.count).await?;
+    events.iter().rev().for_each(|event| print_event(event, as_json));
     if !flags.follow {
         return Ok(());
     }
-    let mut seen = end;
+    let mut last_shown = end;
     loop {
         tokio::select! {
             () = tokio::time::sleep(FOLLOW_INTERVAL) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
         let end = app.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
-        if end > seen {
-            events = events_above(app, tenant, &filter, end + 1, seen, usize::MAX).await?;
-            events.iter().rev().for_each(|event| print(event, as_json));
-            seen = end;
+        if end > last_shown {
+            events = events_after(app, tenant, &filter, end + 1, last_shown, usize::MAX).await?;
+            events.iter().rev().for_each(|event| print_event(event, as_json));
+            last_shown = end;
         }
     }
 }
 
 /// The events below one place and above another that match, newest first.
-async fn events_above(
+async fn events_after(
     app: &App,
     tenant: &TenantId,
     filter: &Filter,
-    below: i64,
-    above: i64,
-    most: usize,
+    before: i64,
+    after: i64,
+    limit: usize,
 ) -> Result<Vec<AuditEvent>> {
     let mut events: Vec<AuditEvent> = Vec::new();
     // The first page finds its own beginning, so that `--until` skips what is newer.
-    let mut next = (filter.until.is_none()).then_some(below);
+    let mut next = (filter.until.is_none()).then_some(before);
     loop {
-        let (filter, room) = (filter.clone(), most - events.len());
-        let page = app.store.read(tenant, move |sql| walk::page(sql, &filter, next, room)).await?;
-        let is_done = page.next.is_none_or(|next| next <= above + 1);
+        let (filter, remaining) = (filter.clone(), limit - events.len());
+        let page = app.store.read(tenant, move |sql| walk::page(sql, &filter, next, remaining)).await?;
+        let is_done = page.next.is_none_or(|next| next <= after + 1);
         events
-            .extend(page.events.into_iter().filter(|event| event.sequence > above && event.sequence < below));
-        if is_done || events.len() >= most {
+            .extend(page.events.into_iter().filter(|event| event.sequence > after && event.sequence < before));
+        if is_done || events.len() >= limit {
             return Ok(events);
         }
         next = page.next;
     }
 }
 
-fn print(event: &AuditEvent, as_json: bool) {
-    let Ok(entry) = quad_trail::entry(event) else { return };
+fn print_event(event: &AuditEvent, as_json: bool) {
+    let Ok(entry) = quad_trail::event_json(event) else { return };
     if as_json {
-        outcome::line(entry);
+        outcome::print_line(entry);
         return;
     }
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let inputs = &entry["inputs"];
-    let what = ["uri", "tool", "prompt", "name"].into_iter().find_map(|name| text(&inputs[name]));
-    let did = text(&inputs["method"]).or_else(|| text(&entry["action"])).unwrap_or_default();
+    let target = ["uri", "tool", "prompt", "name"].into_iter().find_map(|name| text(&inputs[name]));
+    let operation = text(&inputs["method"]).or_else(|| text(&entry["action"])).unwrap_or_default();
     let (time, actor) =
         (text(&entry["created_at"]).unwrap_or_default(), text(&entry["actor"]).unwrap_or_default());
-    let went = text(&entry["outputs"]["error_code"]).or_else(|| text(&entry["outcome"])).unwrap_or_default();
-    let (sequence, what) = (event.sequence, what.unwrap_or_default());
-    outcome::line(format!("{sequence}  {time}  {actor}  {went}  {did} {what}").trim_end());
+    let result = text(&entry["outputs"]["error_code"]).or_else(|| text(&entry["outcome"])).unwrap_or_default();
+    let (sequence, target) = (event.sequence, target.unwrap_or_default());
+    outcome::print_line(format!("{sequence}  {time}  {actor}  {result}  {operation} {target}").trim_end());
 }
 
-async fn export_to(app: &App, tenant: &TenantId, file: &Path, as_json: bool) -> Result<()> {
-    let bar = bar("events");
-    let progress = events_on(&bar);
+async fn export_to_file(app: &App, tenant: &TenantId, file: &Path, as_json: bool) -> Result<()> {
+    let bar = new_bar("events");
+    let progress = progress_callback(&bar);
     if file == Path::new("-") {
         let mut out = BufWriter::new(std::io::stdout());
-        export::export(&app.keeper, tenant, &mut out, progress).await?;
+        export::export(&app.checkpoint_signer, tenant, &mut out, progress).await?;
         bar.finish_and_clear();
         return Ok(());
     }
     // Made, never overwritten, and for the owner alone: it says who read what.
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let made = made.map_err(|error| {
+    let created = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let created = created.map_err(|error| {
         let hint = format!("Choose a file that does not exist in a folder that does: {error}");
         Error::bad_input(format!("{} cannot be made", file.display())).hint(hint)
     })?;
-    let mut out = BufWriter::new(&made);
-    let exported = export::export(&app.keeper, tenant, &mut out, progress).await?;
-    out.flush().and_then(|()| made.sync_all()).map_err(Error::internal)?;
+    let mut out = BufWriter::new(&created);
+    let exported = export::export(&app.checkpoint_signer, tenant, &mut out, progress).await?;
+    out.flush().and_then(|()| created.sync_all()).map_err(Error::internal)?;
     bar.finish_and_clear();
     let (first, last) = (exported.first_sequence, exported.last_sequence);
     if as_json {
-        outcome::line(
+        outcome::print_line(
             json!({"export": file.display().to_string(), "firstSequence": first, "lastSequence": last}),
         );
     } else {
-        outcome::line(format_args!(
+        outcome::print_line(format_args!(
             "{} holds events {first} to {last}; `quad audit verify {0}` checks it anywhere",
             file.display()
         ));
@@ -163,57 +163,57 @@ async fn export_to(app: &App, tenant: &TenantId, file: &Path, as_json: bool) -> 
     Ok(())
 }
 
-async fn verify_stored(
+async fn verify_database(
     app: &App,
     tenant: &TenantId,
     checkpoints: Option<&Path>,
     as_json: bool,
 ) -> Result<()> {
-    let own = app.keeper.file().path();
-    let checkpoints = checkpoints.or_else(|| own.is_file().then_some(own));
-    let bar = bar("events");
-    let progress = events_on(&bar);
-    let report = export::verify_stored(&app.store, tenant, pins(checkpoints)?, progress).await?;
+    let default_file = app.checkpoint_signer.file().path();
+    let checkpoints = checkpoints.or_else(|| default_file.is_file().then_some(default_file));
+    let bar = new_bar("events");
+    let progress = progress_callback(&bar);
+    let report = export::verify_stored(&app.store, tenant, load_trusted_checkpoints(checkpoints)?, progress).await?;
     bar.finish_and_clear();
     print_report(&report, checkpoints, as_json);
     Ok(())
 }
 
 fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) -> Result<()> {
-    let pins = pins(checkpoints)?;
+    let trusted = load_trusted_checkpoints(checkpoints)?;
     if let [file] = files
-        && let Some(document) = proof_in(file)?
+        && let Some(document) = read_proof(file)?
     {
-        let proven = proof::verify(&document, pins.as_ref())?;
-        let (size, kid) = (proven.checkpoint.statement.size, proven.checkpoint.kid());
+        let verified = proof::verify(&document, trusted.as_ref())?;
+        let (size, kid) = (verified.checkpoint.statement.size, verified.checkpoint.kid());
         if as_json {
-            outcome::json(&json!({
+            outcome::print_json(&json!({
                 "ok": true,
-                "event": proven.id,
-                "sequence": proven.sequence,
-                "checkpoint": proven.checkpoint.json(),
-                "pinned": pins.is_some(),
+                "event": verified.id,
+                "sequence": verified.sequence,
+                "checkpoint": verified.checkpoint.to_json(),
+                "pinned": trusted.is_some(),
             }));
         } else {
-            outcome::line(format_args!(
+            outcome::print_line(format_args!(
                 "ok: event {} ({}) is among the {size} that key {kid} signed for",
-                proven.sequence, proven.id
+                verified.sequence, verified.id
             ));
-            say_what_vouches(checkpoints);
+            print_trust_note(checkpoints);
         }
         return Ok(());
     }
-    let mut verifier = Verifier::new(pins);
+    let mut verifier = Verifier::new(trusted);
     check_files(&mut verifier, files)?;
     print_report(&verifier.finish()?, checkpoints, as_json);
     Ok(())
 }
 
 fn check_files(verifier: &mut Verifier, files: &[PathBuf]) -> Result<()> {
-    let bar = bar("bytes");
-    bar.set_length(files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum());
+    let bar = new_bar("bytes");
+    bar.set_length(files.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum());
     for file in files {
-        verifier.file(BufReader::new(open(file)?), |bytes| bar.inc(bytes)).map_err(|error| {
+        verifier.verify_file(BufReader::new(open(file)?), |bytes| bar.inc(bytes)).map_err(|error| {
             let error = error.with_detail("file", file.display().to_string());
             match error.hint_text() {
                 Some(_) => error,
@@ -226,10 +226,10 @@ fn check_files(verifier: &mut Verifier, files: &[PathBuf]) -> Result<()> {
 }
 
 async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
-    app.keeper.checkpoint(tenant).await?;
-    let wanted = id.to_owned();
+    app.checkpoint_signer.checkpoint(tenant).await?;
+    let event_id = id.to_owned();
     let document = app.store.read(tenant, move |sql| {
-        find::event_by_id(sql, &wanted)?.map(|event| proof::document(sql, &event)).transpose()
+        find::event_by_id(sql, &event_id)?.map(|event| proof::document(sql, &event)).transpose()
     });
     let document = document.await?.ok_or_else(|| {
         Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no event {id} in the stored chain"))
@@ -237,7 +237,7 @@ async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
     })?;
     // A document without a proof says why.
     proof::verify(&document, None)?;
-    outcome::json(&document);
+    outcome::print_json(&document);
     Ok(())
 }
 
@@ -248,14 +248,14 @@ async fn check_receipt(
     checkpoints: Option<&Path>,
     as_json: bool,
 ) -> Result<()> {
-    let receipt = Receipt::parse(&read_json(file)?)?;
-    app.keeper.checkpoint(tenant).await?;
-    let wanted = receipt.event();
+    let receipt = ReadReceipt::parse(&read_json(file)?)?;
+    app.checkpoint_signer.checkpoint(tenant).await?;
+    let selector = receipt.selector();
     let document = app.store.read(tenant, move |sql| {
-        let event = match &wanted {
-            Wanted::Id(id) => find::event_by_id(sql, id)?,
-            Wanted::Place(place) => {
-                let sequence = i64::try_from(*place).unwrap_or(i64::MAX);
+        let event = match &selector {
+            EventSelector::Id(id) => find::event_by_id(sql, id)?,
+            EventSelector::Sequence(sequence) => {
+                let sequence = i64::try_from(*sequence).unwrap_or(i64::MAX);
                 block::record_at(sql, sequence)?
                     .map(|record| {
                         let (id, hash) = (block::record_id(&record)?, quad_store::hash_record(&record));
@@ -266,12 +266,12 @@ async fn check_receipt(
         };
         event.map(|event| proof::document(sql, &event)).transpose()
     });
-    let document = document.await?.ok_or_else(|| not_there(&receipt))?;
-    let own = app.keeper.file().path();
-    let checkpoints = checkpoints.or_else(|| own.is_file().then_some(own));
-    let proven = proof::verify(&document, pins(checkpoints)?.as_ref())?;
-    receipt.check(proven.sequence, &proven.record)?;
-    print_receipt(&receipt, proven.sequence, as_json);
+    let document = document.await?.ok_or_else(|| event_missing(&receipt))?;
+    let default_file = app.checkpoint_signer.file().path();
+    let checkpoints = checkpoints.or_else(|| default_file.is_file().then_some(default_file));
+    let verified = proof::verify(&document, load_trusted_checkpoints(checkpoints)?.as_ref())?;
+    receipt.check(verified.sequence, &verified.record)?;
+    print_receipt(&receipt, verified.sequence, as_json);
     Ok(())
 }
 
@@ -281,75 +281,75 @@ fn check_receipt_offline(
     checkpoints: Option<&Path>,
     as_json: bool,
 ) -> Result<()> {
-    let receipt = Receipt::parse(&read_json(file)?)?;
-    let pins = pins(checkpoints)?;
-    let found = match proof_in(against)? {
+    let receipt = ReadReceipt::parse(&read_json(file)?)?;
+    let trusted = load_trusted_checkpoints(checkpoints)?;
+    let event = match read_proof(against)? {
         Some(document) => {
-            let proven = proof::verify(&document, pins.as_ref())?;
-            receipt.event().is(proven.sequence, &proven.id).then_some((proven.sequence, proven.record))
+            let verified = proof::verify(&document, trusted.as_ref())?;
+            receipt.selector().matches(verified.sequence, &verified.id).then_some((verified.sequence, verified.record))
         }
         None => {
-            let mut verifier = Verifier::new(pins).wanting(receipt.event());
+            let mut verifier = Verifier::new(trusted).select(receipt.selector());
             check_files(&mut verifier, &[against.to_owned()])?;
-            let found = verifier.wanted();
+            let event = verifier.take_selected();
             verifier.finish()?;
-            found
+            event
         }
     };
-    let (sequence, record) = found.ok_or_else(|| not_there(&receipt))?;
+    let (sequence, record) = event.ok_or_else(|| event_missing(&receipt))?;
     receipt.check(sequence, &record)?;
     print_receipt(&receipt, sequence, as_json);
     if !as_json {
-        say_what_vouches(checkpoints);
+        print_trust_note(checkpoints);
     }
     Ok(())
 }
 
-fn not_there(receipt: &Receipt) -> Error {
-    let event = receipt.event();
+fn event_missing(receipt: &ReadReceipt) -> Error {
+    let event = receipt.selector();
     Error::new(Kind::NotFound, "NOT_FOUND", format!("Event {event}, which the receipt names, is not there"))
         .hint("If it was archived, name the archive with --against")
 }
 
-fn print_receipt(receipt: &Receipt, sequence: u64, as_json: bool) {
+fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
     let (event, version) = (&receipt.event, receipt.version);
     if as_json {
-        let contents = receipt.contents.is_some();
-        outcome::json(
+        let contents = receipt.computed_hash.is_some();
+        outcome::print_json(
             &json!({"ok": true, "event": event, "sequence": sequence, "version": version, "contents": contents}),
         );
         return;
     }
-    outcome::line(format_args!("ok: event {sequence} ({event}) recorded this read, at version {version}"));
-    match receipt.contents {
-        Some(_) => outcome::line("    the contents are those that were shown"),
-        None => outcome::line("    the contents were not kept with it, so only their hash was compared"),
+    outcome::print_line(format_args!("ok: event {sequence} ({event}) recorded this read, at version {version}"));
+    match receipt.computed_hash {
+        Some(_) => outcome::print_line("    the contents are those that were shown"),
+        None => outcome::print_line("    the contents were not kept with it, so only their hash was compared"),
     }
 }
 
-async fn archive_to(
+async fn archive_to_file(
     app: &App,
     tenant: &TenantId,
     before: Timestamp,
     file: &Path,
     as_json: bool,
 ) -> Result<()> {
-    let bar = bar("events");
-    let progress = events_on(&bar);
-    let archived = archive::archive(&app.keeper, tenant, before, file, ACTOR, progress).await?;
+    let bar = new_bar("events");
+    let progress = progress_callback(&bar);
+    let archived = archive::archive(&app.checkpoint_signer, tenant, before, file, ACTOR, progress).await?;
     bar.finish_and_clear();
     let file = file.display();
     match archived {
-        None if as_json => outcome::line(json!({"archive": null})),
-        None => outcome::line(format_args!("Nothing is older than {before}")),
-        Some(moved) => {
-            let (first, last) = (moved.first_sequence, moved.last_sequence);
+        None if as_json => outcome::print_line(json!({"archive": null})),
+        None => outcome::print_line(format_args!("Nothing is older than {before}")),
+        Some(summary) => {
+            let (first, last) = (summary.first_sequence, summary.last_sequence);
             if as_json {
-                outcome::line(
+                outcome::print_line(
                     json!({"archive": file.to_string(), "firstSequence": first, "lastSequence": last}),
                 );
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{file} holds events {first} to {last}, which left the database; keep it"
                 ));
             }
@@ -360,7 +360,7 @@ async fn archive_to(
 
 fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
     if as_json {
-        outcome::json(&json!({
+        outcome::print_json(&json!({
             "ok": true,
             "tenant": report.tenant,
             "firstSequence": report.first_sequence,
@@ -368,77 +368,77 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
             "lastHash": report.last_hash,
             "checkpoints": report.checkpoints,
             "coveredTo": report.covered_to,
-            "pinned": report.pinned,
-            "pinnedBefore": report.pinned_before,
+            "pinned": report.trusted_matched,
+            "pinnedBefore": report.trusted_before_start,
             "keys": report.keys,
         }));
         return;
     }
     let Report { tenant, first_sequence: first, last_sequence: last, .. } = report;
-    outcome::line(format_args!("ok: events {first} to {last} of {tenant} hold together"));
+    outcome::print_line(format_args!("ok: events {first} to {last} of {tenant} hold together"));
     if *first > 1 {
-        outcome::line(format_args!(
+        outcome::print_line(format_args!(
             "    those before {first} are in an archive; a signed anchor vouches for them"
         ));
     }
     let keys: Vec<&str> = report.keys.iter().map(String::as_str).collect();
-    outcome::line(format_args!(
+    outcome::print_line(format_args!(
         "    {} checkpoints agree, the last over {} events; signed with {}",
         report.checkpoints,
         report.covered_to,
         if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") },
     ));
     if checkpoints.is_some() {
-        outcome::line(format_args!("    {} checkpoints from elsewhere agree", report.pinned));
+        outcome::print_line(format_args!("    {} checkpoints from elsewhere agree", report.trusted_matched));
     }
-    say_what_vouches(checkpoints);
+    print_trust_note(checkpoints);
 }
 
 /// A file alone proves only that it holds together.
-fn say_what_vouches(checkpoints: Option<&Path>) {
+fn print_trust_note(checkpoints: Option<&Path>) {
     match checkpoints {
-        Some(file) => outcome::line(format_args!("    the keys are those of {}", file.display())),
-        None => outcome::line(
+        Some(file) => outcome::print_line(format_args!("    the keys are those of {}", file.display())),
+        None => outcome::print_line(
             "    nothing from elsewhere vouches for the keys: name a kept checkpoint file with --checkpoints",
         ),
     }
 }
 
-fn pins(file: Option<&Path>) -> Result<Option<Pins>> {
+fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpoints>> {
     let Some(file) = file else { return Ok(None) };
-    let pins = Pins::read(BufReader::new(open(file)?))?;
-    if pins.unreadable > 0 {
-        tracing::warn!(lines = pins.unreadable, "some lines of {} are no checkpoints", file.display());
+    let trusted = TrustedCheckpoints::read(BufReader::new(open(file)?))?;
+    if trusted.unreadable_lines > 0 {
+        tracing::warn!(lines = trusted.unreadable_lines, "some lines of {} are no checkpoints", file.display());
     }
-    Ok(Some(pins))
+    Ok(Some(trusted))
 }
 
 /// The proof in a file, if it is one: a single JSON object, however it is laid out. An export has one object a line.
-fn proof_in(file: &Path) -> Result<Option<Value>> {
+fn read_proof(file: &Path) -> Result<Option<Value>> {
     let mut text = Vec::new();
-    let read = open(file)?.take(limits::LINE_BYTES).read_to_end(&mut text);
-    read.map_err(|error| unreadable(file, &error))?;
-    Ok(serde_json::from_slice(&text).ok().filter(proof::is_proof))
+    let read = open(file)?.take(limits::LINE_BYTES_MAX).read_to_end(&mut text);
+    read.map_err(|error| read_error(file, &error))?;
+    Ok(serde_json::from_slice(&text).ok().filter(proof::is_proof_document))
 }
 
 fn read_json(file: &Path) -> Result<Value> {
     let mut text = Vec::new();
-    let read = open(file)?.take(limits::DOCUMENT_BYTES).read_to_end(&mut text);
-    read.map_err(|error| unreadable(file, &error))?;
+    let read = open(file)?.take(limits::DOCUMENT_BYTES_MAX).read_to_end(&mut text);
+    read.map_err(|error| read_error(file, &error))?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::bad_input(format!("{} is not JSON: {error}", file.display())))
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).map_err(|error| unreadable(file, &error))
+    File::open(file).map_err(|error| read_error(file, &error))
 }
 
-fn unreadable(file: &Path, error: &std::io::Error) -> Error {
+fn read_error(file: &Path, error: &std::io::Error) -> Error {
     Error::bad_input(format!("{} cannot be read: {error}", file.display()))
 }
 
 /// Reports progress in events on a bar.
-fn events_on(bar: &ProgressBar) -> impl FnMut(u64, u64) + Send + 'static {
+fn progress_callback(bar: &ProgressBar) -> impl FnMut(u64, u64) + Send + 'static {
     let bar = bar.clone();
     move |done, total| {
         bar.set_length(total);

@@ -11,7 +11,7 @@ use crate::outcome;
 
 /// Copies the database and says how far it is.
 pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
-    let bar = bar("pages");
+    let bar = new_bar("pages");
     let progress = {
         let bar = bar.clone();
         move |done, total| {
@@ -22,15 +22,15 @@ pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
     app.store.backup(file, progress).await?;
     bar.finish_and_clear();
     if as_json {
-        outcome::line(json!({"backup": file.display().to_string()}));
+        outcome::print_line(json!({"backup": file.display().to_string()}));
     } else {
-        outcome::line(format_args!("{} holds the database as of now", file.display()));
+        outcome::print_line(format_args!("{} holds the database as of now", file.display()));
     }
     Ok(())
 }
 
 /// A bar on standard error; nothing is drawn where that is not a terminal.
-pub fn bar(unit: &'static str) -> ProgressBar {
+pub fn new_bar(unit: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}") {
         bar.set_style(style);

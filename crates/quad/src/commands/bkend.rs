@@ -8,7 +8,7 @@ use quad_core::{Error, Result};
 use quad_store::WriteContext;
 use serde_json::{Value, json};
 
-use super::backup::bar;
+use super::backup::new_bar;
 use crate::app::App;
 use crate::cli::{BkendCommand, OrgCommand};
 use crate::outcome;
@@ -22,12 +22,12 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
         BkendCommand::Org { command: OrgCommand::Add { name, slug, id } } => {
             let id = id.as_deref().map(organization_id).transpose()?;
             let new = NewOrganization { id, name, slug, ..NewOrganization::default() };
-            let made = organization::create(&app.store, &WriteContext::from(&app.tenant.id), ACTOR, new).await?;
-            print(&[made], as_json);
+            let created = organization::create(&app.store, &WriteContext::from(&app.tenant.id), ACTOR, new).await?;
+            print_organizations(&[created], as_json);
             Ok(())
         }
         BkendCommand::Org { command: OrgCommand::List } => {
-            print(&organization::list(&app.store, &app.tenant.id).await?, as_json);
+            print_organizations(&organization::list(&app.store, &app.tenant.id).await?, as_json);
             Ok(())
         }
         BkendCommand::Load { file } => load(app, &file, as_json).await,
@@ -35,11 +35,11 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
 }
 
 async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
-    let unreadable = |error| Error::bad_input(format!("{} cannot be read: {error}", file.display()));
-    let open = std::fs::File::open(file).map_err(unreadable)?;
-    let bar = bar("bytes");
-    bar.set_length(open.metadata().map_err(unreadable)?.len());
-    let lines = std::io::BufReader::new(open).lines().inspect(|line| {
+    let read_error = |error| Error::bad_input(format!("{} cannot be read: {error}", file.display()));
+    let input = std::fs::File::open(file).map_err(read_error)?;
+    let bar = new_bar("bytes");
+    bar.set_length(input.metadata().map_err(read_error)?.len());
+    let lines = std::io::BufReader::new(input).lines().inspect(|line| {
         if let Ok(line) = line {
             bar.inc(line.len() as u64 + 1);
         }
@@ -47,9 +47,9 @@ async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let loaded = quad_bkend::load::load(&app.store, &WriteContext::from(&app.tenant.id), lines).await?;
     bar.finish_and_clear();
     if as_json {
-        outcome::json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
+        outcome::print_json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
     } else {
-        outcome::line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
+        outcome::print_line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
     }
     Ok(())
 }
@@ -59,13 +59,13 @@ fn organization_id(text: &str) -> Result<OrganizationId> {
         .ok_or_else(|| Error::bad_input("An id is 1 to 64 letters, digits, hyphens and underscores"))
 }
 
-fn print(organizations: &[Organization], as_json: bool) {
+fn print_organizations(organizations: &[Organization], as_json: bool) {
     if as_json {
         let entries: Vec<Value> = organizations.iter().map(Organization::detail).collect();
-        outcome::json(&json!({"organizations": entries}));
+        outcome::print_json(&json!({"organizations": entries}));
         return;
     }
     for organization in organizations {
-        outcome::line(format_args!("{}  {}  {}", organization.id, organization.slug, organization.name));
+        outcome::print_line(format_args!("{}  {}  {}", organization.id, organization.slug, organization.name));
     }
 }

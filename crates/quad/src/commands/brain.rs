@@ -10,8 +10,8 @@ use quad_core::{Error, Result};
 use quad_store::WriteContext;
 use serde_json::{Map, Value, json};
 
-use super::backup::bar;
-use crate::app::{Agents, App};
+use super::backup::new_bar;
+use crate::app::{AgentDirectoryAdapter, App};
 use crate::cli::{BrainAdd, BrainCommand, BrainImport};
 use crate::outcome;
 
@@ -22,47 +22,47 @@ const ACTOR: &str = "quad brain";
 pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> {
     let writer = WriteContext::from(&app.tenant.id);
     match command {
-        BrainCommand::Import(flags) => imports(app, &writer, &flags, as_json).await,
+        BrainCommand::Import(flags) => run_import(app, &writer, &flags, as_json).await,
         BrainCommand::Add { command } => {
-            let (kind, fields) = fields(command);
+            let (kind, fields) = add_fields(command);
             let id = load::add(&app.store, &writer, ACTOR, kind, fields).await?;
             if as_json {
-                outcome::json(&json!({"id": id}));
+                outcome::print_json(&json!({"id": id}));
             } else {
-                outcome::line(id);
+                outcome::print_line(id);
             }
             Ok(())
         }
         BrainCommand::Load { file } => {
-            let bytes = bytes_of(&file)?;
-            let bar = bar("bytes");
+            let bytes = read_file(&file)?;
+            let bar = new_bar("bytes");
             bar.set_length(bytes.len() as u64);
-            let name = name_of(&file);
-            let booked =
+            let name = file_name(&file);
+            let loaded =
                 load::load(&app.store, &writer, ACTOR, &name, &bytes, |done| bar.set_position(done as u64))
                     .await?;
             bar.finish_and_clear();
             if as_json {
-                outcome::json(
-                    &json!({"created": booked.created, "updated": booked.updated, "skipped": booked.skipped}),
+                outcome::print_json(
+                    &json!({"created": loaded.created, "updated": loaded.updated, "skipped": loaded.skipped}),
                 );
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{} created, {} updated, {} there already",
-                    booked.created, booked.updated, booked.skipped
+                    loaded.created, loaded.updated, loaded.skipped
                 ));
             }
             Ok(())
         }
-        BrainCommand::Export { file } => exports(app, &file, as_json).await,
+        BrainCommand::Export { file } => run_export(app, &file, as_json).await,
         BrainCommand::Release { agent } => {
             let at = contribution::release(&app.store, &writer, ACTOR, &agent).await?;
-            let brain = Brain::new(app.store.clone(), Arc::new(Agents(app.gate.clone())));
+            let brain = Brain::new(app.store.clone(), Arc::new(AgentDirectoryAdapter(app.auth.clone())));
             let extracted = brain.extract_pending(&writer, &agent).await?;
             if as_json {
-                outcome::json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
+                outcome::print_json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{agent} is released; {extracted} contributions were read into the ledger"
                 ));
             }
@@ -71,25 +71,25 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
         BrainCommand::Tombstone { id } => {
             let at = raw::tombstone(&app.store, &writer, ACTOR, &id).await?;
             if as_json {
-                outcome::json(&json!({"id": id, "tombstoned_at": at}));
+                outcome::print_json(&json!({"id": id, "tombstoned_at": at}));
             } else {
-                outcome::line(format_args!("{id} is withdrawn since {at}"));
+                outcome::print_line(format_args!("{id} is withdrawn since {at}"));
             }
             Ok(())
         }
     }
 }
 
-fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+fn read_file(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file)
         .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
 }
 
-fn name_of(file: &Path) -> String {
+fn file_name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-async fn imports(app: &App, writer: &WriteContext, flags: &BrainImport, as_json: bool) -> Result<()> {
+async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_json: bool) -> Result<()> {
     let request = ImportOptions {
         account: flags.account.clone(),
         currency: flags.currency.clone(),
@@ -97,44 +97,44 @@ async fn imports(app: &App, writer: &WriteContext, flags: &BrainImport, as_json:
         dry_run: flags.dry_run,
     };
     let sources = flags.files.clone().into_iter().map(move |file| {
-        Ok(ImportFile { name: name_of(&file), bytes: bytes_of(&file)?, options: request.clone() })
+        Ok(ImportFile { name: file_name(&file), bytes: read_file(&file)?, options: request.clone() })
     });
     let mut reports = Vec::new();
-    let bar = bar("entries");
-    let said = |number: usize, said: ImportEvent| match said {
+    let bar = new_bar("entries");
+    let on_progress = |number: usize, event: ImportEvent| match event {
         ImportEvent::Progress(done, total) => {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         }
-        ImportEvent::FileDone(report) if as_json => reports.push(entry(&flags.files[number], &report)),
-        ImportEvent::FileDone(report) => bar.suspend(|| print(&flags.files[number], &report, flags.dry_run)),
+        ImportEvent::FileDone(report) if as_json => reports.push(report_json(&flags.files[number], &report)),
+        ImportEvent::FileDone(report) => bar.suspend(|| print_report(&flags.files[number], &report, flags.dry_run)),
     };
-    let imported = import::import_all(&app.store, writer, ACTOR, sources, said).await;
+    let imported = import::import_all(&app.store, writer, ACTOR, sources, on_progress).await;
     bar.finish_and_clear();
-    imported.map_err(|stopped| named(&flags.files[stopped.file_index], stopped.error))?;
+    imported.map_err(|stopped| with_file_name(&flags.files[stopped.file_index], stopped.error))?;
     if !flags.dry_run {
         app.store.truncate_wal().await?;
     }
     if as_json {
-        outcome::json(&json!({"files": reports}));
+        outcome::print_json(&json!({"files": reports}));
     }
     Ok(())
 }
 
 /// Names the file that a refusal is about.
-fn named(file: &Path, error: Error) -> Error {
+fn with_file_name(file: &Path, error: Error) -> Error {
     if error.kind() == quad_core::Kind::Internal {
         return error;
     }
     let message = format!("{}: {}", file.display(), error.message());
-    let named = Error::new(error.kind(), error.code().to_owned(), message);
+    let error_with_file = Error::new(error.kind(), error.code().to_owned(), message);
     match error.hint_text() {
-        Some(hint) => named.hint(hint),
-        None => named,
+        Some(hint) => error_with_file.hint(hint),
+        None => error_with_file,
     }
 }
 
-fn entry(file: &Path, report: &FileReport) -> Value {
+fn report_json(file: &Path, report: &FileReport) -> Value {
     let statement = |statement: &StatementReport| {
         json!({
             "account_id": statement.account_id,
@@ -164,19 +164,19 @@ fn entry(file: &Path, report: &FileReport) -> Value {
     })
 }
 
-fn print(file: &Path, report: &FileReport, dry_run: bool) {
+fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
     let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
     let resumed = if report.is_resumed { ", goes on where it was interrupted" } else { "" };
-    outcome::line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
+    outcome::print_line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
     for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
-        outcome::line(format_args!("  --map '{setting}'"));
+        outcome::print_line(format_args!("  --map '{setting}'"));
     }
-    let (added, there) = if dry_run { ("would be added", "are there") } else { ("added", "there already") };
+    let (added, existing) = if dry_run { ("would be added", "are there") } else { ("added", "there already") };
     for statement in &report.statements {
         let id = statement.account_id.as_deref().unwrap_or("a new account");
-        let made = if statement.is_new_account { ", new" } else { "" };
-        outcome::line(format_args!(
-            "  {} ({id}, {}{made}): {} of {} entries {added}, {} updated, {} {there}",
+        let new_marker = if statement.is_new_account { ", new" } else { "" };
+        outcome::print_line(format_args!(
+            "  {} ({id}, {}{new_marker}): {} of {} entries {added}, {} updated, {} {existing}",
             statement.account_name,
             statement.currency,
             statement.posted.added,
@@ -186,43 +186,43 @@ fn print(file: &Path, report: &FileReport, dry_run: bool) {
         ));
     }
     for finding in &report.diagnostics {
-        outcome::line(format_args!("  {finding}"));
+        outcome::print_line(format_args!("  {finding}"));
     }
     let transfers = &report.transfers;
     if transfers.paired > 0 {
-        outcome::line(format_args!("  {} transfers between own accounts paired", transfers.paired));
+        outcome::print_line(format_args!("  {} transfers between own accounts paired", transfers.paired));
     }
     for sentence in &transfers.messages {
-        outcome::line(format_args!("  {sentence}"));
+        outcome::print_line(format_args!("  {sentence}"));
     }
     let unnamed = transfers.ambiguous - transfers.messages.len();
     if unnamed > 0 {
-        outcome::line(format_args!("  and {unnamed} more that stay unpaired"));
+        outcome::print_line(format_args!("  and {unnamed} more that stay unpaired"));
     }
 }
 
-async fn exports(app: &App, file: &Path, as_json: bool) -> Result<()> {
+async fn run_export(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let to_stdout = file == Path::new("-");
-    let failed = |error| Error::bad_input(format!("{} cannot be written: {error}", file.display()));
+    let write_error = |error| Error::bad_input(format!("{} cannot be written: {error}", file.display()));
     let mut out: Box<dyn std::io::Write> = if to_stdout {
         Box::new(std::io::stdout().lock())
     } else {
-        Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(failed)?))
+        Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(write_error)?))
     };
     let written =
-        export::export_journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(failed))
+        export::export_journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(write_error))
             .await?;
-    out.flush().map_err(failed)?;
+    out.flush().map_err(write_error)?;
     if as_json && !to_stdout {
-        outcome::json(&json!({"transactions": written}));
+        outcome::print_json(&json!({"transactions": written}));
     } else if !to_stdout {
-        outcome::line(format_args!("{written} transactions written"));
+        outcome::print_line(format_args!("{written} transactions written"));
     }
     Ok(())
 }
 
 /// What was typed, as the line of a load has it.
-fn fields(command: BrainAdd) -> (&'static str, Map<String, Value>) {
+fn add_fields(command: BrainAdd) -> (&'static str, Map<String, Value>) {
     let (kind, value) = match command {
         BrainAdd::Account { name, currency, account_type, institution, number, balance, id } => (
             "account",

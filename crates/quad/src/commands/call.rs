@@ -12,18 +12,18 @@ use crate::outcome;
 
 /// Prints the result. `--json` prints it on one line.
 pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Result<()> {
-    let arguments = parse(arguments)?;
+    let arguments = parse_arguments(arguments)?;
     let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
     if output.is_error {
         return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
     }
     match output.structured {
-        Some(json) if as_json => outcome::line(json.as_str()),
-        Some(json) => outcome::json(&json.parse()),
+        Some(json) if as_json => outcome::print_line(json.as_str()),
+        Some(json) => outcome::print_json(&json.parse()),
         None => {
             for block in output.blocks {
                 if let ContentBlock::Text(text) = block {
-                    outcome::line(text);
+                    outcome::print_line(text);
                 }
             }
         }
@@ -31,7 +31,7 @@ pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Resul
     Ok(())
 }
 
-fn parse(arguments: &str) -> Result<Map<String, Value>> {
+fn parse_arguments(arguments: &str) -> Result<Map<String, Value>> {
     let mut input = String::new();
     let arguments = if arguments == "-" {
         std::io::stdin().read_to_string(&mut input).map_err(Error::internal)?;

@@ -4,22 +4,22 @@ use quad_core::{Error, Kind, Result};
 
 use crate::app::App;
 use crate::cli::Client;
-use crate::client_snippet::{Reach, snippet};
+use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::{config, local_token, outcome};
 
 /// Prints the snippet to standard output, and where it belongs to standard error: the output can be piped into a file.
 pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::internal)?;
     let token;
-    let endpoint = format!("http://{}/mcp", config::LISTEN);
-    let reach = if http {
-        token = local_token::ensure(app).await?.ok_or_else(no_local_agent)?;
-        Reach::Http { endpoint: &endpoint, token: Some(&token) }
+    let endpoint = format!("http://{}/mcp", config::DEFAULT_LISTEN);
+    let target = if http {
+        token = local_token::load_or_mint(app).await?.ok_or_else(no_local_agent)?;
+        ConnectionTarget::Http { endpoint: &endpoint, token: Some(&token) }
     } else {
-        Reach::Stdio { program: &program, arguments: stdio_arguments(app)? }
+        ConnectionTarget::Stdio { program: &program, arguments: stdio_arguments(app)? }
     };
-    let (text, file) = snippet(client, &reach);
-    outcome::line(text);
+    let (text, file) = snippet(client, &target);
+    outcome::print_line(text);
     eprintln!("This belongs into {file}");
     Ok(())
 }

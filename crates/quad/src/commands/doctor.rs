@@ -15,60 +15,60 @@ use crate::outcome;
 
 /// One thing that was looked at.
 struct Finding {
-    what: String,
+    check: String,
     /// What was seen, or what is wrong and what to do.
-    verdict: Result<String, String>,
+    result: Result<String, String>,
 }
 
 /// Looks at everything and says what it found; fails if anything is not in order.
 pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
-    let mut findings = vec![data_dir(&config)];
+    let mut findings = vec![check_data_dir(&config)];
     match App::open(config).await {
         Err(error) => {
             let hint = error.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
             findings.push(Finding {
-                what: "database".to_owned(),
-                verdict: Err(format!("{}{hint}", error.message())),
+                check: "database".to_owned(),
+                result: Err(format!("{}{hint}", error.message())),
             });
         }
         Ok(app) => {
             let kind = format!("{:?}, tables up to date", app.store.backend());
-            findings.push(Finding { what: "database".to_owned(), verdict: Ok(kind) });
-            findings.push(chain(&app).await);
-            findings.push(read(&app).await);
-            findings.push(tokens(&app).await);
+            findings.push(Finding { check: "database".to_owned(), result: Ok(kind) });
+            findings.push(check_chain(&app).await);
+            findings.push(check_read(&app).await);
+            findings.push(check_tokens(&app).await);
             if deep {
-                findings.extend(memories(&app).await);
+                findings.extend(check_memories(&app).await);
             }
         }
     }
-    report(&findings, as_json)
+    print_report(&findings, as_json)
 }
 
-fn data_dir(config: &Config) -> Finding {
+fn check_data_dir(config: &Config) -> Finding {
     let folder = &config.data_dir;
-    let verdict = match std::fs::metadata(folder) {
+    let result = match std::fs::metadata(folder) {
         Err(_) => Ok(format!("{} will be made", folder.display())),
-        Ok(found) if !found.is_dir() => Err(format!("{} is not a folder", folder.display())),
-        Ok(_) => match exposed(config) {
+        Ok(metadata) if !metadata.is_dir() => Err(format!("{} is not a folder", folder.display())),
+        Ok(_) => match world_readable_path(config) {
             Some(file) => Err(format!("{0} can be read by others; run chmod 600 {0}", file.display())),
             None => Ok(folder.display().to_string()),
         },
     };
-    Finding { what: "data folder".to_owned(), verdict }
+    Finding { check: "data folder".to_owned(), result }
 }
 
 /// The first file of the data folder that others can read, of those that hold data or keys.
-fn exposed(config: &Config) -> Option<PathBuf> {
+fn world_readable_path(config: &Config) -> Option<PathBuf> {
     let files = ["quad.db", "quad.db-wal", "signing.key", "quad.key"].map(|name| config.data_dir.join(name));
     files
         .into_iter()
-        .find(|file| std::fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0))
+        .find(|file| std::fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0))
 }
 
 /// The newest block of the audit chain must end where the head says.
-async fn chain(app: &App) -> Finding {
-    let checked = app.store.read(&app.tenant.id, |snapshot| {
+async fn check_chain(app: &App) -> Finding {
+    let chain_state = app.store.read(&app.tenant.id, |snapshot| {
         let tenant = snapshot.tenant().as_str().to_owned();
         let head = snapshot
             .query_opt(
@@ -82,60 +82,60 @@ async fn chain(app: &App) -> Finding {
         let hash = last.records().next_back().map(|(_, record)| quad_store::hash_record(record));
         Ok((head.int(0)?, last.last_sequence() == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
     });
-    let verdict = match checked.await {
+    let result = match chain_state.await {
         Ok((events, true)) => Ok(format!("{events} events, the newest as the head says")),
         Ok((_, false)) => Err("the newest audit events do not match the head: restore a backup".to_owned()),
         Err(error) => Err(error.cause_chain()),
     };
-    Finding { what: "audit chain".to_owned(), verdict }
+    Finding { check: "audit chain".to_owned(), result }
 }
 
-async fn read(app: &App) -> Finding {
-    let listed = app.resolver.list(&app.local_agent(), View::All, None).await;
-    let verdict = match listed {
+async fn check_read(app: &App) -> Finding {
+    let page = app.resolver.list(&app.local_agent(), View::All, None).await;
+    let result = match page {
         Ok(page) => Ok(format!("{} addresses on the first page", page.entries.len())),
         Err(error) => Err(format!("{}: {}", error.message(), error.cause_chain())),
     };
-    Finding { what: "reading".to_owned(), verdict }
+    Finding { check: "reading".to_owned(), result }
 }
 
-async fn tokens(app: &App) -> Finding {
-    let verdict = match app.gate.tokens(&app.tenant.id).await {
+async fn check_tokens(app: &App) -> Finding {
+    let result = match app.auth.tokens(&app.tenant.id).await {
         Ok(tokens) => {
-            let live = tokens.iter().filter(|token| token.revoked_at.is_none()).count();
-            Ok(format!("{live} of {} not revoked", tokens.len()))
+            let active = tokens.iter().filter(|token| token.revoked_at.is_none()).count();
+            Ok(format!("{active} of {} not revoked", tokens.len()))
         }
         Err(error) => Err(error.cause_chain()),
     };
-    Finding { what: "tokens".to_owned(), verdict }
+    Finding { check: "tokens".to_owned(), result }
 }
 
 /// Every tenant's memory, all of it.
-async fn memories(app: &App) -> Vec<Finding> {
+async fn check_memories(app: &App) -> Vec<Finding> {
     let tenants = match quad_store::tenant::list(&app.store).await {
         Ok(tenants) => tenants,
         Err(error) => {
-            return vec![Finding { what: "memory".to_owned(), verdict: Err(error.cause_chain()) }];
+            return vec![Finding { check: "memory".to_owned(), result: Err(error.cause_chain()) }];
         }
     };
     let mut findings = Vec::new();
     for tenant in tenants {
-        let (what, index) =
+        let (graph_check, index_check) =
             (format!("memory of {}", tenant.name), format!("search index of {}", tenant.name));
         match app.memory.check(&tenant.id).await {
             Err(error) => {
-                findings.push(Finding { what, verdict: Err(format!("{}; restore a backup", error.cause_chain())) })
+                findings.push(Finding { check: graph_check, result: Err(format!("{}; restore a backup", error.cause_chain())) })
             }
-            Ok(checked) => {
-                let seen = format!(
+            Ok(report) => {
+                let summary = format!(
                     "{} nodes and {} edges agree with all that is said of them",
-                    checked.nodes, checked.edges
+                    report.nodes, report.edges
                 );
-                findings.push(Finding { what, verdict: sound(seen, &checked.faults, MENDED) });
+                findings.push(Finding { check: graph_check, result: check_result(summary, &report.faults, REPAIR_HINT) });
                 let remedy =
                     format!("delete {}: it is made anew", app.memory.index_folder(&tenant.id).display());
-                let seen = "agrees with the nodes".to_owned();
-                findings.push(Finding { what: index, verdict: sound(seen, &checked.index_faults, &remedy) });
+                let summary = "agrees with the nodes".to_owned();
+                findings.push(Finding { check: index_check, result: check_result(summary, &report.index_faults, &remedy) });
             }
         }
     }
@@ -143,27 +143,27 @@ async fn memories(app: &App) -> Vec<Finding> {
 }
 
 /// What to do about a graph that does not agree with itself.
-const MENDED: &str = "restore a backup, or `quad memory export` what is there and `quad memory import` it into a new data folder: \
+const REPAIR_HINT: &str = "restore a backup, or `quad memory export` what is there and `quad memory import` it into a new data folder: \
     it is then counted anew, and what leads nowhere is left out";
 
-fn sound(seen: String, faults: &[String], remedy: &str) -> Result<String, String> {
-    if faults.is_empty() { Ok(seen) } else { Err(format!("{}; {remedy}", faults.join("; "))) }
+fn check_result(summary: String, faults: &[String], remedy: &str) -> Result<String, String> {
+    if faults.is_empty() { Ok(summary) } else { Err(format!("{}; {remedy}", faults.join("; "))) }
 }
 
-fn report(findings: &[Finding], as_json: bool) -> Result<()> {
-    let bad = findings.iter().filter(|finding| finding.verdict.is_err()).count();
+fn print_report(findings: &[Finding], as_json: bool) -> Result<()> {
+    let bad = findings.iter().filter(|finding| finding.result.is_err()).count();
     if as_json {
-        let entry = |finding: &Finding| match &finding.verdict {
-            Ok(seen) => json!({"check": finding.what, "ok": true, "seen": seen}),
-            Err(wrong) => json!({"check": finding.what, "ok": false, "wrong": wrong}),
+        let entry = |finding: &Finding| match &finding.result {
+            Ok(summary) => json!({"check": finding.check, "ok": true, "seen": summary}),
+            Err(problem) => json!({"check": finding.check, "ok": false, "wrong": problem}),
         };
         let entries: Vec<Value> = findings.iter().map(entry).collect();
-        outcome::json(&json!({"ok": bad == 0, "checks": entries}));
+        outcome::print_json(&json!({"ok": bad == 0, "checks": entries}));
     } else {
-        for Finding { what, verdict } in findings {
-            match verdict {
-                Ok(seen) => outcome::line(format_args!("ok    {what}: {seen}")),
-                Err(wrong) => outcome::line(format_args!("WRONG {what}: {wrong}")),
+        for Finding { check, result } in findings {
+            match result {
+                Ok(summary) => outcome::print_line(format_args!("ok    {check}: {summary}")),
+                Err(problem) => outcome::print_line(format_args!("WRONG {check}: {problem}")),
             }
         }
     }

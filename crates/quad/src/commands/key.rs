@@ -15,31 +15,31 @@ const ACTOR: &str = "quad key";
 pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
     match command {
         KeyCommand::Rotate => {
-            let fresh = app.gate.rotate_keys(ACTOR).await?;
+            let new_key = app.auth.rotate_keys(ACTOR).await?;
             if as_json {
-                outcome::json(&fresh.to_json());
+                outcome::print_json(&new_key.to_json());
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{} signs from now on; the tokens made so far stay good",
-                    fresh.kid
+                    new_key.kid
                 ));
             }
         }
         KeyCommand::List => {
-            let keys = app.gate.keys().await?;
+            let keys = app.auth.keys().await?;
             if as_json {
                 let entries: Vec<Value> = keys.iter().map(KeyRecord::to_json).collect();
-                outcome::json(&json!({"keys": entries}));
+                outcome::print_json(&json!({"keys": entries}));
             } else {
-                keys.iter().for_each(print);
+                keys.iter().for_each(print_key);
             }
         }
         KeyCommand::Drop { kid } => {
-            app.gate.drop_key(&kid, ACTOR).await?;
+            app.auth.drop_key(&kid, ACTOR).await?;
             if as_json {
-                outcome::json(&json!({"kid": kid, "dropped": true}));
+                outcome::print_json(&json!({"kid": kid, "dropped": true}));
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{kid} is dropped; the tokens that it signed stop working with the next call"
                 ));
             }
@@ -48,11 +48,11 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-fn print(key: &KeyRecord) {
+fn print_key(key: &KeyRecord) {
     let state = if key.current { "signs" } else { "verifies" };
-    let needed = match key.needed_until {
+    let usage = match key.needed_until {
         Some(until) => format!("has tokens until {until}"),
         None => "has no tokens".to_owned(),
     };
-    outcome::line(format_args!("{}  {state}  made {}  {needed}", key.kid, key.created_at));
+    outcome::print_line(format_args!("{}  {state}  made {}  {usage}", key.kid, key.created_at));
 }

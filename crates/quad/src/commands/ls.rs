@@ -11,16 +11,16 @@ use crate::outcome;
 pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
     let caller = app.local_agent();
     let mut cursor: Option<String> = None;
-    let mut shown: Vec<Value> = Vec::new();
+    let mut entries: Vec<Value> = Vec::new();
     loop {
         let page = app.resolver.list(&caller, View::All, cursor.as_deref()).await?;
         for entry in
             page.entries.iter().filter(|entry| prefix.is_none_or(|prefix| entry.uri.starts_with(prefix)))
         {
             if as_json {
-                shown.push(entry.to_json());
+                entries.push(entry.to_json());
             } else {
-                outcome::line(format_args!(
+                outcome::print_line(format_args!(
                     "{}  {}",
                     entry.uri,
                     entry.title.as_deref().unwrap_or(&entry.name)
@@ -33,7 +33,7 @@ pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
         }
     }
     if as_json {
-        outcome::json(&json!({"resources": shown}));
+        outcome::print_json(&json!({"resources": entries}));
     }
     Ok(())
 }

@@ -13,14 +13,14 @@ use crate::outcome;
 /// Documents as trees.
 pub fn run(command: &MarkdocCommand) -> Result<()> {
     match command {
-        MarkdocCommand::Ast { file } => ast(file),
+        MarkdocCommand::Ast { file } => print_ast(file),
     }
 }
 
-fn ast(file: &Path) -> Result<()> {
+fn print_ast(file: &Path) -> Result<()> {
     let is_standard_input = file == Path::new("-");
     let name = if is_standard_input { "standard input".to_owned() } else { file.display().to_string() };
-    let bytes = if is_standard_input { read(io::stdin().lock()) } else { File::open(file).and_then(read) };
+    let bytes = if is_standard_input { read_limited(io::stdin().lock()) } else { File::open(file).and_then(read_limited) };
     let bytes = bytes.map_err(|error| Error::bad_input(format!("{name} cannot be read: {error}")))?;
     if bytes.len() > SOURCE_BYTES_MAX {
         let message = format!("{name} is longer than the {SOURCE_BYTES_MAX} bytes that a document may have");
@@ -36,12 +36,12 @@ fn ast(file: &Path) -> Result<()> {
         let _ = writeln!(io::stderr(), "warning: {name}:{warning}");
     }
     let tree = serde_json::to_value(&document.root).map_err(Error::internal)?;
-    outcome::json(&tree);
+    outcome::print_json(&tree);
     Ok(())
 }
 
 /// Reads as much as a document may have, and one byte more to see whether there is more.
-fn read(source: impl Read) -> io::Result<Vec<u8>> {
+fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -34,11 +34,11 @@ pub async fn run(app: &App, command: MemoryCommand, as_json: bool) -> Result<()>
 
 async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let mut progress = Progress::new("importing");
-    let mut shown = progress.clone();
+    let mut bar = progress.clone();
     let imported = app
         .memory
         .import(&app.tenant.id, file, |now| {
-            shown.show(now.done, now.total, &format!("({} nodes, {} edges added)", now.nodes, now.edges));
+            bar.update(now.done, now.total, &format!("({} nodes, {} edges added)", now.nodes, now.edges));
         })
         .await;
     progress.finish();
@@ -47,14 +47,14 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     progress = Progress::new("indexing");
     app.memory.settle().await?;
     app.store.truncate_wal().await?;
-    let bad = &imported.bad_lines;
-    for line in &bad.told {
-        progress.say(&format!("line {}: {}", line.line, line.reason));
+    let bad_lines = &imported.bad_lines;
+    for line in &bad_lines.told {
+        progress.print_line(&format!("line {}: {}", line.line, line.reason));
     }
     if as_json {
         let lines: Vec<Value> =
-            bad.told.iter().map(|line| json!({"line": line.line, "reason": line.reason})).collect();
-        outcome::json(&json!({
+            bad_lines.told.iter().map(|line| json!({"line": line.line, "reason": line.reason})).collect();
+        outcome::print_json(&json!({
             "format": format.as_str(),
             "nodes": imported.nodes,
             "edges": imported.edges,
@@ -62,11 +62,11 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
             "known": imported.known,
             "edgesLeftOut": imported.edges_left_out,
             "vectorsLeftOut": imported.vectors_left_out,
-            "badLines": bad.count,
+            "badLines": bad_lines.count,
             "badLinesTold": lines,
         }));
     } else {
-        outcome::line(format_args!(
+        outcome::print_line(format_args!(
             "{} nodes, {} edges and {} sessions added; {} nodes and edges were there already",
             imported.nodes, imported.edges, imported.sessions, imported.known
         ));
@@ -74,40 +74,40 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
             (imported.edges_left_out, "edges left out: an end was forgotten, or they go in a circle"),
             (imported.vectors_left_out, "vectors left out: they are not of the graph's dimension"),
         ];
-        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            outcome::line(format_args!("{count} {what}"));
+        for (count, reason) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            outcome::print_line(format_args!("{count} {reason}"));
         }
     }
-    if bad.count == 0 {
+    if bad_lines.count == 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", format!("{} lines could not be used", bad.count))
+    Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", format!("{} lines could not be used", bad_lines.count))
         .hint("The rest is in. Mend these lines and import the file again: what is in is not taken twice")
-        .with_detail("lines", bad.count))
+        .with_detail("lines", bad_lines.count))
 }
 
 async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Result<()> {
     // Made, never overwritten, and for the owner alone: it is what somebody remembers.
-    let made = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file);
-    let made = made.map_err(|error| {
+    let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file);
+    let created = created.map_err(|error| {
         let hint = format!("Choose a file that does not exist in a folder that does: {error}");
         Error::bad_input(format!("{} cannot be made", file.display())).hint(hint)
     })?;
-    let exported = write(app, made, format).await;
+    let exported = write_export(app, created, format).await;
     if exported.is_err() {
         // Half a graph is worse than none.
         let _ = std::fs::remove_file(file);
     }
     let exported = exported?;
     if as_json {
-        outcome::json(&json!({
+        outcome::print_json(&json!({
             "export": file.display().to_string(),
             "format": format.as_str(),
             "nodes": exported.nodes,
             "edges": exported.edges,
         }));
     } else {
-        outcome::line(format_args!(
+        outcome::print_line(format_args!(
             "{} holds {} nodes and {} edges",
             file.display(),
             exported.nodes,
@@ -120,21 +120,21 @@ async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Re
 /// Through a file without a name: a snapshot that is lost half-way is read again, and what was printed cannot be taken back.
 async fn export_to_stdout(app: &App, format: FileFormat) -> Result<()> {
     let name = app.config.data_dir.join(format!("export-{}.tmp", std::process::id()));
-    let made = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&name);
-    let mut made = made.map_err(Error::internal)?;
+    let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&name);
+    let mut created = created.map_err(Error::internal)?;
     std::fs::remove_file(&name).map_err(Error::internal)?;
-    write(app, made.try_clone().map_err(Error::internal)?, format).await?;
-    std::io::Seek::rewind(&mut made).map_err(Error::internal)?;
+    write_export(app, created.try_clone().map_err(Error::internal)?, format).await?;
+    std::io::Seek::rewind(&mut created).map_err(Error::internal)?;
     // A reader that has seen enough closes the pipe.
-    let _ = std::io::copy(&mut made, &mut std::io::stdout());
+    let _ = std::io::copy(&mut created, &mut std::io::stdout());
     Ok(())
 }
 
-async fn write(app: &App, file: File, format: FileFormat) -> Result<quad_amem::Exported> {
+async fn write_export(app: &App, file: File, format: FileFormat) -> Result<quad_amem::Exported> {
     let progress = Progress::new("exporting");
-    let mut shown = progress.clone();
+    let mut bar = progress.clone();
     let exported =
-        app.memory.export(&app.tenant.id, format, file, move |done, total| shown.show(done, total, "")).await;
+        app.memory.export(&app.tenant.id, format, file, move |done, total| bar.update(done, total, "")).await;
     progress.finish();
     exported
 }

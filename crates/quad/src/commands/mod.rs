@@ -26,7 +26,7 @@ mod watch;
 use quad_core::Result;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, RefraktCommand, RunesOf};
+use crate::cli::{Cli, Command, RefraktCommand, PluginSet};
 use crate::config::Config;
 
 /// The server's name, as clients see it.
@@ -38,23 +38,23 @@ const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Runs a command to its end.
 pub async fn run(cli: Cli) -> Result<()> {
     let json = cli.common.json;
-    let serving = matches!(cli.command, Command::Serve(_));
-    crate::log::start(serving);
+    let is_serve = matches!(cli.command, Command::Serve(_));
+    crate::log::start(is_serve);
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
     if let Command::Markdoc { command } = &cli.command {
         return markdoc::run(command);
     }
-    if let Command::Refrakt { command: RefraktCommand::Render { file, plugins: RunesOf::All, .. } } =
+    if let Command::Refrakt { command: RefraktCommand::Render { file, plugins: PluginSet::All, .. } } =
         &cli.command
     {
         return refrakt::render_with_all(file, json);
     }
     if let Command::Audit(flags) = &cli.command
-        && let Some(outcome) = audit::offline(&flags.command, json)
+        && let Some(result) = audit::run_offline(&flags.command, json)
     {
-        return outcome;
+        return result;
     }
     let config = Config::load(&cli.common)?;
     match cli.command {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-use super::backup::bar;
+use super::backup::new_bar;
 
 /// How often a line is printed where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
@@ -13,33 +13,33 @@ const LINE_INTERVAL: Duration = Duration::from_secs(2);
 /// What is shown on standard error while something runs.
 #[derive(Clone)]
 pub struct Progress {
-    what: &'static str,
+    label: &'static str,
     bar: Option<ProgressBar>,
     last_line: Instant,
 }
 
 impl Progress {
     /// Begins to show.
-    pub fn new(what: &'static str) -> Progress {
+    pub fn new(label: &'static str) -> Progress {
         let is_terminal = std::io::stderr().is_terminal();
-        Progress { what, bar: is_terminal.then(|| bar(what)), last_line: Instant::now() }
+        Progress { label, bar: is_terminal.then(|| new_bar(label)), last_line: Instant::now() }
     }
 
     /// So much of so much is done; `details` says more of it.
-    pub fn show(&mut self, done: u64, total: u64, details: &str) {
+    pub fn update(&mut self, done: u64, total: u64, details: &str) {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
             bar.set_position(done);
-            bar.set_message(format!("{} {details}", self.what));
+            bar.set_message(format!("{} {details}", self.label));
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             let percent = done.saturating_mul(100) / total.max(1);
-            let _ = writeln!(std::io::stderr(), "{}: {percent} % {details}", self.what);
+            let _ = writeln!(std::io::stderr(), "{}: {percent} % {details}", self.label);
         }
     }
 
     /// Says something that does not belong to the bar.
-    pub fn say(&self, line: &str) {
+    pub fn print_line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| drop(writeln!(std::io::stderr(), "{line}"))),
             None => drop(writeln!(std::io::stderr(), "{line}")),

@@ -15,7 +15,7 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     if as_json {
         let contents: Value =
             serde_json::from_slice(&answer.read.contents_json(uri)).map_err(Error::internal)?;
-        outcome::json(&json!({
+        outcome::print_json(&json!({
             "contents": contents,
             "contentHash": *answer.read.content_hash,
             "version": answer.receipt.version.0,
@@ -28,9 +28,9 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
         match &content.body {
             Body::Text(text) if content.mime_type == "application/json" => {
                 let value: Value = serde_json::from_str(text).map_err(Error::internal)?;
-                outcome::json(&value);
+                outcome::print_json(&value);
             }
-            Body::Text(text) => outcome::line(text),
+            Body::Text(text) => outcome::print_line(text),
             Body::Blob(bytes) => {
                 // A closed pipe means that the reader has seen enough.
                 let _ = std::io::stdout().write_all(bytes);

@@ -16,82 +16,82 @@ use crate::outcome;
 /// The project at this command line.
 pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()> {
     match command {
-        RefraktCommand::Detect => show(&call(app, "refrakt.detect", json!({})).await?, as_json, detected),
+        RefraktCommand::Detect => print_result(&call_tool(app, "refrakt.detect", json!({})).await?, as_json, print_detection),
         RefraktCommand::Contracts { site } => {
-            let contracts = call(app, "refrakt.contracts", json!({"site": site})).await?;
-            show(&contracts, as_json, outcome::json)
+            let contracts = call_tool(app, "refrakt.contracts", json!({"site": site})).await?;
+            print_result(&contracts, as_json, outcome::print_json)
         }
         RefraktCommand::Reference { rune, site } => {
             let format = if as_json { "json" } else { "markdown" };
             let reference =
-                call(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format})).await?;
-            show(&reference, as_json, |reference| outcome::line(text(&reference["markdown"])))
+                call_tool(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format})).await?;
+            print_result(&reference, as_json, |reference| outcome::print_line(as_text(&reference["markdown"])))
         }
         RefraktCommand::Inspect { rune, attribute, site } => {
             let mut attributes = Map::new();
             for setting in &attribute {
-                let (name, value) = pair(setting)?;
+                let (name, value) = parse_setting(setting)?;
                 attributes.insert(name.to_owned(), value.into());
             }
-            let wanted = json!({"rune": rune, "attributes": attributes, "site": site});
-            let mut shown = call(app, "refrakt.inspect", wanted).await?;
-            if let Some(items) = shown.get_mut("items").map(Value::take) {
-                shown = items;
+            let arguments = json!({"rune": rune, "attributes": attributes, "site": site});
+            let mut result = call_tool(app, "refrakt.inspect", arguments).await?;
+            if let Some(items) = result.get_mut("items").map(Value::take) {
+                result = items;
             }
-            show(&shown, as_json, inspected)
+            print_result(&result, as_json, print_inspection)
         }
         RefraktCommand::Render { file, site, .. } => {
-            let source = contents(&file)?;
-            let rendered = call(app, "refrakt.render", json!({"source": source, "site": site})).await?;
-            show(&rendered, as_json, html)
+            let source = read_source(&file)?;
+            let rendered = call_tool(app, "refrakt.render", json!({"source": source, "site": site})).await?;
+            print_result(&rendered, as_json, print_html)
         }
-        RefraktCommand::Plan { command } => plan(app, command, as_json).await,
+        RefraktCommand::Plan { command } => run_plan(app, command, as_json).await,
     }
 }
 
 /// Renders with all official runes: neither a project nor a database is needed.
 pub fn render_with_all(file: &Path, as_json: bool) -> Result<()> {
-    let rendered = quad_refrakt::render(&Catalogue::all_builtin(), &contents(file)?)?;
-    show(&rendered, as_json, html)
+    let rendered = quad_refrakt::render(&Catalogue::all_builtin(), &read_source(file)?)?;
+    print_result(&rendered, as_json, print_html)
 }
 
-fn html(rendered: &Value) {
-    outcome::line(text(&rendered["html"]));
+fn print_html(rendered: &Value) {
+    outcome::print_line(as_text(&rendered["html"]));
 }
 
-fn inspected(shown: &Value) {
-    let each = shown.as_array().map_or(std::slice::from_ref(shown), Vec::as_slice);
-    for (at, rune) in each.iter().enumerate() {
-        if at > 0 {
-            outcome::line("");
+fn print_inspection(result: &Value) {
+    let runes = result.as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
+    for (index, rune) in runes.iter().enumerate() {
+        if index > 0 {
+            outcome::print_line("");
         }
-        outcome::line(text(&rune["input"]).trim_end());
-        outcome::line("");
-        outcome::line(text(&rune["html"]));
-        outcome::line("");
-        for selector in list(&rune["selectors"]) {
-            outcome::line(text(selector));
+        outcome::print_line(as_text(&rune["input"]).trim_end());
+        outcome::print_line("");
+        outcome::print_line(as_text(&rune["html"]));
+        outcome::print_line("");
+        for selector in as_list(&rune["selectors"]) {
+            outcome::print_line(as_text(selector));
         }
     }
 }
 
-async fn plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> {
+async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> {
     match command {
         PlanCommand::Status { milestone } => {
-            show(&call(app, "plan.status", json!({"milestone": milestone})).await?, as_json, status)
+            print_result(&call_tool(app, "plan.status", json!({"milestone": milestone})).await?, as_json, print_status)
         }
         PlanCommand::Next { count, milestone, tag, assignee, kind } => {
-            let wanted = json!({
+            let arguments = json!({
                 "count": count, "milestone": milestone, "tag": tag, "assignee": assignee, "type": kind,
             });
-            show(&call(app, "plan.next", wanted).await?, as_json, next)
+            print_result(&call_tool(app, "plan.next", arguments).await?, as_json, print_next)
         }
         PlanCommand::Create(flags) => create(app, flags, as_json).await,
         PlanCommand::Update(flags) => update(app, flags, as_json).await,
         PlanCommand::Validate { strict } => {
-            let found = call(app, "plan.validate", json!({"strict": strict})).await?;
-            show(&found, as_json, validated)?;
-            match found["counts"]["errors"].as_u64() {
+            let report = call_tool(app, "plan.validate", json!({"strict": strict})).await?;
+            print_result(&report, as_json, print_validation)?;
+            match report["counts"]["errors"].as_u64() {
                 Some(0) | None => Ok(()),
                 Some(errors) => {
                     Err(Error::new(Kind::BadInput, "PLAN_INVALID", format!("{errors} errors in the plan")))
@@ -104,25 +104,25 @@ async fn plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> {
 async fn create(app: &App, flags: PlanCreate, as_json: bool) -> Result<()> {
     let mut attributes = Map::new();
     for setting in &flags.set {
-        let (name, value) = pair(setting)?;
+        let (name, value) = parse_setting(setting)?;
         attributes.insert(name.to_owned(), value.into());
     }
-    let body = flags.body.as_deref().map(contents).transpose()?;
-    let wanted = json!({
+    let body = flags.body.as_deref().map(read_source).transpose()?;
+    let arguments = json!({
         "type": flags.kind, "title": flags.title, "id": flags.id, "attrs": attributes, "body": body,
         "dryRun": flags.dry_run,
     });
-    let made = call(app, "plan.create", wanted).await?;
-    show(&made, as_json, |made| match made["diff"].as_str() {
-        Some(diff) => outcome::line(diff.trim_end()),
-        None => outcome::line(format_args!("{} is in {}", text(&made["id"]), text(&made["file"]))),
+    let created = call_tool(app, "plan.create", arguments).await?;
+    print_result(&created, as_json, |created| match created["diff"].as_str() {
+        Some(diff) => outcome::print_line(diff.trim_end()),
+        None => outcome::print_line(format_args!("{} is in {}", as_text(&created["id"]), as_text(&created["file"]))),
     })
 }
 
 async fn update(app: &App, flags: PlanUpdate, as_json: bool) -> Result<()> {
     let mut attributes = Map::new();
     for setting in &flags.set {
-        let (name, value) = pair(setting)?;
+        let (name, value) = parse_setting(setting)?;
         attributes.insert(name.to_owned(), if value.is_empty() { Value::Null } else { value.into() });
     }
     let criteria = |flags: &[String]| -> Vec<Value> {
@@ -131,65 +131,65 @@ async fn update(app: &App, flags: PlanUpdate, as_json: bool) -> Result<()> {
             .map(|flag| flag.parse::<u64>().map_or_else(|_| flag.as_str().into(), Value::from))
             .collect()
     };
-    let mut wanted = json!({
+    let mut arguments = json!({
         "status": flags.status, "attrs": attributes, "check": criteria(&flags.check),
         "uncheck": criteria(&flags.uncheck), "resolve": flags.resolve, "ifHash": flags.if_hash,
         "dryRun": flags.dry_run,
     });
     match flags.ids.as_slice() {
-        [id] => wanted["id"] = id.as_str().into(),
-        ids => wanted["ids"] = ids.into(),
+        [id] => arguments["id"] = id.as_str().into(),
+        ids => arguments["ids"] = ids.into(),
     }
-    let updated = call(app, "plan.update", wanted).await?;
-    show(&updated, as_json, |updated| {
-        for entity in list(&updated["entities"]) {
+    let updated = call_tool(app, "plan.update", arguments).await?;
+    print_result(&updated, as_json, |updated| {
+        for entity in as_list(&updated["entities"]) {
             match entity["diff"].as_str() {
-                Some(diff) if !diff.is_empty() => outcome::line(diff.trim_end()),
+                Some(diff) if !diff.is_empty() => outcome::print_line(diff.trim_end()),
                 _ if entity["changed"] == true => {
-                    outcome::line(format_args!(
+                    outcome::print_line(format_args!(
                         "{} is changed in {}",
-                        text(&entity["id"]),
-                        text(&entity["file"])
+                        as_text(&entity["id"]),
+                        as_text(&entity["file"])
                     ));
                 }
-                _ => outcome::line(format_args!("{} is so already", text(&entity["id"]))),
+                _ => outcome::print_line(format_args!("{} is so already", as_text(&entity["id"]))),
             }
         }
     })
 }
 
 /// Calls a tool, with those of the arguments that were given.
-async fn call(app: &App, tool: &str, arguments: Value) -> Result<Value> {
+async fn call_tool(app: &App, tool: &str, arguments: Value) -> Result<Value> {
     let Value::Object(mut arguments) = arguments else {
         return Err(Error::internal("arguments are an object"));
     };
-    let is_nothing = |value: &Value| match value {
+    let is_empty_value = |value: &Value| match value {
         Value::Null => true,
         Value::Array(values) => values.is_empty(),
         Value::Object(values) => values.is_empty(),
         _ => false,
     };
-    arguments.retain(|_, value| !is_nothing(value));
+    arguments.retain(|_, value| !is_empty_value(value));
     let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
     output.structured_value().ok_or_else(|| Error::internal("a tool without a result"))
 }
 
-fn show(value: &Value, as_json: bool, readable: impl FnOnce(&Value)) -> Result<()> {
+fn print_result(value: &Value, as_json: bool, print_text: impl FnOnce(&Value)) -> Result<()> {
     if as_json {
-        outcome::json(value);
+        outcome::print_json(value);
     } else {
-        readable(value);
+        print_text(value);
     }
     Ok(())
 }
 
-fn pair(setting: &str) -> Result<(&str, &str)> {
+fn parse_setting(setting: &str) -> Result<(&str, &str)> {
     setting.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
         Error::bad_input(format!("{setting} is no setting")).hint("Write NAME=VALUE, such as priority=high")
     })
 }
 
-fn contents(file: &Path) -> Result<String> {
+fn read_source(file: &Path) -> Result<String> {
     if file == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(Error::internal)?;
@@ -199,115 +199,115 @@ fn contents(file: &Path) -> Result<String> {
     read.map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
 }
 
-fn text(value: &Value) -> &str {
+fn as_text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn list(value: &Value) -> &[Value] {
+fn as_list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn detected(project: &Value) {
-    outcome::line(format_args!("project  {}", text(&project["cwd"])));
+fn print_detection(project: &Value) {
+    outcome::print_line(format_args!("project  {}", as_text(&project["cwd"])));
     match &project["plan"] {
-        Value::Null => outcome::line("plan     none"),
-        plan => outcome::line(format_args!("plan     {}, {} files", text(&plan["dir"]), plan["fileCount"])),
+        Value::Null => outcome::print_line("plan     none"),
+        plan => outcome::print_line(format_args!("plan     {}, {} files", as_text(&plan["dir"]), plan["fileCount"])),
     }
-    let sites: Vec<&str> = list(&project["site"]["sites"]).iter().map(text).collect();
-    outcome::line(format_args!(
+    let sites: Vec<&str> = as_list(&project["site"]["sites"]).iter().map(as_text).collect();
+    outcome::print_line(format_args!(
         "sites    {}",
         if sites.is_empty() { "none".to_owned() } else { sites.join(", ") }
     ));
-    for package in list(&project["runePackages"]) {
+    for package in as_list(&project["runePackages"]) {
         let version = package["installed"].as_str().unwrap_or("not installed");
         let reason = package["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-        outcome::line(format_args!(
+        outcome::print_line(format_args!(
             "plugin   {} ({version}), runes {}{reason}",
-            text(&package["name"]),
-            text(&package["runes"])
+            as_text(&package["name"]),
+            as_text(&package["runes"])
         ));
     }
-    for problem in list(&project["problems"]) {
-        let place = match problem["file"].as_str() {
+    for problem in as_list(&project["problems"]) {
+        let position = match problem["file"].as_str() {
             Some(file) => format!("{file}:{}:{}", problem["line"], problem["column"]),
-            None => format!("site {}", text(&problem["site"])),
+            None => format!("site {}", as_text(&problem["site"])),
         };
-        outcome::line(format_args!(
-            "{}    {place}: {}",
-            text(&problem["severity"]),
-            text(&problem["message"])
+        outcome::print_line(format_args!(
+            "{}    {position}: {}",
+            as_text(&problem["severity"]),
+            as_text(&problem["message"])
         ));
     }
 }
 
-fn status(status: &Value) {
+fn print_status(status: &Value) {
     if let Some(milestone) = status["milestone"].as_object() {
-        let of = |key: &str| milestone.get(key).cloned().unwrap_or_default();
-        let (name, state) = (of("name"), of("status"));
-        outcome::line(format_args!(
+        let field = |key: &str| milestone.get(key).cloned().unwrap_or_default();
+        let (name, state) = (field("name"), field("status"));
+        outcome::print_line(format_args!(
             "milestone  {} ({}): {} of {} done",
-            text(&name),
-            text(&state),
-            of("done"),
-            of("total")
+            as_text(&name),
+            as_text(&state),
+            field("done"),
+            field("total")
         ));
     }
     for (kind, count) in status["counts"].as_object().into_iter().flatten() {
         let states = count["byStatus"].as_object().into_iter().flatten();
         let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
         let states = if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
-        outcome::line(format_args!("{kind:<10} {}{states}", count["total"]));
+        outcome::print_line(format_args!("{kind:<10} {}{states}", count["total"]));
     }
     for (title, key) in [("ready", "ready"), ("blocked", "blocked"), ("done", "done")] {
-        for (at, item) in list(&status[key]).iter().enumerate() {
-            let label = if at == 0 { title } else { "" };
-            let by: Vec<&str> = list(&item["blockedBy"]).iter().map(text).collect();
-            let by = if by.is_empty() { String::new() } else { format!(" (by {})", by.join(", ")) };
-            outcome::line(format_args!("{label:<10} {} {}{by}", text(&item["id"]), text(&item["title"])));
+        for (index, item) in as_list(&status[key]).iter().enumerate() {
+            let label = if index == 0 { title } else { "" };
+            let blockers: Vec<&str> = as_list(&item["blockedBy"]).iter().map(as_text).collect();
+            let blockers = if blockers.is_empty() { String::new() } else { format!(" (by {})", blockers.join(", ")) };
+            outcome::print_line(format_args!("{label:<10} {} {}{blockers}", as_text(&item["id"]), as_text(&item["title"])));
         }
     }
-    let warnings = list(&status["warnings"]).len();
+    let warnings = as_list(&status["warnings"]).len();
     if warnings > 0 {
-        outcome::line(format_args!("{warnings} warnings; `quad refrakt plan validate` lists them"));
+        outcome::print_line(format_args!("{warnings} warnings; `quad refrakt plan validate` lists them"));
     }
 }
 
-fn next(next: &Value) {
-    let items = list(&next["items"]);
+fn print_next(next: &Value) {
+    let items = as_list(&next["items"]);
     if items.is_empty() {
-        outcome::line("Nothing can be started now; `quad refrakt plan status` says what is blocked");
+        outcome::print_line("Nothing can be started now; `quad refrakt plan status` says what is blocked");
     }
     for item in items {
-        let (priority, complexity) = (text(&item["priority"]), text(&item["complexity"]));
-        outcome::line(format_args!(
+        let (priority, complexity) = (as_text(&item["priority"]), as_text(&item["complexity"]));
+        outcome::print_line(format_args!(
             "{}  {} ({priority}, {complexity})",
-            text(&item["id"]),
-            text(&item["title"])
+            as_text(&item["id"]),
+            as_text(&item["title"])
         ));
-        for criterion in list(&item["criteria"]) {
+        for criterion in as_list(&item["criteria"]) {
             let sign = if criterion["checked"] == true { 'x' } else { ' ' };
-            outcome::line(format_args!("  [{sign}] {}", text(&criterion["text"])));
+            outcome::print_line(format_args!("  [{sign}] {}", as_text(&criterion["text"])));
         }
-        outcome::line(format_args!("  {}", text(&item["file"])));
+        outcome::print_line(format_args!("  {}", as_text(&item["file"])));
     }
 }
 
-fn validated(found: &Value) {
-    for issue in list(&found["issues"]) {
-        let place = match issue["line"].as_u64() {
-            Some(line) => format!("{}:{line}", text(&issue["file"])),
-            None => text(&issue["file"]).to_owned(),
+fn print_validation(report: &Value) {
+    for issue in as_list(&report["issues"]) {
+        let position = match issue["line"].as_u64() {
+            Some(line) => format!("{}:{line}", as_text(&issue["file"])),
+            None => as_text(&issue["file"]).to_owned(),
         };
-        outcome::line(format_args!(
-            "{:<8} {place}: {} [{}]",
-            text(&issue["severity"]),
-            text(&issue["message"]),
-            text(&issue["type"])
+        outcome::print_line(format_args!(
+            "{:<8} {position}: {} [{}]",
+            as_text(&issue["severity"]),
+            as_text(&issue["message"]),
+            as_text(&issue["type"])
         ));
     }
-    let counts = &found["counts"];
-    outcome::line(format_args!(
+    let counts = &report["counts"];
+    outcome::print_line(format_args!(
         "{} entities: {} errors, {} warnings, {} remarks",
-        found["scanned"], counts["errors"], counts["warnings"], counts["info"]
+        report["scanned"], counts["errors"], counts["warnings"], counts["info"]
     ));
 }

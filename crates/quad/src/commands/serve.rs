@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quad_core::{Error, Kind, Result};
 use quad_gate::{Issuer, RateLimit};
 use quad_server::http::{self, HttpOptions};
-use quad_server::{Door, TimeLimits};
+use quad_server::{AuthPolicy, Timeouts};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,8 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;
 use crate::cli::{Client, Serve};
-use crate::client_snippet::{Reach, snippet};
-use crate::config::Rate;
+use crate::client_snippet::{ConnectionTarget, snippet};
+use crate::config::RateSetting;
 use crate::{local_token, outcome};
 
 /// Serves until it is told to stop.
@@ -25,31 +25,31 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     let listener = bind(&settings.listen).await?;
     let bound = listener.local_addr().map_err(Error::internal)?;
     let authorization_servers = settings.issuer.iter().map(|issuer| issuer.issuer.clone()).collect();
-    let gate = match settings.issuer {
-        Some(issuer) => app.gate.clone().with_issuer(Issuer::open(issuer).await?),
-        None => app.gate.clone(),
+    let auth = match settings.issuer {
+        Some(issuer) => app.auth.clone().with_issuer(Issuer::open(issuer).await?),
+        None => app.auth.clone(),
     };
-    let (door, token) = if settings.no_auth {
-        refuse_open_door_to_the_world(bound)?;
-        (Door::Open(app.local_agent().into()), None)
+    let (auth_policy, token) = if settings.no_auth {
+        require_loopback(bound)?;
+        (AuthPolicy::LocalOnly(app.local_agent().into()), None)
     } else {
-        (Door::Guarded(Arc::new(gate.clone())), local_token::ensure(&app).await?)
+        (AuthPolicy::Token(Arc::new(auth.clone())), local_token::load_or_mint(&app).await?)
     };
-    greet(&app, &format!("http://{bound}/mcp"), settings.no_auth, token.as_deref(), as_json);
-    tokio::spawn(app.keeper.clone().run());
+    print_banner(&app, &format!("http://{bound}/mcp"), settings.no_auth, token.as_deref(), as_json);
+    tokio::spawn(app.checkpoint_signer.clone().run());
     tokio::spawn(app.project.clone().watch());
     let store = app.store.clone();
     let options = HttpOptions {
         listener,
         resolver: app.resolver.clone(),
-        door,
-        sessions: Some(Arc::new(app.gate.clone())),
+        auth_policy,
+        sessions: Some(Arc::new(app.auth.clone())),
         allowed_hosts: settings.allowed_hosts,
         public_url: settings.public_url,
         authorization_servers,
         all_tools: settings.all_tools,
         rate_limit: rate_limit(settings.rate_limit, bound),
-        times: TimeLimits::default(),
+        timeouts: Timeouts::default(),
         ready: Arc::new(move || {
             let store = store.clone();
             Box::pin(async move { store.is_ready().await })
@@ -57,18 +57,18 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         name: SERVER_NAME,
         version: SERVER_VERSION,
     };
-    let served = http::serve(options, told_to_stop()).await.map_err(Error::internal);
-    gate.flush_refusals().await;
+    let result = http::serve(options, shutdown_signal()).await.map_err(Error::internal);
+    auth.flush_refusals().await;
     app.store.flush_audit().await?;
-    served
+    result
 }
 
 /// The rate that the settings say. Where they say nothing, a loopback port has no limit: its callers are this machine's own.
-fn rate_limit(said: Rate, bound: SocketAddr) -> Option<RateLimit> {
-    match said {
-        Rate::Limited(limit) => Some(limit),
-        Rate::Unlimited => None,
-        Rate::Default => (!bound.ip().is_loopback()).then(RateLimit::default),
+fn rate_limit(configured: RateSetting, bound: SocketAddr) -> Option<RateLimit> {
+    match configured {
+        RateSetting::Limited(limit) => Some(limit),
+        RateSetting::Unlimited => None,
+        RateSetting::Default => (!bound.ip().is_loopback()).then(RateLimit::default),
     }
 }
 
@@ -85,7 +85,7 @@ async fn bind(listen: &str) -> Result<TcpListener> {
 }
 
 /// Without tokens everyone who reaches the port is the local agent, so only this machine may reach it.
-fn refuse_open_door_to_the_world(bound: SocketAddr) -> Result<()> {
+fn require_loopback(bound: SocketAddr) -> Result<()> {
     if bound.ip().is_loopback() {
         return Ok(());
     }
@@ -95,31 +95,31 @@ fn refuse_open_door_to_the_world(bound: SocketAddr) -> Result<()> {
 }
 
 /// The three things to copy.
-fn greet(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
+fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
     if as_json {
-        outcome::line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
+        outcome::print_line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
         return;
     }
-    let (text, file) = snippet(Client::ClaudeCode, &Reach::Http { endpoint, token });
-    outcome::line(format_args!("Quadrivium {SERVER_VERSION}, serving tenant {}", app.tenant.name));
-    outcome::line(format_args!("  data      {}", app.config.data_dir.display()));
-    outcome::line(format_args!("  endpoint  {endpoint}"));
+    let (text, file) = snippet(Client::ClaudeCode, &ConnectionTarget::Http { endpoint, token });
+    outcome::print_line(format_args!("Quadrivium {SERVER_VERSION}, serving tenant {}", app.tenant.name));
+    outcome::print_line(format_args!("  data      {}", app.config.data_dir.display()));
+    outcome::print_line(format_args!("  endpoint  {endpoint}"));
     match token {
-        Some(token) => outcome::line(format_args!("  token     {token}")),
+        Some(token) => outcome::print_line(format_args!("  token     {token}")),
         None if no_auth => {
-            outcome::line("  token     none needed (--no-auth): everyone on this machine is the local agent")
+            outcome::print_line("  token     none needed (--no-auth): everyone on this machine is the local agent")
         }
         None => {
-            outcome::line("  token     none: the local agent is kept out; `quad agent list` shows its state")
+            outcome::print_line("  token     none: the local agent is kept out; `quad agent list` shows its state")
         }
     }
-    outcome::line(format_args!(
+    outcome::print_line(format_args!(
         "\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"
     ));
-    outcome::line("Stop with Ctrl-C.");
+    outcome::print_line("Stop with Ctrl-C.");
 }
 
-async fn told_to_stop() {
+async fn shutdown_signal() {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         let _ = tokio::signal::ctrl_c().await;
         return;
@@ -135,20 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_word_only_the_world_has_a_rate() {
-        let (here, world) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
-        let said = RateLimit { per_second: 1, burst: 1 };
-        assert_eq!(rate_limit(Rate::Default, here), None);
-        assert_eq!(rate_limit(Rate::Default, world), Some(RateLimit::default()));
-        assert_eq!(rate_limit(Rate::Unlimited, world), None);
-        assert_eq!(rate_limit(Rate::Limited(said), here), Some(said));
+    fn default_rate_limit_applies_only_beyond_loopback() {
+        let (loopback, public) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+        let configured = RateLimit { per_second: 1, burst: 1 };
+        assert_eq!(rate_limit(RateSetting::Default, loopback), None);
+        assert_eq!(rate_limit(RateSetting::Default, public), Some(RateLimit::default()));
+        assert_eq!(rate_limit(RateSetting::Unlimited, public), None);
+        assert_eq!(rate_limit(RateSetting::Limited(configured), loopback), Some(configured));
     }
 
     #[test]
-    fn an_open_door_is_for_loopback_only() {
-        assert!(refuse_open_door_to_the_world("127.0.0.1:1".parse().unwrap()).is_ok());
-        assert!(refuse_open_door_to_the_world("[::1]:1".parse().unwrap()).is_ok());
-        let refused = refuse_open_door_to_the_world("0.0.0.0:1".parse().unwrap()).unwrap_err();
+    fn no_auth_requires_loopback() {
+        assert!(require_loopback("127.0.0.1:1".parse().unwrap()).is_ok());
+        assert!(require_loopback("[::1]:1".parse().unwrap()).is_ok());
+        let refused = require_loopback("0.0.0.0:1".parse().unwrap()).unwrap_err();
         assert!(refused.hint_text().is_some());
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::Stdio;
 /// Serves the client at the other end of the pipes until it closes them.
 pub async fn run(app: App, flags: &Stdio) -> Result<()> {
     app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
-    tokio::spawn(app.keeper.clone().run());
+    tokio::spawn(app.checkpoint_signer.clone().run());
     tokio::spawn(app.project.clone().watch());
     let store = app.store.clone();
     let options = StdioOptions {
@@ -23,8 +23,8 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
         version: SERVER_VERSION,
     };
     // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
-    let serving = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
-    let served = serving.await.map_err(Error::internal)?.map_err(Error::internal);
+    let task = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
+    let result = task.await.map_err(Error::internal)?.map_err(Error::internal);
     store.flush_audit().await?;
-    served
+    result
 }

@@ -12,11 +12,11 @@ pub fn run(app: &App, as_json: bool) -> Result<()> {
     let templates = app.resolver.templates(View::All);
     if as_json {
         let entries: Vec<Value> = templates.map(|route| route.to_json()).collect();
-        outcome::json(&json!({"resourceTemplates": entries}));
+        outcome::print_json(&json!({"resourceTemplates": entries}));
         return Ok(());
     }
     for route in templates {
-        outcome::line(format_args!("{}  {}", route.spec.template.as_str(), route.title));
+        outcome::print_line(format_args!("{}  {}", route.spec.template.as_str(), route.title));
     }
     Ok(())
 }

@@ -12,22 +12,22 @@ use crate::outcome;
 pub async fn run(app: &App, command: TenantCommand, as_json: bool) -> Result<()> {
     match command {
         TenantCommand::Add { name } => {
-            let made = tenant::create(&app.store, &name).await?;
-            print(&[made], as_json);
+            let created = tenant::create(&app.store, &name).await?;
+            print_tenants(&[created], as_json);
         }
-        TenantCommand::List => print(&tenant::list(&app.store).await?, as_json),
+        TenantCommand::List => print_tenants(&tenant::list(&app.store).await?, as_json),
     }
     Ok(())
 }
 
-fn print(tenants: &[Tenant], as_json: bool) {
+fn print_tenants(tenants: &[Tenant], as_json: bool) {
     if as_json {
         let entry = |t: &Tenant| json!({"id": t.id.as_str(), "name": t.name, "createdAt": t.created_at});
         let entries: Vec<Value> = tenants.iter().map(entry).collect();
-        outcome::json(&json!({"tenants": entries}));
+        outcome::print_json(&json!({"tenants": entries}));
         return;
     }
     for tenant in tenants {
-        outcome::line(format_args!("{}  {}  {}", tenant.name, tenant.id, tenant.created_at));
+        outcome::print_line(format_args!("{}  {}  {}", tenant.name, tenant.id, tenant.created_at));
     }
 }

@@ -16,21 +16,21 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
     match command {
         TokenCommand::Mint(flags) => mint(app, flags, as_json).await,
         TokenCommand::List => {
-            let tokens = app.gate.tokens(&app.tenant.id).await?;
+            let tokens = app.auth.tokens(&app.tenant.id).await?;
             if as_json {
                 let entries: Vec<Value> = tokens.iter().map(TokenRecord::to_json).collect();
-                outcome::json(&json!({"tokens": entries}));
+                outcome::print_json(&json!({"tokens": entries}));
             } else {
-                tokens.iter().for_each(print);
+                tokens.iter().for_each(print_token);
             }
             Ok(())
         }
         TokenCommand::Revoke { id } => {
-            let revoked = app.gate.revoke(&app.tenant.id, &id, ACTOR).await?;
+            let revoked = app.auth.revoke(&app.tenant.id, &id, ACTOR).await?;
             if as_json {
-                outcome::json(&revoked.to_json());
+                outcome::print_json(&revoked.to_json());
             } else {
-                outcome::line(format_args!("{id} is revoked; it stops working with the next call"));
+                outcome::print_line(format_args!("{id} is revoked; it stops working with the next call"));
             }
             Ok(())
         }
@@ -46,25 +46,25 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
         ttl_ms: flags.ttl,
         actor: ACTOR.to_owned(),
     };
-    let minted = app.gate.mint(request, &app.resolver.all_scopes()).await?;
+    let minted = app.auth.mint(request, &app.resolver.all_scopes()).await?;
     if as_json {
         let mut entry = minted.record.to_json();
         entry["token"] = minted.token.into();
-        outcome::json(&entry);
+        outcome::print_json(&entry);
     } else {
-        outcome::line(minted.token);
+        outcome::print_line(minted.token);
     }
     Ok(())
 }
 
-fn print(token: &TokenRecord) {
+fn print_token(token: &TokenRecord) {
     let state = match (token.revoked_at, token.expires_at <= Timestamp::now()) {
         (Some(_), _) => "revoked",
         (None, true) => "expired",
         (None, false) => "active",
     };
     let (id, subject, kind) = (&token.id, &token.subject, token.kind.as_str());
-    outcome::line(format_args!(
+    outcome::print_line(format_args!(
         "{id}  {state}  {kind} {subject}  until {}  {}",
         token.expires_at, token.scopes
     ));

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::outcome;
 
 /// Messages that may wait to be printed; a terminal is slower than a database.
-const WAITING: usize = 256;
+const PRINT_QUEUE: usize = 256;
 
 /// Prints a line for every change. This is a client like any other: it subscribes through the protocol, inside the process.
 pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
@@ -20,14 +20,14 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
     // A subscription leaves out what cannot be read, without a reason; a read says why.
     app.resolver.read(&caller, View::All, uri).await?;
     tokio::spawn(app.project.clone().watch());
-    let hub = ServerState::new(ServerOptions {
+    let state = ServerState::new(ServerOptions {
         resolver: app.resolver.clone(),
         sessions: None,
         name: SERVER_NAME,
         version: SERVER_VERSION,
     });
-    let (sender, mut messages) = mpsc::channel(WAITING);
-    let mut pipe = StdioSession::new(Endpoint::new(hub, View::All, false), caller, sender);
+    let (sender, mut messages) = mpsc::channel(PRINT_QUEUE);
+    let mut session = StdioSession::new(Endpoint::new(state, View::All, false), caller, sender);
     let request = json!({
         "jsonrpc": "2.0",
         "id": "watch",
@@ -41,11 +41,11 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
             },
         },
     });
-    pipe.handle_line(request.to_string().as_bytes()).await;
+    session.handle_line(request.to_string().as_bytes()).await;
     loop {
         tokio::select! {
             message = messages.recv() => match message {
-                Some(message) => print(&message, as_json)?,
+                Some(message) => print_message(&message, as_json)?,
                 None => return Ok(()),
             },
             _ = tokio::signal::ctrl_c() => return Ok(()),
@@ -53,7 +53,7 @@ pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
     }
 }
 
-fn print(message: &[u8], as_json: bool) -> Result<()> {
+fn print_message(message: &[u8], as_json: bool) -> Result<()> {
     let message: Value = serde_json::from_slice(message).map_err(Error::internal)?;
     if let Some(error) = message.get("error") {
         let text = error["message"].as_str().unwrap_or("The subscription was refused");
@@ -62,9 +62,9 @@ fn print(message: &[u8], as_json: bool) -> Result<()> {
     if message["method"] == "notifications/resources/updated" {
         let (now, uri) = (Timestamp::now(), message["params"]["uri"].as_str().unwrap_or_default());
         if as_json {
-            outcome::line(json!({"updated": uri, "at": now}));
+            outcome::print_line(json!({"updated": uri, "at": now}));
         } else {
-            outcome::line(format_args!("{now}  {uri}"));
+            outcome::print_line(format_args!("{now}  {uri}"));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::client::{modern, request};
 use crate::server::start;
 
 #[tokio::test]
-async fn a_batch_is_answered_in_one_array() {
+async fn batch_returns_one_array() {
     let running = start().await;
     let client = running.client();
     let batch = json!([
@@ -25,25 +25,25 @@ async fn a_batch_is_answered_in_one_array() {
         let ids: Vec<_> = replies.as_array().unwrap().iter().map(|reply| reply["id"].clone()).collect();
         assert_eq!(ids, [json!(1), json!("b"), json!(3), json!(4), json!(5), json!(6)]);
         assert!(replies[0]["result"]["resources"].is_array() && replies[1]["result"]["tools"].is_array());
-        let codes: Vec<_> = (2..6).map(|place| replies[place]["error"]["code"].as_i64().unwrap()).collect();
+        let codes: Vec<_> = (2..6).map(|index| replies[index]["error"]["code"].as_i64().unwrap()).collect();
         assert_eq!(codes, [-32601, -32600, -32600, -32600]);
     }
-    let silent = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
-    assert_eq!(client.post_raw(&[], &silent.to_string()).await.status, 202);
+    let notifications_only = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(client.post_raw(&[], &notifications_only.to_string()).await.status, 202);
 }
 
 #[tokio::test]
-async fn later_revisions_have_no_batches() {
+async fn later_revisions_reject_batches() {
     let running = start().await;
     let client = running.client();
     let batch = json!([request(1, "ping", json!({}))]).to_string();
     for version in ["2025-06-18", "2025-11-25"] {
         assert_eq!(
-            client.post_raw(&[("MCP-Protocol-Version", version)], &batch).await.fault(),
+            client.post_raw(&[("MCP-Protocol-Version", version)], &batch).await.status_and_code(),
             (400, -32600)
         );
     }
     let opened = client.legacy(&[], "initialize", json!({"protocolVersion": "2025-06-18"})).await;
     let session = [("Mcp-Session-Id", opened.header("mcp-session-id").unwrap())];
-    assert_eq!(client.post_raw(&session, &batch).await.fault(), (400, -32600));
+    assert_eq!(client.post_raw(&session, &batch).await.status_and_code(), (400, -32600));
 }

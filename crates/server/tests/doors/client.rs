@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Nothing here takes this long unless it hangs.
-pub const HANGS: Duration = Duration::from_secs(20);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone)]
 pub struct Client {
@@ -26,7 +26,7 @@ pub struct Reply {
 
 impl Reply {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     pub fn json(&self) -> Value {
@@ -35,7 +35,7 @@ impl Reply {
     }
 
     /// Status and JSON-RPC number.
-    pub fn fault(&self) -> (u16, i64) {
+    pub fn status_and_code(&self) -> (u16, i64) {
         (self.status, self.json()["error"]["code"].as_i64().unwrap_or(0))
     }
 }
@@ -58,13 +58,13 @@ impl Client {
         Client { address, token: token.to_owned() }
     }
 
-    fn head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
+    fn request_head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
-        let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        let has = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
         let host = self.address.to_string();
         let authorization = format!("Bearer {}", self.token);
         let length = length.to_string();
-        let usual = [
+        let defaults = [
             ("Host", host.as_str()),
             ("Authorization", authorization.as_str()),
             ("Content-Type", "application/json"),
@@ -72,7 +72,7 @@ impl Client {
             ("Content-Length", length.as_str()),
         ];
         // An empty value stands for a header that is left out.
-        for (name, value) in usual.iter().filter(|(name, _)| !has(name)).chain(headers) {
+        for (name, value) in defaults.iter().filter(|(name, _)| !has(name)).chain(headers) {
             if !value.is_empty() {
                 head.push_str(&format!("{name}: {value}\r\n"));
             }
@@ -83,7 +83,7 @@ impl Client {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let exchange = async {
             let mut stream = TcpStream::connect(self.address).await.unwrap();
-            let head = self.head(method, path, &[headers, &[("Connection", "close")]].concat(), body.len());
+            let head = self.request_head(method, path, &[headers, &[("Connection", "close")]].concat(), body.len());
             stream.write_all(head.as_bytes()).await.unwrap();
             // A server that has seen enough may close before it has read everything.
             let _ = stream.write_all(body).await;
@@ -91,7 +91,7 @@ impl Client {
             let _ = stream.read_to_end(&mut all).await;
             parse(&all)
         };
-        timeout(HANGS, exchange).await.expect("no reply")
+        timeout(TEST_TIMEOUT, exchange).await.expect("no reply")
     }
 
     /// A POST with a body as it is.
@@ -106,10 +106,10 @@ impl Client {
 
     /// A modern POST with headers that agree.
     pub async fn modern(&self, method: &str, params: Value) -> Reply {
-        self.modern_at("/mcp", method, params).await
+        self.modern_to("/mcp", method, params).await
     }
 
-    pub async fn modern_at(&self, path: &str, method: &str, params: Value) -> Reply {
+    pub async fn modern_to(&self, path: &str, method: &str, params: Value) -> Reply {
         let body = request(1, method, modern(params.clone())).to_string();
         let name =
             params.get("uri").or(params.get("name")).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -119,9 +119,9 @@ impl Client {
     }
 
     /// A request whose reply is a stream of events.
-    pub async fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Events {
+    pub async fn open_stream(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Events {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let head = self.head(method, "/mcp", headers, body.len());
+        let head = self.request_head(method, "/mcp", headers, body.len());
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(body.as_bytes()).await.unwrap();
         let mut events = Events { reader: BufReader::new(stream), status: 0, headers: Vec::new() };
@@ -140,7 +140,7 @@ impl Client {
     pub async fn listen(&self, id: impl Into<Value>, notifications: Value) -> Events {
         let method = "subscriptions/listen";
         let body = request(id, method, modern(json!({"notifications": notifications}))).to_string();
-        self.open("POST", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)], &body).await
+        self.open_stream("POST", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)], &body).await
     }
 }
 
@@ -155,12 +155,12 @@ fn parse(all: &[u8]) -> Reply {
         .collect();
     let mut body = all[end + 4..].to_vec();
     if headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked") {
-        body = dechunk(&body);
+        body = decode_chunked(&body);
     }
     Reply { status, headers, body }
 }
 
-fn dechunk(mut rest: &[u8]) -> Vec<u8> {
+fn decode_chunked(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|window| window == b"\r\n") {
         let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
@@ -179,7 +179,7 @@ pub struct Events {
 
 impl Events {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     async fn line(&mut self) -> Option<String> {
@@ -193,7 +193,7 @@ impl Events {
     /// The next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
         // Comments that keep the stream alive do not count.
-        timeout(HANGS, self.message()).await.expect("the stream is silent")
+        timeout(TEST_TIMEOUT, self.message()).await.expect("the stream is silent")
     }
 
     async fn message(&mut self) -> Option<Value> {

@@ -6,7 +6,7 @@ use crate::client::modern;
 use crate::server::start;
 
 #[tokio::test]
-async fn initialize_echoes_what_is_served_and_opens_a_session() {
+async fn initialize_negotiates_version_and_opens_session() {
     let running = start().await;
     let client = running.client();
     for (proposed, agreed) in [
@@ -30,11 +30,11 @@ async fn initialize_echoes_what_is_served_and_opens_a_session() {
     }
     let differs = [("MCP-Protocol-Version", "2025-06-18")];
     let reply = client.legacy(&differs, "initialize", json!({"protocolVersion": "2025-11-25"})).await;
-    assert_eq!(reply.fault(), (400, -32600));
+    assert_eq!(reply.status_and_code(), (400, -32600));
 }
 
 #[tokio::test]
-async fn a_legacy_request_needs_no_session() {
+async fn legacy_request_works_without_session() {
     let running = start().await;
     let client = running.client();
     let listed = client.legacy(&[], "resources/list", json!({})).await.json();
@@ -56,7 +56,7 @@ async fn a_legacy_request_needs_no_session() {
 }
 
 #[tokio::test]
-async fn discovery_names_every_revision() {
+async fn discover_lists_every_revision() {
     let running = start().await;
     let result = running.client().modern("server/discover", json!({})).await.json()["result"].clone();
     let all = json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);

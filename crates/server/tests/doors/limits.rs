@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use quad_gate::RateLimit;
-use quad_server::TimeLimits;
+use quad_server::Timeouts;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::client::HANGS;
+use crate::client::TEST_TIMEOUT;
 use crate::server::{start, start_limited, start_with};
 
 /// So short that a test can wait for it.
-const SOON: Duration = Duration::from_millis(50);
+const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A rate that lets a burst in and then, for all that a test lasts, nothing.
 const BURST_OF_THREE: RateLimit = RateLimit { per_second: 1, burst: 3 };
 
 #[tokio::test]
-async fn a_tenant_beyond_its_rate_is_told_when_to_come_again_and_others_are_not() {
-    let running = start_limited(Some(BURST_OF_THREE), TimeLimits::default()).await;
+async fn rate_limited_tenant_gets_retry_after_others_do_not() {
+    let running = start_limited(Some(BURST_OF_THREE), Timeouts::default()).await;
     let (client, other) = (running.client_with("reader"), running.client_with("other"));
     let mut replies = Vec::new();
     // More than the burst and what could be filled up meanwhile.
@@ -40,15 +40,15 @@ async fn a_tenant_beyond_its_rate_is_told_when_to_come_again_and_others_are_not(
     while !statuses.contains(&429) {
         statuses.push(writer.send("GET", "/v1/resources?uri=toy://static", &[], b"").await.status);
     }
-    let noted = running.keeper.noted.lock().unwrap().clone();
-    assert!(noted.contains(&("reader".to_owned(), "rate_limited")), "{noted:?}");
+    let counted_refusals = running.tokens.counted_refusals.lock().unwrap().clone();
+    assert!(counted_refusals.contains(&("reader".to_owned(), "rate_limited")), "{counted_refusals:?}");
     let metrics = String::from_utf8(client.send("GET", "/metrics", &[], b"").await.body).unwrap();
     assert!(!metrics.contains("quad_rate_limited_total 0\n"), "{metrics}");
 }
 
 #[tokio::test]
-async fn a_bad_credential_takes_nothing_from_the_rate() {
-    let running = start_limited(Some(BURST_OF_THREE), TimeLimits::default()).await;
+async fn bad_credential_does_not_consume_rate_limit() {
+    let running = start_limited(Some(BURST_OF_THREE), Timeouts::default()).await;
     for _ in 0..10 {
         assert_eq!(running.client_with("nonsense").modern("ping", json!({})).await.status, 401);
     }
@@ -57,14 +57,14 @@ async fn a_bad_credential_takes_nothing_from_the_rate() {
 }
 
 #[tokio::test]
-async fn an_open_door_has_no_keys() {
+async fn no_auth_serves_empty_key_set() {
     let running = start_with(false, true).await;
     let keys = running.client().send("GET", "/.well-known/jwks.json", &[], b"").await;
     assert_eq!((keys.status, keys.json()), (200, json!({"keys": []})));
 }
 
 #[tokio::test]
-async fn heads_have_a_size_and_a_number_of_headers() {
+async fn header_count_and_size_are_limited() {
     let running = start().await;
     let names: Vec<String> = (0..70).map(|number| format!("X-Header-{number}")).collect();
     let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
@@ -79,28 +79,28 @@ async fn heads_have_a_size_and_a_number_of_headers() {
 }
 
 /// What the server says on a connection until it closes it.
-async fn until_closed(stream: &mut TcpStream) -> String {
-    let mut said = Vec::new();
-    let read = stream.read_to_end(&mut said);
-    let _ = timeout(HANGS, read).await.expect("the connection was never closed");
-    String::from_utf8_lossy(&said).into_owned()
+async fn read_until_closed(stream: &mut TcpStream) -> String {
+    let mut received = Vec::new();
+    let read = stream.read_to_end(&mut received);
+    let _ = timeout(TEST_TIMEOUT, read).await.expect("the connection was never closed");
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 #[tokio::test]
-async fn a_connection_that_says_nothing_or_half_a_head_or_no_more_is_closed() {
-    let running = start_limited(None, TimeLimits { headers: SOON, ..TimeLimits::default() }).await;
+async fn idle_or_slow_header_connection_is_closed() {
+    let running = start_limited(None, Timeouts { headers: SHORT_TIMEOUT, ..Timeouts::default() }).await;
     let whole = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", running.address);
     for sent in ["", "GET /healthz HTTP/1.1\r\nHost: ", &whole] {
         let mut stream = TcpStream::connect(running.address).await.unwrap();
         stream.write_all(sent.as_bytes()).await.unwrap();
-        let said = until_closed(&mut stream).await;
-        assert_eq!(said.starts_with("HTTP/1.1 200"), sent == whole, "{sent:?}: {said}");
+        let received = read_until_closed(&mut stream).await;
+        assert_eq!(received.starts_with("HTTP/1.1 200"), sent == whole, "{sent:?}: {received}");
     }
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for() {
-    let running = start_limited(None, TimeLimits { body: SOON, ..TimeLimits::default() }).await;
+async fn slow_body_times_out() {
+    let running = start_limited(None, Timeouts { body: SHORT_TIMEOUT, ..Timeouts::default() }).await;
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer all\r\nContent-Type: application/json\r\n\
@@ -108,25 +108,25 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
         running.address
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let said = until_closed(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 408") && said.contains("BODY_TOO_SLOW"), "{said}");
+    let received = read_until_closed(&mut stream).await;
+    assert!(received.starts_with("HTTP/1.1 408") && received.contains("BODY_TOO_SLOW"), "{received}");
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_is_given_up() {
-    let running = start_limited(None, TimeLimits { request: SOON, ..TimeLimits::default() }).await;
+async fn slow_request_times_out() {
+    let running = start_limited(None, Timeouts { request: SHORT_TIMEOUT, ..Timeouts::default() }).await;
     let reply = running.client().modern("tools/call", json!({"name": "toy_hang", "arguments": {}})).await;
     assert_eq!((reply.status, &reply.json()["code"]), (503, &json!("REQUEST_TIMEOUT")));
     assert!(reply.header("x-request-id").is_some());
 }
 
 #[tokio::test]
-async fn a_stream_begins_at_once_and_may_last() {
+async fn stream_may_outlast_request_timeout() {
     let second = Duration::from_secs(1);
-    let running = start_limited(None, TimeLimits { request: second, ..TimeLimits::default() }).await;
+    let running = start_limited(None, Timeouts { request: second, ..Timeouts::default() }).await;
     let mut events = running.client().listen(1, json!({"resourceSubscriptions": ["toy://items/one"]})).await;
     events.next().await.unwrap();
     tokio::time::sleep(second).await;
-    running.world.set("one", "second");
+    running.state.set("one", "second");
     assert_eq!(events.next().await.unwrap()["params"]["uri"], "toy://items/one");
 }

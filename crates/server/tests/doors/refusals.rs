@@ -8,7 +8,7 @@ use crate::server::{start, start_with};
 const MODERN: (&str, &str) = ("MCP-Protocol-Version", "2026-07-28");
 
 #[tokio::test]
-async fn strangers_are_turned_away_before_anything_else() {
+async fn foreign_host_or_origin_is_rejected_first() {
     let running = start().await;
     let client = running.client_with("");
     for (host, origin, status) in [
@@ -32,10 +32,10 @@ async fn strangers_are_turned_away_before_anything_else() {
 }
 
 #[tokio::test]
-async fn a_missing_or_bad_token_is_challenged_before_the_body_is_read() {
+async fn missing_or_bad_token_is_challenged_before_body_read() {
     let running = start().await;
-    let nobody = running.client();
-    let missing = nobody.post_raw(&[("Authorization", ""), ("Content-Type", "text/plain")], "{").await;
+    let client = running.client();
+    let missing = client.post_raw(&[("Authorization", ""), ("Content-Type", "text/plain")], "{").await;
     assert_eq!(missing.status, 401);
     let challenge = missing.header("www-authenticate").unwrap();
     let metadata =
@@ -52,18 +52,18 @@ async fn a_missing_or_bad_token_is_challenged_before_the_body_is_read() {
         assert_eq!(names, ["code", "kind", "message", "hint", "reason"]);
         assert_eq!(envelope["reason"], reason);
     }
-    let basic = nobody.post_raw(&[("Authorization", "Basic eDp5")], "{").await;
+    let basic = client.post_raw(&[("Authorization", "Basic eDp5")], "{").await;
     assert_eq!(basic.status, 401);
-    let twice =
-        nobody.post_raw(&[("Authorization", "Bearer all"), ("Authorization", "Bearer all")], "{").await;
-    assert_eq!(twice.status, 400);
+    let repeated_header =
+        client.post_raw(&[("Authorization", "Bearer all"), ("Authorization", "Bearer all")], "{").await;
+    assert_eq!(repeated_header.status, 400);
     for method in ["GET", "DELETE"] {
-        assert_eq!(nobody.send(method, "/mcp", &[("Authorization", "")], b"").await.status, 401, "{method}");
+        assert_eq!(client.send(method, "/mcp", &[("Authorization", "")], b"").await.status, 401, "{method}");
     }
 }
 
 #[tokio::test]
-async fn other_methods_and_media_types_and_sizes_are_refused() {
+async fn rejects_other_methods_media_types_and_large_bodies() {
     let running = start().await;
     let client = running.client();
     for method in ["PUT", "PATCH", "OPTIONS"] {
@@ -96,7 +96,7 @@ async fn other_methods_and_media_types_and_sizes_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_told_so() {
+async fn invalid_messages_return_rpc_errors() {
     let running = start().await;
     let client = running.client();
     for (body, code) in [
@@ -110,20 +110,20 @@ async fn what_is_no_message_is_told_so() {
         (r#"{"jsonrpc":"2.0","id":1}"#, -32600),
     ] {
         let reply = client.post_raw(&[], body).await;
-        assert_eq!(reply.fault(), (400, code), "{body}");
+        assert_eq!(reply.status_and_code(), (400, code), "{body}");
         assert_eq!(reply.header("content-type"), Some("application/json"));
     }
     let modern_batch =
         client.post_raw(&[MODERN], r#"[{"jsonrpc":"2.0","id":1,"method":"server/discover"}]"#).await;
-    assert_eq!(modern_batch.fault(), (400, -32600));
+    assert_eq!(modern_batch.status_and_code(), (400, -32600));
 }
 
 async fn post(client: &Client, headers: &[(&str, &str)], body: &Value) -> (u16, i64) {
-    client.post_raw(headers, &body.to_string()).await.fault()
+    client.post_raw(headers, &body.to_string()).await.status_and_code()
 }
 
 #[tokio::test]
-async fn a_modern_request_must_be_complete_and_agree_with_its_headers() {
+async fn modern_request_must_be_complete_and_match_headers() {
     let running = start().await;
     let client = running.client();
     let read = |params: Value| request(1, "resources/read", params);
@@ -179,7 +179,7 @@ async fn a_modern_request_must_be_complete_and_agree_with_its_headers() {
 }
 
 #[tokio::test]
-async fn an_unsupported_version_is_told_what_is_supported() {
+async fn unsupported_version_error_lists_supported_versions() {
     let running = start().await;
     let mut params = modern(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1900-01-01".into();
@@ -192,14 +192,14 @@ async fn an_unsupported_version_is_told_what_is_supported() {
     assert_eq!(*supported, discovered["result"]["supportedVersions"]);
     // A legacy request may name it too, in the header only.
     let legacy = running.client().legacy(&[("MCP-Protocol-Version", "1900-01-01")], "ping", json!({})).await;
-    assert_eq!(legacy.fault(), (400, -32022));
+    assert_eq!(legacy.status_and_code(), (400, -32022));
 }
 
 #[tokio::test]
-async fn methods_and_parameters_are_checked_in_both_eras() {
+async fn validates_methods_and_parameters_in_both_eras() {
     let running = start().await;
     let client = running.client();
-    for (method, params, modern_fault, legacy_fault) in [
+    for (method, params, modern_error, legacy_error) in [
         ("nonsense", json!({}), (404, -32601), (200, -32601)),
         ("resources/raed", json!({}), (404, -32601), (200, -32601)),
         ("logging/setLevel", json!({}), (404, -32601), (200, -32601)),
@@ -228,20 +228,20 @@ async fn methods_and_parameters_are_checked_in_both_eras() {
         ("subscriptions/listen", json!({}), (200, -32602), (200, -32601)),
     ] {
         assert_eq!(
-            client.modern(method, params.clone()).await.fault(),
-            modern_fault,
+            client.modern(method, params.clone()).await.status_and_code(),
+            modern_error,
             "modern {method} {params}"
         );
         assert_eq!(
-            client.legacy(&[], method, params.clone()).await.fault(),
-            legacy_fault,
+            client.legacy(&[], method, params.clone()).await.status_and_code(),
+            legacy_error,
             "legacy {method} {params}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_missing_thing_names_itself_and_a_fault_of_ours_says_nothing() {
+async fn not_found_names_uri_and_internal_error_hides_cause() {
     let running = start().await;
     let client = running.client();
     let missing = client.modern("resources/read", json!({"uri": "toy://items/none"})).await.json();
@@ -256,7 +256,7 @@ async fn a_missing_thing_names_itself_and_a_fault_of_ours_says_nothing() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_is_403_with_a_challenge_in_both_eras() {
+async fn missing_scope_returns_403_with_challenge_in_both_eras() {
     let running = start().await;
     let client = running.client_with("reader");
     for (method, params) in [
@@ -267,7 +267,7 @@ async fn a_missing_scope_is_403_with_a_challenge_in_both_eras() {
         for reply in
             [client.modern(method, params.clone()).await, client.legacy(&[], method, params.clone()).await]
         {
-            assert_eq!(reply.fault(), (403, -32602), "{method}");
+            assert_eq!(reply.status_and_code(), (403, -32602), "{method}");
             assert_eq!(reply.json()["error"]["data"]["code"], "SCOPE_INSUFFICIENT");
             let challenge = reply.header("www-authenticate").unwrap();
             assert!(
@@ -283,21 +283,21 @@ async fn a_missing_scope_is_403_with_a_challenge_in_both_eras() {
 }
 
 #[tokio::test]
-async fn a_withdrawn_token_is_looked_up_again_within_the_same_request() {
+async fn changed_token_is_reauthenticated_within_the_request() {
     let running = start().await;
     let client = running.client();
     let read = || client.modern("resources/read", json!({"uri": "toy://static"}));
     assert_eq!(read().await.status, 200);
     // The keeper still remembers the token as of before; the audit commit notices.
-    running.world.touch(quad_core::Tag::new("token:all"));
+    running.state.invalidate(quad_core::Tag::new("token:all"));
     assert_eq!(read().await.status, 200);
-    running.world.touch(quad_core::Tag::new("token:all"));
-    let twin = client.send("GET", "/v1/resources?uri=toy://static", &[], b"").await;
-    assert_eq!(twin.status, 200);
+    running.state.invalidate(quad_core::Tag::new("token:all"));
+    let get_reply = client.send("GET", "/v1/resources?uri=toy://static", &[], b"").await;
+    assert_eq!(get_reply.status, 200);
 }
 
 #[tokio::test]
-async fn without_a_keeper_everybody_comes_in_and_without_sessions_nobody_streams() {
+async fn no_auth_accepts_all_and_no_session_store_disables_streams() {
     let running = start_with(false, false).await;
     let client = running.client_with("whatever");
     let reply = client.post_raw(&[("Authorization", "")], &request(1, "ping", json!({})).to_string()).await;
@@ -312,7 +312,7 @@ async fn without_a_keeper_everybody_comes_in_and_without_sessions_nobody_streams
 }
 
 #[tokio::test]
-async fn every_call_leaves_one_event() {
+async fn every_call_appends_one_audit_event() {
     let running = start().await;
     let client = running.client_with("reader");
     let calls = [
@@ -329,7 +329,7 @@ async fn every_call_leaves_one_event() {
     ];
     for (count, (method, params)) in calls.iter().enumerate() {
         client.modern(method, params.clone()).await;
-        let events = running.world.events();
+        let events = running.state.events();
         assert_eq!(events.len(), count + 1, "{method}");
         assert_eq!(events[count].inputs.get("method"), Some(&quad_core::facts::AuditValue::Static(method)));
     }

@@ -6,7 +6,7 @@ use crate::client::{Reply, events, modern, request};
 use crate::server::start;
 
 /// The result of a modern reply, after checking what every one of them must carry.
-fn complete(reply: &Reply) -> Value {
+fn modern_result(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200);
     let result = reply.json()["result"].clone();
     assert_eq!(result["resultType"], "complete");
@@ -16,7 +16,7 @@ fn complete(reply: &Reply) -> Value {
 }
 
 /// The result of a legacy reply, which must carry nothing of the modern era.
-fn plain(reply: &Reply) -> Value {
+fn legacy_result(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200);
     let result = reply.json()["result"].clone();
     assert!(result.is_object(), "{}", reply.json());
@@ -28,7 +28,7 @@ fn plain(reply: &Reply) -> Value {
 }
 
 #[tokio::test]
-async fn every_modern_result_says_how_long_it_may_be_kept() {
+async fn every_modern_result_has_cache_hints() {
     let running = start().await;
     let client = running.client();
     for (method, params, ttl_ms, scope) in [
@@ -42,19 +42,19 @@ async fn every_modern_result_says_how_long_it_may_be_kept() {
         ("prompts/get", json!({"name": "toy_show"}), Value::Null, Value::Null),
         ("tools/call", json!({"name": "toy_media"}), Value::Null, Value::Null),
     ] {
-        let result = complete(&client.modern(method, params.clone()).await);
+        let result = modern_result(&client.modern(method, params.clone()).await);
         assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&ttl_ms, &scope), "{method} {params}");
         if method != "server/discover" {
-            plain(&client.legacy(&[], method, params).await);
+            legacy_result(&client.legacy(&[], method, params).await);
         }
     }
 }
 
 #[tokio::test]
-async fn a_read_gives_the_contents_and_its_receipt() {
+async fn read_returns_contents_and_receipt() {
     let running = start().await;
     let client = running.client();
-    let result = complete(&client.modern("resources/read", json!({"uri": "toy://static"})).await);
+    let result = modern_result(&client.modern("resources/read", json!({"uri": "toy://static"})).await);
     let text = "never \"changes\"\n";
     assert_eq!(result["contents"], json!([{"uri": "toy://static", "mimeType": "text/plain", "text": text}]));
     let receipt = &result["_meta"]["dev.quadrivium/receipt"];
@@ -64,17 +64,17 @@ async fn a_read_gives_the_contents_and_its_receipt() {
         json!({"contentHash": receipt["contentHash"], "version": 1, "sequence": 1, "event": "evt_1"})
     );
     // A second read comes from the cache and is written down all the same.
-    let again = complete(&client.modern("resources/read", json!({"uri": "toy://static"})).await);
+    let again = modern_result(&client.modern("resources/read", json!({"uri": "toy://static"})).await);
     assert_eq!(again["_meta"]["dev.quadrivium/receipt"]["sequence"], 2);
     assert_eq!(again["contents"], result["contents"]);
-    let legacy = plain(&client.legacy(&[], "resources/read", json!({"uri": "toy://picture"})).await);
+    let legacy = legacy_result(&client.legacy(&[], "resources/read", json!({"uri": "toy://picture"})).await);
     assert_eq!(legacy["contents"][0]["blob"], "iVBORwD/");
-    let pair = plain(&client.legacy(&[], "resources/read", json!({"uri": "toy://pair"})).await);
+    let pair = legacy_result(&client.legacy(&[], "resources/read", json!({"uri": "toy://pair"})).await);
     assert_eq!(pair["contents"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn the_requested_spelling_and_the_id_come_back_unchanged() {
+async fn reply_keeps_requested_uri_text_and_id() {
     let running = start().await;
     for id in ["7", "\"\\u0041b\"", "-1", "123456789012345678901234567890"] {
         let body = format!(
@@ -89,48 +89,48 @@ async fn the_requested_spelling_and_the_id_come_back_unchanged() {
 }
 
 #[tokio::test]
-async fn a_read_after_a_write_is_never_stale() {
+async fn read_after_write_is_never_stale() {
     let running = start().await;
     let client = running.client();
     for round in 0..50 {
         let value = round.to_string();
         let call = json!({"name": "toy_set", "arguments": {"id": "one", "value": value}});
-        complete(&client.modern("tools/call", call).await);
-        let read = complete(&client.modern("resources/read", json!({"uri": "toy://items/one"})).await);
+        modern_result(&client.modern("tools/call", call).await);
+        let read = modern_result(&client.modern("resources/read", json!({"uri": "toy://items/one"})).await);
         assert_eq!(read["contents"][0]["text"], json!({"id": "one", "value": value}).to_string());
     }
 }
 
 #[tokio::test]
-async fn a_list_pages_without_gaps_or_doubles() {
+async fn list_pages_have_no_gaps_or_duplicates() {
     let running = start().await;
     for number in 0..450 {
-        running.world.set(&format!("n{number:04}"), "x");
+        running.state.set(&format!("n{number:04}"), "x");
     }
     let client = running.client();
-    let mut seen = Vec::new();
+    let mut uris = Vec::new();
     let mut cursor: Option<String> = None;
     let mut pages = 0;
     loop {
         let params = cursor.as_ref().map_or(json!({}), |cursor| json!({"cursor": cursor}));
-        let result = complete(&client.modern("resources/list", params).await);
+        let result = modern_result(&client.modern("resources/list", params).await);
         pages += 1;
         for entry in result["resources"].as_array().unwrap() {
             assert!(entry["name"].is_string() && entry["mimeType"].is_string());
-            seen.push(entry["uri"].as_str().unwrap().to_owned());
+            uris.push(entry["uri"].as_str().unwrap().to_owned());
         }
         match result.get("nextCursor").and_then(Value::as_str) {
             Some(next) => cursor = Some(next.to_owned()),
             None => break,
         }
     }
-    let count = seen.len();
-    seen.dedup();
-    assert_eq!((pages, count, seen.len()), (3, 452, 452));
+    let count = uris.len();
+    uris.dedup();
+    assert_eq!((pages, count, uris.len()), (3, 452, 452));
 }
 
 #[tokio::test]
-async fn tools_are_listed_by_scope_and_profile() {
+async fn tools_list_is_filtered_by_scope_and_profile() {
     let running = start().await;
     let names = |result: Value| -> Vec<String> {
         result["tools"]
@@ -141,7 +141,7 @@ async fn tools_are_listed_by_scope_and_profile() {
             .collect()
     };
     let list = async |token: &str, path: &str| {
-        names(complete(&running.client_with(token).modern_at(path, "tools/list", json!({})).await))
+        names(modern_result(&running.client_with(token).modern_to(path, "tools/list", json!({})).await))
     };
     let core = list("all", "/mcp").await;
     assert!(core.contains(&"toy_set".to_owned()) && core.contains(&"resource_read".to_owned()));
@@ -150,7 +150,7 @@ async fn tools_are_listed_by_scope_and_profile() {
     assert!(list("all", "/mcp/toy?tools=all").await.contains(&"toy_hang".to_owned()));
     assert!(!list("reader", "/mcp").await.contains(&"toy_set".to_owned()));
     for (path, status) in [("/mcp/toy", 200), ("/mcp/tyo", 404), ("/v1/agents/mcp", 404)] {
-        let reply = running.client().modern_at(path, "tools/list", json!({})).await;
+        let reply = running.client().modern_to(path, "tools/list", json!({})).await;
         assert_eq!(reply.status, status, "{path}");
         if status == 404 {
             assert_eq!(reply.json()["code"], "NOT_FOUND");
@@ -159,25 +159,25 @@ async fn tools_are_listed_by_scope_and_profile() {
 }
 
 #[tokio::test]
-async fn a_tool_result_has_what_the_revision_knows() {
+async fn tool_result_fields_depend_on_revision() {
     let running = start().await;
     let client = running.client();
     let params = json!({"name": "toy_set", "arguments": {"id": "a", "value": "b"}});
     let structured = json!({"id": "a", "value": "b"});
-    let newest = complete(&client.modern("tools/call", params.clone()).await);
+    let newest = modern_result(&client.modern("tools/call", params.clone()).await);
     assert_eq!(newest["structuredContent"], structured);
     assert_eq!(newest["content"][0], json!({"type": "text", "text": structured.to_string()}));
     let link = json!({"type": "resource_link", "uri": "toy://items/a", "name": "the item", "mimeType": "application/json"});
     assert_eq!(newest["content"][1], link);
     assert_eq!(newest["isError"], false);
-    for (version, knows) in
+    for (version, has_structured) in
         [("2025-06-18", true), ("2025-11-25", true), ("2025-03-26", false), ("2024-11-05", false)]
     {
         let headers = [("MCP-Protocol-Version", version)];
-        let result = plain(&client.legacy(&headers, "tools/call", params.clone()).await);
-        assert_eq!(result.get("structuredContent").is_some(), knows, "{version}");
-        assert_eq!(result["content"][1]["type"] == "resource_link", knows, "{version}");
-        let media = plain(&client.legacy(&headers, "tools/call", json!({"name": "toy_media"})).await);
+        let result = legacy_result(&client.legacy(&headers, "tools/call", params.clone()).await);
+        assert_eq!(result.get("structuredContent").is_some(), has_structured, "{version}");
+        assert_eq!(result["content"][1]["type"] == "resource_link", has_structured, "{version}");
+        let media = legacy_result(&client.legacy(&headers, "tools/call", json!({"name": "toy_media"})).await);
         let kinds: Vec<&str> = media["content"]
             .as_array()
             .unwrap()
@@ -186,13 +186,13 @@ async fn a_tool_result_has_what_the_revision_knows() {
             .collect();
         let sound = if version == "2024-11-05" { "text" } else { "audio" };
         assert_eq!(kinds, ["image", sound, "resource"], "{version}");
-        let listed = plain(&client.legacy(&headers, "tools/list", json!({})).await);
-        assert_eq!(listed["tools"][0].get("outputSchema").is_some(), knows, "{version}");
+        let listed = legacy_result(&client.legacy(&headers, "tools/list", json!({})).await);
+        assert_eq!(listed["tools"][0].get("outputSchema").is_some(), has_structured, "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_failed_tool_is_a_result() {
+async fn failed_tool_returns_error_result() {
     let running = start().await;
     let client = running.client();
     for (params, code) in [
@@ -200,7 +200,7 @@ async fn a_failed_tool_is_a_result() {
         (json!({"name": "toy_set", "arguments": {"id": 5}}), "VALIDATION_ERROR"),
         (json!({"name": "resource_read", "arguments": {"uri": "toy://items/none"}}), "NOT_FOUND"),
     ] {
-        let result = complete(&client.modern("tools/call", params.clone()).await);
+        let result = modern_result(&client.modern("tools/call", params.clone()).await);
         assert_eq!(
             (&result["isError"], &result["structuredContent"]["error"]["code"]),
             (&json!(true), &json!(code)),
@@ -208,45 +208,45 @@ async fn a_failed_tool_is_a_result() {
         );
         let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
         assert_eq!(text, result["structuredContent"]);
-        let legacy = plain(&client.legacy(&[], "tools/call", params).await);
+        let legacy = legacy_result(&client.legacy(&[], "tools/call", params).await);
         assert_eq!(legacy["isError"], true);
         assert!(legacy.get("structuredContent").is_none());
     }
-    let failed = complete(&client.modern("tools/call", json!({"name": "toy_fail"})).await);
+    let failed = modern_result(&client.modern("tools/call", json!({"name": "toy_fail"})).await);
     assert_eq!(failed["_meta"]["errorCode"], "TOY_BROKEN");
 }
 
 #[tokio::test]
-async fn prompts_and_completions_answer() {
+async fn prompts_and_completions_return_values() {
     let running = start().await;
     let client = running.client();
-    let greeting = complete(
+    let greeting = modern_result(
         &client.modern("prompts/get", json!({"name": "toy_greet", "arguments": {"who": "you"}})).await,
     );
     assert_eq!(
         greeting["messages"],
         json!([{"role": "user", "content": {"type": "text", "text": "Hello you"}}])
     );
-    let shown = complete(&client.modern("prompts/get", json!({"name": "toy_show"})).await);
+    let shown = modern_result(&client.modern("prompts/get", json!({"name": "toy_show"})).await);
     assert_eq!(shown["messages"][0]["content"]["type"], "image");
     assert_eq!(shown["messages"][1]["content"]["resource"]["text"], "in");
-    let listed = complete(&client.modern("prompts/list", json!({})).await);
+    let listed = modern_result(&client.modern("prompts/list", json!({})).await);
     assert_eq!(listed["prompts"][0]["arguments"][0]["required"], true);
     let template = json!({
         "ref": {"type": "ref/resource", "uri": "toy://items/{id}"},
         "argument": {"name": "id", "value": "o"},
         "context": {"arguments": {}},
     });
-    let completed = complete(&client.modern("completion/complete", template).await);
+    let completed = modern_result(&client.modern("completion/complete", template).await);
     assert_eq!(completed["completion"], json!({"values": ["one"], "total": 1, "hasMore": false}));
     let prompt =
         json!({"ref": {"type": "ref/prompt", "name": "toy_greet"}, "argument": {"name": "who", "value": ""}});
-    let completed = complete(&client.modern("completion/complete", prompt).await);
+    let completed = modern_result(&client.modern("completion/complete", prompt).await);
     assert_eq!(completed["completion"]["values"], json!(["world"]));
 }
 
 #[tokio::test]
-async fn progress_turns_the_reply_into_a_stream() {
+async fn progress_token_turns_reply_into_event_stream() {
     let running = start().await;
     let client = running.client();
     let params = json!({"name": "toy_progress", "_meta": {"progressToken": "p"}});
@@ -274,15 +274,15 @@ async fn progress_turns_the_reply_into_a_stream() {
     let hasty = client.post_raw(&headers, &request(1, "tools/call", params).to_string()).await;
     assert_eq!(events(&hasty.body).len(), 2);
     // Nobody asked, or nothing to report: one document.
-    let quiet = client.modern("tools/call", json!({"name": "toy_progress"})).await;
-    assert_eq!(quiet.header("content-type"), Some("application/json"));
-    let silent =
+    let without_token = client.modern("tools/call", json!({"name": "toy_progress"})).await;
+    assert_eq!(without_token.header("content-type"), Some("application/json"));
+    let without_progress =
         client.legacy(&[], "tools/call", json!({"name": "toy_media", "_meta": {"progressToken": 1}})).await;
-    assert_eq!(silent.header("content-type"), Some("application/json"));
+    assert_eq!(without_progress.header("content-type"), Some("application/json"));
 }
 
 #[tokio::test]
-async fn the_public_pages_answer_without_a_token() {
+async fn public_endpoints_need_no_token() {
     let running = start().await;
     let client = running.client();
     let get = async |path: &str, headers: &[(&str, &str)]| {
@@ -318,21 +318,21 @@ async fn the_public_pages_answer_without_a_token() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_kept_or_made() {
+async fn request_id_is_kept_or_generated() {
     let running = start().await;
     let client = running.client();
-    let kept = client.send("GET", "/healthz", &[("X-Request-Id", "mine-1")], b"").await;
-    assert_eq!(kept.header("x-request-id"), Some("mine-1"));
-    let made = client.send("GET", "/healthz", &[("X-Request-Id", "not plain")], b"").await;
-    assert!(made.header("x-request-id").is_some_and(|id| id != "not plain"));
+    let from_client = client.send("GET", "/healthz", &[("X-Request-Id", "mine-1")], b"").await;
+    assert_eq!(from_client.header("x-request-id"), Some("mine-1"));
+    let generated = client.send("GET", "/healthz", &[("X-Request-Id", "not plain")], b"").await;
+    assert!(generated.header("x-request-id").is_some_and(|id| id != "not plain"));
 }
 
 #[tokio::test]
-async fn our_own_pages_may_ask_first() {
+async fn allowed_origin_gets_cors_preflight() {
     let running = start().await;
     let origin = ("Origin", "http://localhost:3000");
-    let asked = [origin, ("Access-Control-Request-Method", "POST"), ("Authorization", "")];
-    let reply = running.client().send("OPTIONS", "/mcp", &asked, b"").await;
+    let preflight_headers = [origin, ("Access-Control-Request-Method", "POST"), ("Authorization", "")];
+    let reply = running.client().send("OPTIONS", "/mcp", &preflight_headers, b"").await;
     assert_eq!(reply.status, 204);
     assert!(reply.header("access-control-allow-headers").unwrap().contains("Mcp-Method"));
     assert_eq!(reply.header("access-control-allow-origin"), Some(origin.1));

@@ -8,7 +8,7 @@ use quad_core::{ReadSet, Version};
 use quad_core::{BoxFuture, Principal, Result, Tag, TenantId, Timestamp};
 use quad_gate::RateLimit;
 use quad_server::http::{HttpOptions, serve};
-use quad_server::{Denial, Door, Keeper, TimeLimits};
+use quad_server::{CredentialError, AuthPolicy, CredentialVerifier, Timeouts};
 use quad_wire::{SessionStoreError, SessionStore};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -16,73 +16,73 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::client::Client;
-use crate::toy::World;
+use crate::toy::TestServerState;
 
-pub struct Running {
+pub struct TestServer {
     pub address: SocketAddr,
-    pub world: Arc<World>,
-    pub keeper: Arc<Tokens>,
+    pub state: Arc<TestServerState>,
+    pub tokens: Arc<StubTokens>,
     pub stop: Option<oneshot::Sender<()>>,
-    pub done: JoinHandle<()>,
+    pub task: JoinHandle<()>,
 }
 
 /// Guarded, with sessions. The tokens are `reader`, `writer` and `all`, and `other` of another tenant.
-pub async fn start() -> Running {
+pub async fn start() -> TestServer {
     start_with(true, true).await
 }
 
-pub async fn start_with(guarded: bool, sessions: bool) -> Running {
-    start_within(guarded, sessions, None, TimeLimits::default()).await
+pub async fn start_with(requires_token: bool, sessions: bool) -> TestServer {
+    start_with_options(requires_token, sessions, None, Timeouts::default()).await
 }
 
 /// Guarded, with limits that a test can reach.
-pub async fn start_limited(rate_limit: Option<RateLimit>, times: TimeLimits) -> Running {
-    start_within(true, true, rate_limit, times).await
+pub async fn start_limited(rate_limit: Option<RateLimit>, timeouts: Timeouts) -> TestServer {
+    start_with_options(true, true, rate_limit, timeouts).await
 }
 
-async fn start_within(
-    guarded: bool,
+async fn start_with_options(
+    requires_token: bool,
     sessions: bool,
     rate_limit: Option<RateLimit>,
-    times: TimeLimits,
-) -> Running {
-    let world = World::new();
-    let keeper = Arc::new(Tokens {
-        world: world.clone(),
-        until: Mutex::new(None),
+    timeouts: Timeouts,
+) -> TestServer {
+    let state = TestServerState::new();
+    let tokens = Arc::new(StubTokens {
+        state: state.clone(),
+        expires_at: Mutex::new(None),
         versions: Mutex::default(),
-        noted: Mutex::default(),
+        counted_refusals: Mutex::default(),
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let door = if guarded { Door::Guarded(keeper.clone()) } else { Door::Open(local().into()) };
+    let auth_policy = if requires_token { AuthPolicy::Token(tokens.clone()) } else { AuthPolicy::LocalOnly(local_principal().into()) };
     let options = HttpOptions {
         listener,
-        resolver: world.resolver(),
-        door,
-        sessions: sessions.then(|| Arc::new(Memory::default()) as Arc<dyn SessionStore>),
+        resolver: state.resolver(),
+        auth_policy,
+        sessions: sessions.then(|| Arc::new(MemorySessions::default()) as Arc<dyn SessionStore>),
         allowed_hosts: vec!["quad.example.com".to_owned()],
         public_url: None,
         authorization_servers: vec!["https://auth.example.com".to_owned()],
         all_tools: false,
         rate_limit,
-        times,
+        timeouts: timeouts,
         ready: Arc::new(|| Box::pin(async { true })),
         name: "quadrivium",
         version: "0.0.1",
     };
     let (stop, stopped) = oneshot::channel();
-    let done = tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         serve(options, async {
             let _ = stopped.await;
         })
         .await
         .unwrap();
     });
-    Running { address, world, keeper, stop: Some(stop), done }
+    TestServer { address, state, tokens, stop: Some(stop), task }
 }
 
-impl Running {
+impl TestServer {
     pub fn client(&self) -> Client {
         Client::new(self.address, "all")
     }
@@ -92,28 +92,28 @@ impl Running {
     }
 }
 
-pub fn local() -> Principal {
+pub fn local_principal() -> Principal {
     Principal::local_agent(TenantId::new("t"), ["toy:read", "toy:write", "toy:secret"])
 }
 
 /// Knows a few tokens; each rests on a tag of its own, so that a test can withdraw it.
-pub struct Tokens {
-    world: Arc<World>,
-    pub until: Mutex<Option<Timestamp>>,
+pub struct StubTokens {
+    state: Arc<TestServerState>,
+    pub expires_at: Mutex<Option<Timestamp>>,
     /// The version at which a token was last looked up, as a real keeper remembers its verdicts.
     versions: Mutex<HashMap<String, i64>>,
     /// Refusals that the door told of: subject and code.
-    pub noted: Mutex<Vec<(String, &'static str)>>,
+    pub counted_refusals: Mutex<Vec<(String, &'static str)>>,
 }
 
-impl Keeper for Tokens {
+impl CredentialVerifier for StubTokens {
     fn authenticate<'a>(
         &'a self,
         authorization: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Principal, Denial>> {
+    ) -> BoxFuture<'a, Result<Principal, CredentialError>> {
         Box::pin(async move {
             let Some(token) = authorization.and_then(|text| text.strip_prefix("Bearer ")) else {
-                return Err(Denial::Missing {
+                return Err(CredentialError::Missing {
                     code: "auth_token_missing",
                     reason: "missing",
                     message: "A token is needed".into(),
@@ -124,7 +124,7 @@ impl Keeper for Tokens {
                 "writer" => &["toy:read", "toy:write"],
                 "all" | "other" => &["toy:read", "toy:write", "toy:secret"],
                 _ => {
-                    return Err(Denial::Invalid {
+                    return Err(CredentialError::Invalid {
                         code: "auth_token_invalid",
                         reason: "malformed",
                         message: "Not a token".into(),
@@ -132,18 +132,18 @@ impl Keeper for Tokens {
                 }
             };
             let mut versions = self.versions.lock().unwrap();
-            let version = *versions.entry(token.to_owned()).or_insert_with(|| self.world.version());
+            let version = *versions.entry(token.to_owned()).or_insert_with(|| self.state.version());
             let tenant = if token == "other" { "u" } else { "t" };
             let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
             principal.subject = token.into();
             principal.credential_read_set =
                 Some(Arc::new(ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}")))));
-            principal.expires_at = *self.until.lock().unwrap();
+            principal.expires_at = *self.expires_at.lock().unwrap();
             Ok(principal)
         })
     }
 
-    fn forget(&self, authorization: &str) {
+    fn evict(&self, authorization: &str) {
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
         self.versions.lock().unwrap().remove(token);
     }
@@ -152,44 +152,44 @@ impl Keeper for Tokens {
         Box::pin(async { Ok(json!({"keys": [{"kid": "k1"}]})) })
     }
 
-    fn note_refusal(&self, caller: &Principal, code: &'static str) {
-        self.noted.lock().unwrap().push((caller.subject.to_string(), code));
+    fn count_refusal(&self, caller: &Principal, code: &'static str) {
+        self.counted_refusals.lock().unwrap().push((caller.subject.to_string(), code));
     }
 }
 
 /// Sessions in memory.
 #[derive(Default)]
-struct Memory(Mutex<HashMap<String, Kept>>);
+struct MemorySessions(Mutex<HashMap<String, StoredSession>>);
 
-struct Kept {
+struct StoredSession {
     owner: Arc<str>,
     revision: String,
     uris: Vec<String>,
 }
 
-impl Memory {
-    fn with<T>(
+impl MemorySessions {
+    fn with_session<T>(
         &self,
         caller: &Principal,
         id: &str,
-        work: impl FnOnce(&mut Kept) -> T,
+        f: impl FnOnce(&mut StoredSession) -> T,
     ) -> Result<T, SessionStoreError> {
         let mut sessions = self.0.lock().unwrap();
-        let kept = sessions.get_mut(id).filter(|kept| kept.owner == caller.subject);
-        kept.map(work).ok_or(SessionStoreError::Unknown)
+        let session = sessions.get_mut(id).filter(|session| session.owner == caller.subject);
+        session.map(f).ok_or(SessionStoreError::Unknown)
     }
 }
 
-fn gone<T>(found: Result<T, SessionStoreError>) -> Result<T> {
-    found.map_err(|_| quad_core::Error::bad_input("no such session"))
+fn unknown_session<T>(result: Result<T, SessionStoreError>) -> Result<T> {
+    result.map_err(|_| quad_core::Error::bad_input("no such session"))
 }
 
-impl SessionStore for Memory {
+impl SessionStore for MemorySessions {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         let mut sessions = self.0.lock().unwrap();
         let id = format!("session-{}", sessions.len());
-        let kept = Kept { owner: caller.subject.clone(), revision: revision.to_owned(), uris: Vec::new() };
-        sessions.insert(id.clone(), kept);
+        let session = StoredSession { owner: caller.subject.clone(), revision: revision.to_owned(), uris: Vec::new() };
+        sessions.insert(id.clone(), session);
         Ok(id)
     }
 
@@ -198,12 +198,12 @@ impl SessionStore for Memory {
         caller: &'a Principal,
         id: &'a str,
     ) -> BoxFuture<'a, Result<String, SessionStoreError>> {
-        Box::pin(async move { self.with(caller, id, |kept| kept.revision.clone()) })
+        Box::pin(async move { self.with_session(caller, id, |session| session.revision.clone()) })
     }
 
     fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            gone(self.with(caller, id, |_| ()))?;
+            unknown_session(self.with_session(caller, id, |_| ()))?;
             self.0.lock().unwrap().remove(id);
             Ok(())
         })
@@ -215,7 +215,7 @@ impl SessionStore for Memory {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { gone(self.with(caller, id, |kept| kept.uris.push(uri.to_owned()))) })
+        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.push(uri.to_owned()))) })
     }
 
     fn unsubscribe<'a>(
@@ -224,10 +224,10 @@ impl SessionStore for Memory {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { gone(self.with(caller, id, |kept| kept.uris.retain(|kept| kept != uri))) })
+        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.retain(|subscribed| subscribed != uri))) })
     }
 
     fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move { gone(self.with(caller, id, |kept| kept.uris.clone())) })
+        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) })
     }
 }

@@ -11,13 +11,13 @@ async fn initialize(client: &Client) -> String {
 }
 
 async fn stream(client: &Client, session: &str) -> Events {
-    let events = client.open("GET", &[("Mcp-Session-Id", session)], "").await;
+    let events = client.open_stream("GET", &[("Mcp-Session-Id", session)], "").await;
     assert_eq!((events.status, events.header("content-type")), (200, Some("text/event-stream")));
     events
 }
 
 #[tokio::test]
-async fn a_session_is_named_known_and_the_callers_own() {
+async fn session_id_is_required_and_bound_to_its_caller() {
     let running = start().await;
     let client = running.client();
     let session = initialize(&client).await;
@@ -42,7 +42,7 @@ async fn a_session_is_named_known_and_the_callers_own() {
 }
 
 #[tokio::test]
-async fn a_subscription_is_heard_until_it_is_taken_back() {
+async fn subscription_notifies_until_unsubscribed() {
     let running = start().await;
     let client = running.client();
     let session = initialize(&client).await;
@@ -50,37 +50,37 @@ async fn a_subscription_is_heard_until_it_is_taken_back() {
     let mut events = stream(&client, &session).await;
     let uri = json!({"uri": "toy://items/one"});
     assert_eq!(client.legacy(&own, "resources/subscribe", uri.clone()).await.json()["result"], json!({}));
-    running.world.set("one", "second");
+    running.state.set("one", "second");
     let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": uri});
     assert_eq!(events.next().await, Some(updated.clone()));
     assert_eq!(client.legacy(&own, "resources/unsubscribe", uri.clone()).await.json()["result"], json!({}));
-    running.world.set("one", "third");
+    running.state.set("one", "third");
     // A new item alters the list, which this stream always says; the change before it was not said.
-    running.world.set("two", "new");
+    running.state.set("two", "new");
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"});
     assert_eq!(events.next().await, Some(changed));
 }
 
 #[tokio::test]
-async fn what_was_subscribed_to_before_the_stream_opened_is_heard() {
+async fn subscription_before_stream_open_is_delivered() {
     let running = start().await;
     let client = running.client();
     let session = initialize(&client).await;
     let own = [("Mcp-Session-Id", session.as_str())];
     client.legacy(&own, "resources/subscribe", json!({"uri": "toy://items/one"})).await;
     let mut events = stream(&client, &session).await;
-    running.world.set("one", "second");
+    running.state.set("one", "second");
     assert_eq!(events.next().await.unwrap()["params"]["uri"], "toy://items/one");
 }
 
 #[tokio::test]
-async fn only_what_can_be_read_can_be_subscribed_to() {
+async fn subscribe_requires_a_readable_resource() {
     let running = start().await;
     let client = running.client_with("reader");
     let session = initialize(&client).await;
     let own = [("Mcp-Session-Id", session.as_str())];
     let subscribe =
-        async |uri: &str| client.legacy(&own, "resources/subscribe", json!({"uri": uri})).await.fault();
+        async |uri: &str| client.legacy(&own, "resources/subscribe", json!({"uri": uri})).await.status_and_code();
     assert_eq!(subscribe("toy://items/none").await, (200, -32002));
     assert_eq!(subscribe("toy://nope").await, (200, -32602));
     assert_eq!(subscribe("toy://secret").await, (403, -32602));
@@ -88,14 +88,14 @@ async fn only_what_can_be_read_can_be_subscribed_to() {
 }
 
 #[tokio::test]
-async fn a_second_stream_replaces_the_first_and_the_end_ends_it() {
+async fn second_stream_replaces_first_and_delete_closes_it() {
     let running = start().await;
     let client = running.client();
     let session = initialize(&client).await;
     let mut first = stream(&client, &session).await;
     let mut second = stream(&client, &session).await;
     assert_eq!(first.next().await, None);
-    running.world.set("two", "new");
+    running.state.set("two", "new");
     assert_eq!(second.next().await.unwrap()["method"], "notifications/resources/list_changed");
     client.send("DELETE", "/mcp", &[("Mcp-Session-Id", session.as_str())], b"").await;
     assert_eq!(second.next().await, None);

@@ -16,15 +16,15 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
 /// Everything the tests look at or turn.
-pub struct World {
+pub struct TestServerState {
     state: Mutex<State>,
     changes: broadcast::Sender<Arc<Change>>,
     /// Tool calls that wait for ever and have been dropped.
     pub dropped: AtomicUsize,
     /// Tool calls that wait for ever and have begun.
-    pub begun: AtomicUsize,
+    pub started: AtomicUsize,
     /// Lets slow tools go on.
-    pub go: tokio::sync::Semaphore,
+    pub slow_tool_permits: tokio::sync::Semaphore,
     /// Slow tools that have come to their end.
     pub finished: AtomicUsize,
 }
@@ -37,23 +37,23 @@ struct State {
     events: Vec<EventDraft>,
 }
 
-impl World {
-    pub fn new() -> Arc<World> {
-        let world = World {
+impl TestServerState {
+    pub fn new() -> Arc<TestServerState> {
+        let state = TestServerState {
             state: Mutex::default(),
             changes: broadcast::Sender::new(64),
             dropped: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
-            go: tokio::sync::Semaphore::new(0),
+            started: AtomicUsize::new(0),
+            slow_tool_permits: tokio::sync::Semaphore::new(0),
             finished: AtomicUsize::new(0),
         };
-        let world = Arc::new(world);
-        world.set("one", "first");
-        world
+        let state = Arc::new(state);
+        state.set("one", "first");
+        state
     }
 
-    pub fn resolver(self: &Arc<World>) -> Arc<Resolver> {
-        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Toy(self.clone()))];
+    pub fn resolver(self: &Arc<TestServerState>) -> Arc<Resolver> {
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(ToyScheme(self.clone()))];
         Arc::new(Resolver::new(schemes, self.clone(), self.clone()).unwrap())
     }
 
@@ -61,7 +61,7 @@ impl World {
     pub fn set(&self, id: &str, value: &str) -> Receipt {
         let mut state = self.state.lock().unwrap();
         let is_new = state.items.insert(id.to_owned(), value.to_owned()).is_none();
-        let mut tags = vec![item(id)];
+        let mut tags = vec![item_tag(id)];
         if is_new {
             tags.push(Tag::resource_list("toy"));
         }
@@ -69,7 +69,7 @@ impl World {
     }
 
     /// A commit that touches exactly this.
-    pub fn touch(&self, tag: Tag) {
+    pub fn invalidate(&self, tag: Tag) {
         let mut state = self.state.lock().unwrap();
         self.commit(&mut state, vec![tag]);
     }
@@ -97,29 +97,29 @@ impl World {
     }
 }
 
-fn item(id: &str) -> Tag {
+fn item_tag(id: &str) -> Tag {
     Tag::new(format!("toy:item:{id}"))
 }
 
-impl ChangeFeed for World {
+impl ChangeFeed for TestServerState {
     fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async { Ok(self.changes.subscribe()) })
     }
 }
 
-impl AuditLog for World {
+impl AuditLog for TestServerState {
     fn append<'a>(
         &'a self,
         _: &'a TenantId,
         event: EventDraft,
-        bases: Vec<Arc<ReadSet>>,
+        read_sets: Vec<Arc<ReadSet>>,
     ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
-            for (index, basis) in bases.iter().enumerate() {
-                let since = basis.version.unwrap_or(Version(0));
-                let mut newer = state.log.iter().filter(|change| change.version > since);
-                if newer.any(|change| basis.is_invalidated_by(&change.tags)) {
+            for (index, read_set) in read_sets.iter().enumerate() {
+                let after = read_set.version.unwrap_or(Version(0));
+                let mut newer = state.log.iter().filter(|change| change.version > after);
+                if newer.any(|change| read_set.is_invalidated_by(&change.tags)) {
                     return Err(AppendError::Stale(index));
                 }
             }
@@ -134,7 +134,7 @@ impl AuditLog for World {
     }
 }
 
-pub struct Toy(Arc<World>);
+pub struct ToyScheme(Arc<TestServerState>);
 
 const READ: ScopeRequirement = ScopeRequirement(&["toy:read"]);
 const WRITE: ScopeRequirement = ScopeRequirement(&["toy:write"]);
@@ -163,7 +163,7 @@ static PROMPTS: [Prompt; 2] = [
     Prompt { name: "toy_show", title: "Show", description: "Shows things", arguments: &[], required_scope: READ },
 ];
 
-impl Scheme for Toy {
+impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
     }
@@ -199,29 +199,29 @@ impl Scheme for Toy {
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let state = self.0.state.lock().unwrap();
-            let basis = ReadSet::at_version(Version(state.version));
+            let read_set = ReadSet::at_version(Version(state.version));
             let text = |text: &str| Content::text("text/plain", text);
             Ok(match route {
-                0 => ReadOutput::new(text("never \"changes\"\n"), basis),
+                0 => ReadOutput::new(text("never \"changes\"\n"), read_set),
                 1 => {
                     let id = address.variable("id").unwrap();
                     let Some(value) = state.items.get(id) else {
                         return Err(Error::not_found(address.requested()));
                     };
-                    ReadOutput::new(Content::json(&json!({"id": id, "value": value}))?, basis.with_tag(item(id)))
+                    ReadOutput::new(Content::json(&json!({"id": id, "value": value}))?, read_set.with_tag(item_tag(id)))
                 }
                 2 => {
                     let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
-                    ReadOutput::new(Content { mime_type: "image/png".into(), body }, basis)
+                    ReadOutput::new(Content { mime_type: "image/png".into(), body }, read_set)
                 }
                 3 => {
-                    let mut reading = ReadOutput::new(text("left"), basis);
+                    let mut reading = ReadOutput::new(text("left"), read_set);
                     reading.contents.push(text("right"));
                     reading
                 }
-                4 => ReadOutput { immutable: true, ..ReadOutput::new(text("for ever"), basis) },
-                5 => ReadOutput { cacheable: false, ..ReadOutput::new(text("once"), basis) },
-                6 => ReadOutput::new(text("psst"), basis),
+                4 => ReadOutput { immutable: true, ..ReadOutput::new(text("for ever"), read_set) },
+                5 => ReadOutput { cacheable: false, ..ReadOutput::new(text("once"), read_set) },
+                6 => ReadOutput::new(text("psst"), read_set),
                 7 => return Err(Error::internal("the disk is on fire")),
                 _ => {
                     // What the item `pointer` points to: it rests on both.
@@ -229,7 +229,7 @@ impl Scheme for Toy {
                         return Err(Error::not_found(address.requested()));
                     };
                     let value = state.items.get(id).map_or("", String::as_str);
-                    ReadOutput::new(text(value), basis.with_tag(item("pointer")).with_tag(item(id)))
+                    ReadOutput::new(text(value), read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)))
                 }
             })
         })
@@ -245,7 +245,7 @@ impl Scheme for Toy {
             let state = self.0.state.lock().unwrap();
             let fixed = [("toy://static".to_owned(), "static")].into_iter();
             let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
-            let listed = |(uri, name): (String, &'static str)| ResourceEntry {
+            let to_entry = |(uri, name): (String, &'static str)| ResourceEntry {
                 uri,
                 name: name.into(),
                 title: None,
@@ -253,7 +253,7 @@ impl Scheme for Toy {
                 mime_type: "text/plain".into(),
                 priority: Some(0.5),
             };
-            let mut entries: Vec<ResourceEntry> = fixed.chain(items).map(listed).collect();
+            let mut entries: Vec<ResourceEntry> = fixed.chain(items).map(to_entry).collect();
             entries.sort_by(|a, b| a.uri.cmp(&b.uri));
             if let Some(after) = after {
                 entries.retain(|entry| entry.uri.as_str() > after);
@@ -261,8 +261,8 @@ impl Scheme for Toy {
             let more = entries.len() > limit;
             entries.truncate(limit);
             let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
-            let basis = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
-            Ok(SchemePage { entries, next, read_set: basis })
+            let read_set = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
+            Ok(SchemePage { entries, next, read_set })
         })
     }
 
@@ -294,7 +294,7 @@ impl Scheme for Toy {
             effect,
             core,
         };
-        let nothing = || json!({"type": "object", "additionalProperties": false});
+        let no_arguments = || json!({"type": "object", "additionalProperties": false});
         let strings = json!({
             "type": "object",
             "properties": {"id": {"type": "string"}, "value": {"type": "string"}},
@@ -305,19 +305,19 @@ impl Scheme for Toy {
         set.output_schema = Some(json!({"type": "object"}));
         vec![
             set,
-            tool("toy_media", READ, ToolEffect::Reads, true, nothing()),
-            tool("toy_progress", READ, ToolEffect::Reads, true, nothing()),
-            tool("toy_hasty", READ, ToolEffect::Reads, false, nothing()),
-            tool("toy_hang", READ, ToolEffect::Reads, false, nothing()),
-            tool("toy_slow", READ, ToolEffect::Reads, false, nothing()),
-            tool("toy_fail", READ, ToolEffect::Reads, false, nothing()),
-            tool("toy_secret", SECRET, ToolEffect::Reads, false, nothing()),
+            tool("toy_media", READ, ToolEffect::Reads, true, no_arguments()),
+            tool("toy_progress", READ, ToolEffect::Reads, true, no_arguments()),
+            tool("toy_hasty", READ, ToolEffect::Reads, false, no_arguments()),
+            tool("toy_hang", READ, ToolEffect::Reads, false, no_arguments()),
+            tool("toy_slow", READ, ToolEffect::Reads, false, no_arguments()),
+            tool("toy_fail", READ, ToolEffect::Reads, false, no_arguments()),
+            tool("toy_secret", SECRET, ToolEffect::Reads, false, no_arguments()),
         ]
     }
 
     fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
         Box::pin(async move {
-            let basis = ReadSet::default();
+            let read_set = ReadSet::default();
             let text = |call: &ToolCall<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
             match call.tool.name {
                 "toy_set" => {
@@ -335,39 +335,39 @@ impl Scheme for Toy {
                             content: Content::text("text/plain", "inside"),
                         },
                     ];
-                    Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, basis))
+                    Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, read_set))
                 }
                 "toy_progress" => {
                     for done in [0.0, 50.0, 100.0] {
                         call.progress.report(done, Some(100.0), "on the way");
                         tokio::task::yield_now().await;
                     }
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
                 }
                 "toy_hasty" => {
                     // Reports and is done before anybody can look.
                     call.progress.report(1.0, None, "");
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
                 }
                 "toy_hang" => {
-                    struct Fallen<'a>(&'a World);
-                    impl Drop for Fallen<'_> {
+                    struct DropCounter<'a>(&'a TestServerState);
+                    impl Drop for DropCounter<'_> {
                         fn drop(&mut self) {
                             self.0.dropped.fetch_add(1, Ordering::SeqCst);
                         }
                     }
-                    let _fallen = Fallen(&self.0);
-                    self.0.begun.fetch_add(1, Ordering::SeqCst);
+                    let _drop_counter = DropCounter(&self.0);
+                    self.0.started.fetch_add(1, Ordering::SeqCst);
                     std::future::pending().await
                 }
                 "toy_slow" => {
-                    self.0.begun.fetch_add(1, Ordering::SeqCst);
-                    let _ = self.0.go.acquire().await;
+                    self.0.started.fetch_add(1, Ordering::SeqCst);
+                    let _ = self.0.slow_tool_permits.acquire().await;
                     self.0.finished.fetch_add(1, Ordering::SeqCst);
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), basis))
+                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), read_set))
                 }
                 "toy_fail" => Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN")),
-                _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), basis)),
+                _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), read_set)),
             }
         })
     }
@@ -383,14 +383,14 @@ impl Scheme for Toy {
         arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
         Box::pin(async move {
-            let say = |block| Message { role: Role::User, block };
+            let user_message = |block| Message { role: Role::User, block };
             let messages = match prompt.name {
                 "toy_greet" => {
-                    vec![say(ContentBlock::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
+                    vec![user_message(ContentBlock::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
                 }
                 _ => vec![
-                    say(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
-                    say(ContentBlock::Embedded {
+                    user_message(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
+                    user_message(ContentBlock::Embedded {
                         uri: "toy://static".into(),
                         content: Content::text("text/plain", "in"),
                     }),

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use crate::client::Reply;
-use crate::server::{Running, start};
+use crate::server::{TestServer, start};
 
-async fn get(running: &Running, uri: &str, headers: &[(&str, &str)]) -> Reply {
+async fn get(running: &TestServer, uri: &str, headers: &[(&str, &str)]) -> Reply {
     running.client_with("writer").send("GET", &format!("/v1/resources?uri={uri}"), headers, b"").await
 }
 
 #[tokio::test]
-async fn the_bytes_are_served_with_a_strong_tag() {
+async fn bytes_are_served_with_strong_etag() {
     let running = start().await;
     let text = get(&running, "toy://static", &[]).await;
     assert_eq!((text.status, text.body.as_slice()), (200, b"never \"changes\"\n".as_slice()));
@@ -22,7 +22,7 @@ async fn the_bytes_are_served_with_a_strong_tag() {
     let same = get(&running, "toy%3A%2F%2Fstatic", &[("If-None-Match", &tag)]).await;
     assert_eq!((same.status, same.body.len(), same.header("etag")), (304, 0, Some(tag.as_str())));
     // The unchanged answer is a read as well, and is written down.
-    assert_eq!(running.world.events().len(), 2);
+    assert_eq!(running.state.events().len(), 2);
     assert_eq!(get(&running, "toy://static", &[("If-None-Match", "\"other\"")]).await.status, 200);
     let picture = get(&running, "toy://picture", &[]).await;
     assert_eq!((picture.header("content-type"), picture.body.len()), (Some("image/png"), 6));
@@ -39,7 +39,7 @@ async fn the_bytes_are_served_with_a_strong_tag() {
 }
 
 #[tokio::test]
-async fn one_range_is_served() {
+async fn single_range_returns_partial_content() {
     let running = start().await;
     let range = async |range: &str, more: &[(&str, &str)]| {
         let reply = get(&running, "toy://static", &[&[("Range", range)], more].concat()).await;
@@ -60,7 +60,7 @@ async fn one_range_is_served() {
 }
 
 #[tokio::test]
-async fn refusals_are_statuses_with_the_same_envelope() {
+async fn errors_map_to_status_with_json_envelope() {
     let running = start().await;
     for (uri, status, code) in [
         ("toy://items/none", 404, "NOT_FOUND"),
@@ -75,8 +75,8 @@ async fn refusals_are_statuses_with_the_same_envelope() {
         assert_eq!(reply.header("www-authenticate").is_some(), status == 403, "{uri}");
     }
     assert_eq!(running.client().send("GET", "/v1/resources", &[], b"").await.status, 400);
-    let nobody = get(&running, "toy://static", &[("Authorization", "")]).await;
-    assert_eq!((nobody.status, &nobody.json()["code"]), (401, &json!("auth_token_missing")));
-    assert!(nobody.header("www-authenticate").unwrap().contains("resource_metadata="));
+    let unauthenticated = get(&running, "toy://static", &[("Authorization", "")]).await;
+    assert_eq!((unauthenticated.status, &unauthenticated.json()["code"]), (401, &json!("auth_token_missing")));
+    assert!(unauthenticated.header("www-authenticate").unwrap().contains("resource_metadata="));
     assert_eq!(running.client().send("POST", "/v1/resources?uri=x", &[], b"").await.status, 405);
 }

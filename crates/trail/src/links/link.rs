@@ -17,9 +17,9 @@ typed_id!(
 );
 
 /// The tables of links.
-pub const COMPONENT: Component = Component { name: "link", migrations: &[LINKS] };
+pub const COMPONENT: Component = Component { name: "link", migrations: &[MIGRATION_1] };
 
-const LINKS: &str = r#"
+const MIGRATION_1: &str = r#"
 -- from_key and to_key are hashes of the canonical addresses beside them.
 CREATE TABLE link (
     tenant_id TEXT NOT NULL,
@@ -56,18 +56,18 @@ const COLUMNS: &str = "id, from_uri, to_uri, relation, note, created_by, created
 
 /// A canonical address with the key under which its links are found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct End {
+pub(crate) struct LinkEnd {
     pub(crate) uri: String,
     pub(crate) key: String,
 }
 
-impl End {
+impl LinkEnd {
     /// The end of this canonical spelling.
-    pub(crate) fn new(uri: &str) -> End {
+    pub(crate) fn new(uri: &str) -> LinkEnd {
         let mut key = canonical::sha256_hex(uri.as_bytes());
         // 128 bits: no two addresses share them by chance, and nobody gains anything by making two that do.
         key.truncate(32);
-        End { uri: uri.to_owned(), key }
+        LinkEnd { uri: uri.to_owned(), key }
     }
 }
 
@@ -90,7 +90,7 @@ impl Direction {
     }
 
     /// The other end of such a link.
-    pub(crate) fn other(self, link: &Link) -> &str {
+    pub(crate) fn other_end(self, link: &Link) -> &str {
         match self {
             Direction::From => &link.to,
             Direction::To => &link.from,
@@ -98,7 +98,7 @@ impl Direction {
     }
 
     /// What a list of such links rests on.
-    pub(crate) fn tag(self, end: &End) -> Tag {
+    pub(crate) fn tag(self, end: &LinkEnd) -> Tag {
         match self {
             Direction::From => Tag::new(format!("link:from:{}", end.key)),
             Direction::To => Tag::new(format!("link:to:{}", end.key)),
@@ -107,7 +107,7 @@ impl Direction {
 }
 
 /// The tag of every link.
-pub(crate) fn any() -> Tag {
+pub(crate) fn any_link_tag() -> Tag {
     Tag::new("link:any")
 }
 
@@ -129,7 +129,7 @@ impl Link {
             id: LinkId::from_db(row.text(0)?),
             from: row.text(1)?.to_owned(),
             to: row.text(2)?.to_owned(),
-            relation: Relation::stored(row.text(3)?),
+            relation: Relation::from_db(row.text(3)?),
             note: row.opt_text(4)?.map(str::to_owned),
             created_by: row.text(5)?.to_owned(),
             created_at: Timestamp(row.int(6)?),
@@ -137,18 +137,18 @@ impl Link {
     }
 
     /// The link as callers see it.
-    pub(crate) fn show(&self) -> Map<String, Value> {
-        let mut shown = Map::new();
-        shown.insert("id".into(), self.id.as_str().into());
-        shown.insert("from".into(), self.from.as_str().into());
-        shown.insert("to".into(), self.to.as_str().into());
-        shown.insert("relation".into(), self.relation.as_str().into());
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        let mut json = Map::new();
+        json.insert("id".into(), self.id.as_str().into());
+        json.insert("from".into(), self.from.as_str().into());
+        json.insert("to".into(), self.to.as_str().into());
+        json.insert("relation".into(), self.relation.as_str().into());
         if let Some(note) = &self.note {
-            shown.insert("note".into(), note.as_str().into());
+            json.insert("note".into(), note.as_str().into());
         }
-        shown.insert("created_by".into(), self.created_by.as_str().into());
-        shown.insert("created_at".into(), self.created_at.to_string().into());
-        shown
+        json.insert("created_by".into(), self.created_by.as_str().into());
+        json.insert("created_at".into(), self.created_at.to_string().into());
+        json
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &LinkId) -> Result<Option<Link>> {
 }
 
 /// The link between two addresses that has this relation.
-pub(crate) fn between(sql: &mut dyn Sql, from: &End, to: &End, relation: &Relation) -> Result<Option<Link>> {
+pub(crate) fn find_between(sql: &mut dyn Sql, from: &LinkEnd, to: &LinkEnd, relation: &Relation) -> Result<Option<Link>> {
     let row = sql.query_opt(
         &format!(
             "SELECT {COLUMNS} FROM link WHERE tenant_id = $1 AND from_key = $2 AND to_key = $3 AND relation = $4"
@@ -175,7 +175,7 @@ pub(crate) fn between(sql: &mut dyn Sql, from: &End, to: &End, relation: &Relati
 /// The links of an address in one direction, newest first, those before `before`.
 pub(crate) fn list(
     sql: &mut dyn Sql,
-    end: &End,
+    end: &LinkEnd,
     direction: Direction,
     before: Option<&LinkId>,
     limit: usize,
@@ -183,14 +183,14 @@ pub(crate) fn list(
     let column = direction.column();
     let mut values =
         params![sql.tenant().as_str(), end.key.as_str(), i64::try_from(limit).unwrap_or(i64::MAX)].to_vec();
-    let mut earlier = "";
+    let mut before_clause = "";
     if let Some(before) = before {
         values.push(before.as_str().into());
-        earlier = "AND id < $4";
+        before_clause = "AND id < $4";
     }
     let rows = sql.query(
         &format!(
-            "SELECT {COLUMNS} FROM link WHERE tenant_id = $1 AND {column} = $2 {earlier} ORDER BY id DESC LIMIT $3"
+            "SELECT {COLUMNS} FROM link WHERE tenant_id = $1 AND {column} = $2 {before_clause} ORDER BY id DESC LIMIT $3"
         ),
         &values,
     )?;
@@ -198,7 +198,7 @@ pub(crate) fn list(
 }
 
 /// The newest links of the tenant.
-pub(crate) fn newest(sql: &mut dyn Sql, limit: usize) -> Result<Vec<Link>> {
+pub(crate) fn list_newest(sql: &mut dyn Sql, limit: usize) -> Result<Vec<Link>> {
     let rows = sql.query(
         &format!("SELECT {COLUMNS} FROM link WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"),
         params![sql.tenant().as_str(), i64::try_from(limit).unwrap_or(i64::MAX)],
@@ -207,7 +207,7 @@ pub(crate) fn newest(sql: &mut dyn Sql, limit: usize) -> Result<Vec<Link>> {
 }
 
 /// How many links start at an address.
-pub(crate) fn count_from(sql: &mut dyn Sql, from: &End) -> Result<i64> {
+pub(crate) fn count_from(sql: &mut dyn Sql, from: &LinkEnd) -> Result<i64> {
     let row = sql.query_opt(
         "SELECT COUNT(*) FROM link WHERE tenant_id = $1 AND from_key = $2",
         params![sql.tenant().as_str(), from.key.as_str()],
@@ -217,7 +217,7 @@ pub(crate) fn count_from(sql: &mut dyn Sql, from: &End) -> Result<i64> {
 
 /// Stores a new link.
 pub(crate) fn insert(tx: &mut Tx<'_>, link: &Link) -> Result<()> {
-    let (from, to) = (End::new(&link.from), End::new(&link.to));
+    let (from, to) = (LinkEnd::new(&link.from), LinkEnd::new(&link.to));
     let tenant = tx.tenant().clone();
     tx.execute(
         "INSERT INTO link (tenant_id, id, from_key, to_key, relation, from_uri, to_uri, note, created_by, created_at) \
@@ -235,7 +235,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, link: &Link) -> Result<()> {
             link.created_at
         ],
     )?;
-    touch(tx, &from, &to);
+    invalidate_links(tx, &from, &to);
     Ok(())
 }
 
@@ -246,7 +246,7 @@ pub(crate) fn set_note(tx: &mut Tx<'_>, link: &Link, note: Option<&str>) -> Resu
         "UPDATE link SET note = $3 WHERE tenant_id = $1 AND id = $2",
         params![tenant.as_str(), link.id.as_str(), note],
     )?;
-    touch(tx, &End::new(&link.from), &End::new(&link.to));
+    invalidate_links(tx, &LinkEnd::new(&link.from), &LinkEnd::new(&link.to));
     Ok(())
 }
 
@@ -257,12 +257,12 @@ pub(crate) fn delete(tx: &mut Tx<'_>, link: &Link) -> Result<bool> {
         "DELETE FROM link WHERE tenant_id = $1 AND id = $2",
         params![tenant.as_str(), link.id.as_str()],
     )?;
-    touch(tx, &End::new(&link.from), &End::new(&link.to));
+    invalidate_links(tx, &LinkEnd::new(&link.from), &LinkEnd::new(&link.to));
     Ok(removed > 0)
 }
 
-fn touch(tx: &mut Tx<'_>, from: &End, to: &End) {
-    tx.invalidate(any());
+fn invalidate_links(tx: &mut Tx<'_>, from: &LinkEnd, to: &LinkEnd) {
+    tx.invalidate(any_link_tag());
     tx.invalidate(Direction::From.tag(from));
     tx.invalidate(Direction::To.tag(to));
 }

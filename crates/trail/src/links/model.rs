@@ -17,15 +17,15 @@ use quad_store::testing::{TestStore, stores};
 use quad_store::{Sql as _, Store};
 use serde_json::{Value, json};
 
-use super::{COMPONENT, Links, Reach};
-use crate::spec;
+use super::{COMPONENT, Links, PageLimits};
+use crate::parse_route_spec;
 
 /// Things that are there, by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one subject, and
 /// every text is there for everybody.
 #[derive(Default)]
-pub(super) struct Toy(Mutex<BTreeSet<(TenantId, String)>>);
+pub(super) struct ToyScheme(Mutex<BTreeSet<(TenantId, String)>>);
 
-impl Toy {
+impl ToyScheme {
     pub(super) fn add(&self, tenant: &TenantId, path: &str) {
         self.0.lock().unwrap().insert((tenant.clone(), format!("toy://{path}")));
     }
@@ -42,7 +42,7 @@ const ROUTES: [(&str, ScopeRequirement); 4] = [
     ("toy://text{?q}", ScopeRequirement::NONE),
 ];
 
-impl Scheme for Toy {
+impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
     }
@@ -57,7 +57,7 @@ impl Scheme for Toy {
 
     fn routes(&self) -> Vec<Route> {
         let route = |(template, need)| {
-            let spec = spec(template).unwrap();
+            let spec = parse_route_spec(template).unwrap();
             let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
             Route { spec, name: "", title: "", description: "", mime_type: None, required_scope: need, advertised: true }
         };
@@ -71,10 +71,10 @@ impl Scheme for Toy {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
-        let thing = (caller.tenant.clone(), address.canonical().to_owned());
-        let is_there = route == 3 || self.0.lock().unwrap().contains(&thing);
+        let resource = (caller.tenant.clone(), address.canonical().to_owned());
+        let exists = route == 3 || self.0.lock().unwrap().contains(&resource);
         Box::pin(async move {
-            if !is_there || !is_own {
+            if !exists || !is_own {
                 return Err(Error::not_found(address.requested()));
             }
             Ok(ReadOutput::new(Content::text("text/plain", "toy"), ReadSet::default()))
@@ -91,25 +91,25 @@ impl Scheme for Toy {
 }
 
 /// Links over the toy, in pages of three that look at seven.
-pub(super) struct World {
-    pub(super) test: Arc<TestStore>,
+pub(super) struct LinkFixture {
+    pub(super) test_store: Arc<TestStore>,
     pub(super) tenant: TenantId,
-    pub(super) toy: Arc<Toy>,
+    pub(super) toy: Arc<ToyScheme>,
     pub(super) links: Arc<Links>,
     pub(super) resolver: Arc<Resolver>,
 }
 
 /// One on each backend, with a few things in it.
-pub(super) async fn worlds() -> Vec<World> {
+pub(super) async fn fixtures() -> Vec<LinkFixture> {
     let stores = stores(&[COMPONENT]).await.unwrap();
     stores
         .into_iter()
-        .map(|test| {
-            let world = World::new(Arc::new(test));
+        .map(|test_store| {
+            let fixture = LinkFixture::new(Arc::new(test_store));
             for path in ["a/1", "b/2", "b/3"] {
-                world.toy.add(&world.tenant, path);
+                fixture.toy.add(&fixture.tenant, path);
             }
-            world
+            fixture
         })
         .collect()
 }
@@ -126,17 +126,17 @@ pub(super) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
     }
 }
 
-impl World {
-    fn new(test: Arc<TestStore>) -> World {
-        let store: Store = test.store.clone();
-        let toy = Arc::new(Toy::default());
-        let page = Reach { shown: 3, looked: 7 };
-        let links = Arc::new(Links { page, ..Links::new(store.clone()) });
+impl LinkFixture {
+    fn new(test_store: Arc<TestStore>) -> LinkFixture {
+        let store: Store = test_store.store.clone();
+        let toy = Arc::new(ToyScheme::default());
+        let page_limits = PageLimits { returned: 3, scanned: 7 };
+        let links = Arc::new(Links { page_limits, ..Links::new(store.clone()) });
         let schemes: Vec<Arc<dyn Scheme>> = vec![toy.clone(), links.clone()];
         let store = Arc::new(store);
         let resolver = Arc::new(Resolver::new(schemes, store.clone(), store).unwrap());
-        links.attach(&resolver);
-        World { tenant: test.tenant.clone(), test, toy, links, resolver }
+        links.set_resolver(&resolver);
+        LinkFixture { tenant: test_store.tenant.clone(), test_store, toy, links, resolver }
     }
 
     pub(super) async fn read(&self, caller: &Principal, uri: &str) -> Result<Value> {
@@ -152,18 +152,18 @@ impl World {
     }
 
     /// How many events the chain has.
-    pub(super) async fn end(&self) -> i64 {
-        self.test.store.read(&self.tenant, |sql| block::chain_end(sql)).await.unwrap().sequence
+    pub(super) async fn last_sequence(&self) -> i64 {
+        self.test_store.store.read(&self.tenant, |sql| block::chain_end(sql)).await.unwrap().sequence
     }
 
     pub(super) async fn event(&self, sequence: i64) -> Value {
         let record =
-            self.test.store.read(&self.tenant, move |sql| block::record_at(sql, sequence)).await.unwrap();
+            self.test_store.store.read(&self.tenant, move |sql| block::record_at(sql, sequence)).await.unwrap();
         serde_json::from_str(&record.unwrap()).unwrap()
     }
 
     pub(super) async fn version(&self) -> i64 {
-        self.test.store.read(&self.tenant, |sql| Ok(sql.version().0)).await.unwrap()
+        self.test_store.store.read(&self.tenant, |sql| Ok(sql.version().0)).await.unwrap()
     }
 }
 
@@ -172,7 +172,7 @@ const CALLERS: [(&str, &str); 4] =
     [("everything", "a:read b:read"), ("only_a", "a:read"), ("only_b", "b:read"), ("nothing", "c:read")];
 
 /// What there may be. The model's own idea of who can read it stands in [`can_read`].
-const THINGS: [&str; 7] = ["a/1", "a/2", "b/1", "b/2", "own/only_a/1", "own/only_b/1", "own/everything/1"];
+const RESOURCES: [&str; 7] = ["a/1", "a/2", "b/1", "b/2", "own/only_a/1", "own/only_b/1", "own/everything/1"];
 
 const RELATIONS: [&str; 2] = ["cites", "supports"];
 
@@ -180,19 +180,19 @@ const RELATIONS: [&str; 2] = ["cites", "supports"];
 enum Operation {
     Link { by: usize, from: usize, to: usize, relation: usize },
     Unlink { by: usize, from: usize, to: usize, relation: usize },
-    Make(usize),
-    Destroy(usize),
+    CreateResource(usize),
+    DeleteResource(usize),
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let link = (0..CALLERS.len(), 0..THINGS.len(), 0..THINGS.len(), 0..RELATIONS.len());
+    let link = (0..CALLERS.len(), 0..RESOURCES.len(), 0..RESOURCES.len(), 0..RELATIONS.len());
     prop_oneof![
         // Mostly between few, so that lists become longer than a page.
         8 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by: by / 2, from, to: to % 4, relation }),
         4 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by, from, to, relation }),
         2 => link.prop_map(|(by, from, to, relation)| Operation::Unlink { by, from, to, relation }),
-        1 => (0..THINGS.len()).prop_map(Operation::Destroy),
-        2 => (0..THINGS.len()).prop_map(Operation::Make),
+        1 => (0..RESOURCES.len()).prop_map(Operation::DeleteResource),
+        2 => (0..RESOURCES.len()).prop_map(Operation::CreateResource),
     ]
 }
 
@@ -200,81 +200,81 @@ type Triple = (usize, usize, usize);
 
 /// What is there, and which links were made by whom.
 struct Model {
-    there: BTreeSet<usize>,
+    existing: BTreeSet<usize>,
     links: BTreeMap<Triple, usize>,
 }
 
 impl Model {
-    fn can_read(&self, who: usize, thing: usize) -> bool {
-        let (subject, scopes) = CALLERS[who];
-        let is_open = match THINGS[thing].split('/').collect::<Vec<_>>()[..] {
+    fn can_read(&self, caller_index: usize, resource: usize) -> bool {
+        let (subject, scopes) = CALLERS[caller_index];
+        let is_open = match RESOURCES[resource].split('/').collect::<Vec<_>>()[..] {
             ["own", owner, _] => owner == subject,
             [layer, ..] => scopes.contains(&format!("{layer}:read")),
             [] => false,
         };
-        is_open && self.there.contains(&thing)
+        is_open && self.existing.contains(&resource)
     }
 
     /// Who could link these, or the kind of refusal.
-    fn refusal(&self, who: usize, ends: [usize; 2]) -> Option<Kind> {
-        ends.into_iter().find(|end| !self.can_read(who, *end)).map(|end| {
-            let layer = THINGS[end].split('/').next().unwrap();
-            let scope_missing = layer != "own" && !CALLERS[who].1.contains(&format!("{layer}:read"));
+    fn expected_error(&self, caller_index: usize, ends: [usize; 2]) -> Option<Kind> {
+        ends.into_iter().find(|end| !self.can_read(caller_index, *end)).map(|end| {
+            let layer = RESOURCES[end].split('/').next().unwrap();
+            let scope_missing = layer != "own" && !CALLERS[caller_index].1.contains(&format!("{layer}:read"));
             if scope_missing { Kind::Scope } else { Kind::NotFound }
         })
     }
 }
 
-fn uri(thing: usize) -> String {
-    format!("toy://{}", THINGS[thing])
+fn uri(resource: usize) -> String {
+    format!("toy://{}", RESOURCES[resource])
 }
 
-async fn run(world: &World, tenant: &TenantId, operations: &[Operation]) -> Result<(), TestCaseError> {
+async fn run_operations(fixture: &LinkFixture, tenant: &TenantId, operations: &[Operation]) -> Result<(), TestCaseError> {
     let callers = CALLERS.map(|(subject, scopes)| caller(tenant, subject, scopes));
-    let mut model = Model { there: (0..THINGS.len()).collect(), links: BTreeMap::new() };
-    for thing in THINGS {
-        world.toy.add(tenant, thing);
+    let mut model = Model { existing: (0..RESOURCES.len()).collect(), links: BTreeMap::new() };
+    for resource in RESOURCES {
+        fixture.toy.add(tenant, resource);
     }
     for operation in operations {
         match *operation {
-            Operation::Make(thing) => {
-                model.there.insert(thing);
-                world.toy.add(tenant, THINGS[thing]);
+            Operation::CreateResource(resource) => {
+                model.existing.insert(resource);
+                fixture.toy.add(tenant, RESOURCES[resource]);
             }
-            Operation::Destroy(thing) => {
-                model.there.remove(&thing);
-                world.toy.remove(tenant, THINGS[thing]);
+            Operation::DeleteResource(resource) => {
+                model.existing.remove(&resource);
+                fixture.toy.remove(tenant, RESOURCES[resource]);
             }
             Operation::Link { by, from, to, relation } => {
-                let sent = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
-                let done = world.call(&callers[by], "link", sent).await;
-                let expected = model.refusal(by, [from, to]);
-                match done {
+                let arguments = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
+                let reply = fixture.call(&callers[by], "link", arguments).await;
+                let expected = model.expected_error(by, [from, to]);
+                match reply {
                     Err(error) if from == to => {
                         prop_assert!(expected.is_some() || error.kind() == Kind::BadInput)
                     }
                     Err(error) => prop_assert_eq!(Some(error.kind()), expected),
-                    Ok(done) => {
+                    Ok(reply) => {
                         prop_assert_eq!(expected, None);
                         let is_new = !model.links.contains_key(&(from, to, relation));
                         let result = if is_new { "created" } else { "unchanged" };
-                        prop_assert_eq!(done["result"].as_str(), Some(result));
+                        prop_assert_eq!(reply["result"].as_str(), Some(result));
                         model.links.entry((from, to, relation)).or_insert(by);
                     }
                 }
             }
             Operation::Unlink { by, from, to, relation } => {
-                let sent = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
-                let done = world.call(&callers[by], "unlink", sent).await.map_err(|error| error.kind());
+                let arguments = json!({"from": uri(from), "to": uri(to), "relation": RELATIONS[relation]});
+                let reply = fixture.call(&callers[by], "unlink", arguments).await.map_err(|error| error.kind());
                 let author = model.links.get(&(from, to, relation)).copied();
-                let sees = model.can_read(by, from) && model.can_read(by, to);
+                let is_visible = model.can_read(by, from) && model.can_read(by, to);
                 let expected = match author {
                     Some(author) if author == by => Ok("removed"),
-                    Some(_) if sees => Err(Kind::Conflict),
+                    Some(_) if is_visible => Err(Kind::Conflict),
                     _ => Err(Kind::NotFound),
                 };
                 prop_assert_eq!(
-                    done.as_ref().map(|done| done["result"].as_str().unwrap()),
+                    reply.as_ref().map(|reply| reply["result"].as_str().unwrap()),
                     expected.as_ref().map(|r| *r)
                 );
                 if expected.is_ok() {
@@ -283,76 +283,76 @@ async fn run(world: &World, tenant: &TenantId, operations: &[Operation]) -> Resu
             }
         }
     }
-    for (who, principal) in callers.iter().enumerate() {
-        for thing in 0..THINGS.len() {
-            check(world, &model, who, principal, thing).await?;
+    for (caller_index, principal) in callers.iter().enumerate() {
+        for resource in 0..RESOURCES.len() {
+            check_link_lists(fixture, &model, caller_index, principal, resource).await?;
         }
     }
     Ok(())
 }
 
 /// What one caller sees of one thing's links, in both directions.
-async fn check(
-    world: &World,
+async fn check_link_lists(
+    fixture: &LinkFixture,
     model: &Model,
-    who: usize,
+    caller_index: usize,
     principal: &Principal,
-    thing: usize,
+    resource: usize,
 ) -> Result<(), TestCaseError> {
     for direction in ["citing", "from"] {
-        let first = format!("link://{direction}?uri={}", uri(thing));
-        if let Some(kind) = model.refusal(who, [thing, thing]) {
-            let refused = world.read(principal, &first).await.map_err(|error| error.kind());
-            prop_assert_eq!(refused, Err(kind));
+        let first = format!("link://{direction}?uri={}", uri(resource));
+        if let Some(kind) = model.expected_error(caller_index, [resource, resource]) {
+            let result = fixture.read(principal, &first).await.map_err(|error| error.kind());
+            prop_assert_eq!(result, Err(kind));
             continue;
         }
-        let mut seen = Vec::new();
-        let mut asked = first.clone();
+        let mut actual = Vec::new();
+        let mut page_uri = first.clone();
         loop {
-            let page = world
-                .read(principal, &asked)
+            let page = fixture
+                .read(principal, &page_uri)
                 .await
                 .map_err(|error| TestCaseError::fail(error.to_string()))?;
             let links = page["links"].as_array().unwrap();
             if direction == "citing" {
                 prop_assert!(links.len() <= 3, "a page shows at most three");
             }
-            seen.extend(links.iter().map(|link| {
+            actual.extend(links.iter().map(|link| {
                 let text = |name: &str| link[name].as_str().unwrap().to_owned();
                 (text("from"), text("to"), text("relation"))
             }));
             match page["nextCursor"].as_str() {
-                Some(next) => asked = format!("{first}&cursor={next}"),
+                Some(next) => page_uri = format!("{first}&cursor={next}"),
                 None => break,
             }
         }
         let mut expected: Vec<_> = model
             .links
             .keys()
-            .filter(|(from, to, _)| thing == if direction == "citing" { *to } else { *from })
-            .filter(|(from, to, _)| model.can_read(who, *from) && model.can_read(who, *to))
+            .filter(|(from, to, _)| resource == if direction == "citing" { *to } else { *from })
+            .filter(|(from, to, _)| model.can_read(caller_index, *from) && model.can_read(caller_index, *to))
             .map(|(from, to, relation)| (uri(*from), uri(*to), RELATIONS[*relation].to_owned()))
             .collect();
-        seen.sort();
+        actual.sort();
         expected.sort();
-        prop_assert_eq!(seen, expected, "{} of {} for {}", direction, THINGS[thing], CALLERS[who].0);
+        prop_assert_eq!(actual, expected, "{} of {} for {}", direction, RESOURCES[resource], CALLERS[caller_index].0);
     }
     Ok(())
 }
 
 #[test]
-fn everybody_sees_exactly_what_a_naive_model_says() {
+fn visible_links_match_naive_model() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let stores = runtime.block_on(stores(&[COMPONENT])).unwrap();
-    for test in stores {
-        let world = runtime.block_on(async { World::new(Arc::new(test)) });
+    for test_store in stores {
+        let fixture = runtime.block_on(async { LinkFixture::new(Arc::new(test_store)) });
         let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
         let strategy = proptest::collection::vec(operation(), 0..80);
         let outcome = proptest::test_runner::TestRunner::new(config).run(&strategy, |operations| {
             runtime.block_on(async {
                 let name = format!("case-{}", quad_core::id::ulid().unwrap().to_lowercase());
-                let tenant = quad_store::tenant::create(&world.test.store, &name).await.unwrap();
-                run(&world, &tenant.id, &operations).await
+                let tenant = quad_store::tenant::create(&fixture.test_store.store, &name).await.unwrap();
+                run_operations(&fixture, &tenant.id, &operations).await
             })
         });
         outcome.unwrap();

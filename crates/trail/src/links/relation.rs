@@ -25,7 +25,7 @@ pub(crate) const DEFAULT: &str = KNOWN[0].0;
 /// A relation, as a regular expression.
 pub(crate) const PATTERN: &str = "^[a-z][a-z0-9_]{0,31}$";
 
-const LONGEST: usize = 32;
+const RELATION_LEN_MAX: usize = 32;
 
 /// A word that fits the grammar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,9 +35,9 @@ impl Relation {
     /// Reads a word.
     pub(crate) fn parse(text: &str) -> Result<Relation> {
         let mut bytes = text.bytes();
-        let begins = bytes.next().is_some_and(|first| first.is_ascii_lowercase());
-        let goes_on = bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-        if begins && goes_on && text.len() <= LONGEST {
+        let starts_with_letter = bytes.next().is_some_and(|first| first.is_ascii_lowercase());
+        let rest_is_valid = bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        if starts_with_letter && rest_is_valid && text.len() <= RELATION_LEN_MAX {
             return Ok(Relation(text.into()));
         }
         let words = KNOWN.map(|(word, _)| word);
@@ -49,7 +49,7 @@ impl Relation {
     }
 
     /// A word as it came from the database.
-    pub(crate) fn stored(text: &str) -> Relation {
+    pub(crate) fn from_db(text: &str) -> Relation {
         Relation(text.into())
     }
 
@@ -64,12 +64,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_is_short_and_the_known_words_fit_it() {
-        let longest = "a".repeat(LONGEST);
+    fn parse_accepts_known_words_and_rejects_malformed() {
+        let longest = "a".repeat(RELATION_LEN_MAX);
         for good in KNOWN.iter().map(|(word, _)| *word).chain(["x", "paid_by_2", longest.as_str()]) {
             assert_eq!(Relation::parse(good).unwrap().as_str(), good);
         }
-        let long = "a".repeat(LONGEST + 1);
+        let long = "a".repeat(RELATION_LEN_MAX + 1);
         for bad in ["", "Cites", "1st", "_x", "a b", "a-b", "é", long.as_str()] {
             assert_eq!(Relation::parse(bad).unwrap_err().code(), "VALIDATION_ERROR", "{bad}");
         }

@@ -12,53 +12,53 @@ use quad_core::{ReadSet, Kind, Principal, Resolver, Result};
 use super::link::{Direction, Link, LinkId};
 
 /// What one caller can reach, looked up once for each address of an answer.
-pub(crate) struct Sight<'a> {
+pub(crate) struct LinkVisibility<'a> {
     resolver: &'a Resolver,
     caller: &'a Principal,
-    known: HashMap<String, Option<Arc<ReadSet>>>,
+    cached: HashMap<String, Option<Arc<ReadSet>>>,
 }
 
 /// Links that the caller can see, and what that rests on.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct VisiblePage {
     pub(crate) links: Vec<Link>,
     /// The link after which to go on, if there is more to see or more to look at.
     pub(crate) next: Option<LinkId>,
-    pub(crate) basis: ReadSet,
+    pub(crate) read_set: ReadSet,
 }
 
 /// How far one look goes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reach {
+pub(crate) struct PageLimits {
     /// Links that it shows.
-    pub(crate) shown: usize,
+    pub(crate) returned: usize,
     /// Links that it looks at, whether they are shown or not.
-    pub(crate) looked: usize,
+    pub(crate) scanned: usize,
 }
 
-impl<'a> Sight<'a> {
-    pub(crate) fn new(resolver: &'a Resolver, caller: &'a Principal) -> Sight<'a> {
-        Sight { resolver, caller, known: HashMap::new() }
+impl<'a> LinkVisibility<'a> {
+    pub(crate) fn new(resolver: &'a Resolver, caller: &'a Principal) -> LinkVisibility<'a> {
+        LinkVisibility { resolver, caller, cached: HashMap::new() }
     }
 
     /// What it rests on that the caller can read an address; `None` if it cannot.
-    pub(crate) async fn reaches(&mut self, uri: &str) -> Result<Option<Arc<ReadSet>>> {
-        if let Some(known) = self.known.get(uri) {
-            return Ok(known.clone());
+    pub(crate) async fn read_set_if_readable(&mut self, uri: &str) -> Result<Option<Arc<ReadSet>>> {
+        if let Some(cached) = self.cached.get(uri) {
+            return Ok(cached.clone());
         }
-        let found = match self.resolver.check_readable(self.caller, uri).await {
-            Ok((_, basis)) => Some(Arc::new(basis)),
+        let read_set = match self.resolver.check_readable(self.caller, uri).await {
+            Ok((_, read_set)) => Some(Arc::new(read_set)),
             // Our own failure must not look like an absence.
             Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
             Err(_) => None,
         };
-        self.known.insert(uri.to_owned(), found.clone());
-        Ok(found)
+        self.cached.insert(uri.to_owned(), read_set.clone());
+        Ok(read_set)
     }
 
     /// Whether the caller can read both ends.
-    pub(crate) async fn sees(&mut self, link: &Link) -> Result<bool> {
-        Ok(self.reaches(&link.from).await?.is_some() && self.reaches(&link.to).await?.is_some())
+    pub(crate) async fn is_visible(&mut self, link: &Link) -> Result<bool> {
+        Ok(self.read_set_if_readable(&link.from).await?.is_some() && self.read_set_if_readable(&link.to).await?.is_some())
     }
 
     /// Those of `links` whose other end the caller can read. `links` are all that there are, or one more than are looked at.
@@ -69,24 +69,24 @@ impl<'a> Sight<'a> {
         &mut self,
         links: Vec<Link>,
         direction: Direction,
-        reach: Reach,
-        mut basis: ReadSet,
-    ) -> Result<Seen> {
-        let mut shown: Vec<Link> = Vec::new();
-        let mut last_looked = None;
+        limits: PageLimits,
+        mut read_set: ReadSet,
+    ) -> Result<VisiblePage> {
+        let mut visible: Vec<Link> = Vec::new();
+        let mut last_scanned = None;
         for (index, link) in links.into_iter().enumerate() {
-            if index == reach.looked {
-                return Ok(Seen { links: shown, next: last_looked, basis });
+            if index == limits.scanned {
+                return Ok(VisiblePage { links: visible, next: last_scanned, read_set: read_set });
             }
-            last_looked = Some(link.id.clone());
-            let Some(end) = self.reaches(direction.other(&link)).await? else { continue };
-            basis = basis.merge_hidden(&end);
-            if shown.len() == reach.shown {
-                let next = shown.last().map(|last| last.id.clone());
-                return Ok(Seen { links: shown, next, basis });
+            last_scanned = Some(link.id.clone());
+            let Some(end_read_set) = self.read_set_if_readable(direction.other_end(&link)).await? else { continue };
+            read_set = read_set.merge_hidden(&end_read_set);
+            if visible.len() == limits.returned {
+                let next = visible.last().map(|last| last.id.clone());
+                return Ok(VisiblePage { links: visible, next, read_set: read_set });
             }
-            shown.push(link);
+            visible.push(link);
         }
-        Ok(Seen { links: shown, next: None, basis })
+        Ok(VisiblePage { links: visible, next: None, read_set: read_set })
     }
 }
