@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
-use crate::nearest::closest;
+use crate::closest::closest;
 use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::template::{Segment, Template, push_query_pair};

@@ -15,7 +15,7 @@ use crate::address::Address;
 use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
 use crate::limits::{CANONICAL_PASSES_MAX, SUGGESTIONS_MAX, URI_BYTES_MAX};
-use crate::nearest::{closest, edit_distance};
+use crate::closest::{closest, edit_distance};
 use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::route::{Route, RouteError, RouteId, RouteSpec};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::definition::FieldDefinition;
 use crate::field::{self, Field, FieldType};
 use crate::index::{self, Index};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::table::{self, RemovedField, Table};
 use crate::{limits, physical, schema_version, tags, validate};
 
@@ -155,7 +155,7 @@ pub(crate) fn alter_indexes(
     let (mut added, mut updated) = (Vec::new(), Vec::new());
     for name in &changes.remove {
         let position = table.indexes.iter().position(|index| index.name == *name).ok_or_else(|| {
-            refusal::unknown("index named", name, before.indexes.iter().map(|index| index.name.as_str()))
+            errors::unknown("index named", name, before.indexes.iter().map(|index| index.name.as_str()))
         })?;
         let index = table.indexes.remove(position);
         physical::drop_index(tx, &table, &index)?;
@@ -191,7 +191,7 @@ fn check_contradictions(changes: &FieldChanges) -> Result<()> {
     let all_names = set.clone().chain(&changes.remove).chain(&changes.require).chain(&changes.make_optional);
     for name in all_names.clone() {
         if field::is_system(name) {
-            return Err(refusal::system_field(name));
+            return Err(errors::system_field(name));
         }
     }
     if all_names.count() == 0 {
@@ -224,7 +224,7 @@ fn find_field<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Field> {
         .fields
         .iter_mut()
         .find(|field| field.name == name)
-        .ok_or_else(|| refusal::unknown("field named", name, names.iter().map(String::as_str)))
+        .ok_or_else(|| errors::unknown("field named", name, names.iter().map(String::as_str)))
 }
 
 /// The column stays, with its values. Its indexes go: a hidden field must not refuse anybody's rows.
@@ -294,7 +294,7 @@ fn sync_unique_index(tx: &mut Tx<'_>, table: &mut Table, defined: &FieldDefiniti
             index::check_indexable(&defined.field)?;
             let index = Index::unique_on(&table.name, name, defined.sparse);
             if table.indexes.iter().any(|candidate| candidate.name.eq_ignore_ascii_case(&index.name)) {
-                return Err(refusal::conflict(format!("The name {} is taken by another index", index.name))
+                return Err(errors::conflict(format!("The name {} is taken by another index", index.name))
                     .hint("Remove that index with backend_index_manage first"));
             }
             physical::create_index(tx, table, &index)?;
@@ -325,7 +325,7 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
         &[],
     )?;
     if rows.len() as i64 > limits::CONVERTED_ROWS {
-        return Err(refusal::limit(
+        return Err(errors::limit(
             "table/too-many-rows",
             format!(
                 "More than {} rows have a {}; a change of type rewrites them at once",
@@ -351,7 +351,7 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
     }
     if !examples.is_empty() {
         let (from, to) = (before.kind.as_str(), after.kind.as_str());
-        return Err(refusal::conflict(format!(
+        return Err(errors::conflict(format!(
             "{} cannot change from {from} to {to}: some values do not convert",
             after.name
         ))
@@ -400,12 +400,12 @@ fn count_rows_missing(tx: &mut Tx<'_>, table: &Table, required: &[String]) -> Re
 fn check_limits(table: &Table) -> Result<()> {
     if table.fields.len() > limits::FIELDS_PER_TABLE {
         let message = format!("A table has at most {} fields", limits::FIELDS_PER_TABLE);
-        return Err(refusal::limit("table/too-many-fields", message).hint("Remove a field first"));
+        return Err(errors::limit("table/too-many-fields", message).hint("Remove a field first"));
     }
     if table.fields.len() + table.removed.len() + field::SYSTEM_FIELDS.len() > limits::COLUMNS_PER_TABLE {
         let message =
             format!("A table has at most {} columns, removed ones included", limits::COLUMNS_PER_TABLE);
-        return Err(refusal::limit("table/too-many-columns", message).hint("Move the rows to a new table"));
+        return Err(errors::limit("table/too-many-columns", message).hint("Move the rows to a new table"));
     }
     if table.indexes.len() > limits::INDEXES_PER_TABLE {
         return Err(table::too_many_indexes());

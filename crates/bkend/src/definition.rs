@@ -8,7 +8,7 @@ use quad_core::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::field::{Field, FieldType, TYPE_NAMES, check_name};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::{limits, validate};
 
 /// A field as a caller defined it.
@@ -141,7 +141,7 @@ fn parse_rule(
                 "properties",
                 "ref",
             ];
-            return Err(refusal::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
+            return Err(errors::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
         }
     }
     Ok(None)
@@ -155,13 +155,13 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
             .enumerate()
             .map(|(index, definition)| {
                 let name = definition.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| refusal::missing(&format!("fields[{index}].name")))?;
+                let name = name.ok_or_else(|| errors::missing(&format!("fields[{index}].name")))?;
                 Field::define(None, name, definition)
             })
             .collect::<Result<Vec<_>>>()?,
         Value::Object(schema) if is_full_schema(schema) => {
             if let Some(key) = schema.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
-                return Err(refusal::unknown("property of a schema named", key, SCHEMA_KEYS));
+                return Err(errors::unknown("property of a schema named", key, SCHEMA_KEYS));
             }
             if schema.get("additionalProperties").is_some_and(|value| value != &Value::Bool(false)) {
                 return Err(invalid("schema.additionalProperties", "only declared fields are stored")
@@ -195,7 +195,7 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
         folded_names.push(folded);
     }
     if defined.len() > limits::FIELDS_PER_TABLE {
-        return Err(refusal::limit(
+        return Err(errors::limit(
             "table/too-many-fields",
             format!("A table has at most {} fields", limits::FIELDS_PER_TABLE),
         )
@@ -220,7 +220,7 @@ fn parse_field_map(map: &Map<String, Value>) -> Result<Vec<FieldDefinition>> {
 /// Names inside a JSON value are freer than columns, but not so free that a path could not name them.
 fn check_nested_name(name: &str, path: &str) -> Result<()> {
     if name.is_empty() || name.len() > limits::IDENTIFIER_BYTES || name.contains(['$', '.', '\0']) {
-        return Err(invalid(path, format!("{} is not a property name", refusal::truncate_for_message(name))));
+        return Err(invalid(path, format!("{} is not a property name", errors::truncate_for_message(name))));
     }
     Ok(())
 }
@@ -310,7 +310,7 @@ fn parse_type(value: &Value, path: &str) -> Result<FieldType> {
     };
     let name = name.ok_or_else(|| invalid(path, "the type must be one word"))?;
     FieldType::parse(name)
-        .ok_or_else(|| refusal::unknown(&format!("type (for {path}) named"), name, TYPE_NAMES))
+        .ok_or_else(|| errors::unknown(&format!("type (for {path}) named"), name, TYPE_NAMES))
 }
 
 fn parse_bool(value: &Value, path: &str) -> Result<bool> {

@@ -8,7 +8,7 @@ use crate::organization::{self, NewOrganization};
 use crate::project::{self, NewProject};
 use crate::record::{self, NewRecord};
 use crate::table::{self, NewTable};
-use crate::{definition, refusal};
+use crate::{definition, errors};
 
 /// Who made what a demonstration shows.
 const ACTOR: &str = "quad_demo";
@@ -25,7 +25,7 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
             tx.lock("bkend:orgs")?;
             // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
             if has_organization(tx)? {
-                return Err(refusal::conflict("The tenant has an organization").with_code(NOT_NEEDED));
+                return Err(errors::conflict("The tenant has an organization").with_code(NOT_NEEDED));
             }
             seed(tx)
         })

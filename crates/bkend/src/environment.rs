@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::organization::OrganizationId;
 use crate::page::Page;
 use crate::project::{self, ProjectId};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::table::{self, Table};
 use crate::{limits, physical, routes, tags};
 
@@ -166,7 +166,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     match inserted {
         Ok(0) => return Err(quad_core::Error::internal("an environment found no physical name")),
         Err(DbError::Unique { .. }) => {
-            return Err(refusal::conflict(format!(
+            return Err(errors::conflict(format!(
                 "The project has an environment {} already",
                 created.name
             ))
@@ -310,7 +310,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
         &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Environment::from_row(&row.ok_or_else(|| refusal::not_found("Environment"))?)?)
+    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment"))?)?)
 }
 
 /// One environment of this very project and organization.
@@ -319,7 +319,7 @@ pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, project: &str,
     if environment.organization_id.as_str() == organization && environment.project_id.as_str() == project {
         Ok(environment)
     } else {
-        Err(refusal::not_found("Environment"))
+        Err(errors::not_found("Environment"))
     }
 }
 
@@ -330,5 +330,5 @@ pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Resu
         &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),
         params![tenant.as_str(), project, name.to_ascii_lowercase()],
     )?;
-    Ok(Environment::from_row(&row.ok_or_else(|| refusal::not_found("Environment"))?)?)
+    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment"))?)?)
 }

@@ -7,7 +7,7 @@ use quad_core::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::{limits, validate};
 
 /// What the server sets on every record. Names of user fields differ from these, whatever their case.
@@ -231,13 +231,13 @@ pub(crate) fn is_system(name: &str) -> bool {
 /// Checks the name of a field: a column of both backends.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if is_system(name) {
-        return Err(refusal::system_field(name));
+        return Err(errors::system_field(name));
     }
     let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         return Err(invalid(
-            &refusal::truncate_for_message(name),
+            &errors::truncate_for_message(name),
             format!(
                 "a field name begins with a letter and has letters, digits and _, at most {} in all",
                 limits::IDENTIFIER_BYTES

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::FieldDefinition;
 use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 
 /// What every table has of its own: the key, and the order of its lists.
 pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
@@ -41,7 +41,7 @@ impl Index {
         let Value::Object(definition) = value else { return Err(invalid("index", "must be an object")) };
         const KEYS: [&str; 4] = ["name", "fields", "unique", "sparse"];
         if let Some(key) = definition.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(refusal::unknown("property of an index named", key, KEYS));
+            return Err(errors::unknown("property of an index named", key, KEYS));
         }
         let flag = |name: &str| match definition.get(name) {
             None | Some(Value::Null) => Ok(false),
@@ -130,7 +130,7 @@ fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<V
                 }
             })
             .collect::<Result<_>>()?,
-        None => return Err(refusal::missing("index.fields")),
+        None => return Err(errors::missing("index.fields")),
         Some(_) => {
             return Err(invalid(
                 "index.fields",
@@ -150,7 +150,7 @@ fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<V
             None if SYSTEM_FIELDS.contains(&name.as_str()) => {}
             None => {
                 let names = table_fields.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
-                return Err(refusal::unknown("field named", name, names));
+                return Err(errors::unknown("field named", name, names));
             }
         }
     }

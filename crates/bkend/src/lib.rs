@@ -33,9 +33,9 @@ mod page;
 mod physical;
 mod project;
 mod prompt;
-mod reading;
+mod read;
 mod record;
-mod refusal;
+mod errors;
 mod routes;
 mod schema_version;
 mod slug;
@@ -137,11 +137,11 @@ impl Scheme for Bkend {
             let resource = routes::resource_at(route)?;
             let result = match resource {
                 Resource::AccessTokens | Resource::AccessToken => {
-                    reading::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
+                    read::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
                 }
                 _ => {
-                    let request = reading::ReadRequest::new(resource, address, caller)?;
-                    self.store.read(&caller.tenant, move |sql| reading::read_resource(sql, &request)).await
+                    let request = read::ReadRequest::new(resource, address, caller)?;
+                    self.store.read(&caller.tenant, move |sql| read::read_resource(sql, &request)).await
                 }
             };
             // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.

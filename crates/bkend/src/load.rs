@@ -19,7 +19,7 @@ use crate::environment::{self, EnvironmentId, NewEnvironment};
 use crate::organization::{self, NewOrganization, OrganizationId};
 use crate::project::{self, NewProject, ProjectId};
 use crate::record::{self, NewRecord, RecordId};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::table::{self, NewTable, Table, TableId};
 use crate::{definition, limits};
 
@@ -172,7 +172,7 @@ fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option
         }
         other => {
             const KINDS: [&str; 5] = ["organization", "project", "environment", "table", "record"];
-            return Err(refusal::unknown("kind of line named", other, KINDS));
+            return Err(errors::unknown("kind of line named", other, KINDS));
         }
     }
     Ok(true)
@@ -180,7 +180,7 @@ fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option
 
 fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()> {
     let definition =
-        line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| refusal::missing("fields"))?;
+        line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| errors::missing("fields"))?;
     let new = NewTable {
         id: TableId::parse(id),
         environment_id: required_text(line, "environmentId")?,
@@ -230,7 +230,7 @@ fn exists<T>(result: Result<T>) -> Result<bool> {
 }
 
 fn required_text(line: &Map<String, Value>, name: &str) -> Result<String> {
-    optional_text(line, name)?.ok_or_else(|| refusal::missing(name))
+    optional_text(line, name)?.ok_or_else(|| errors::missing(name))
 }
 
 fn optional_text(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {

@@ -5,7 +5,7 @@ use quad_store::{DbError, Row, Sql, Store, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::page::Page;
-use crate::{refusal, routes, slug, tags};
+use crate::{errors, routes, slug, tags};
 
 typed_id!(
     /// The id of an organization.
@@ -136,7 +136,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
             let chosen = slug::check(chosen)?;
             if is_taken(&chosen)? {
                 return Err(
-                    refusal::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug")
+                    errors::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug")
                 );
             }
             chosen
@@ -178,7 +178,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         ],
     );
     match inserted {
-        Err(DbError::Unique { .. }) => return Err(refusal::conflict("The organization exists already")),
+        Err(DbError::Unique { .. }) => return Err(errors::conflict("The organization exists already")),
         done => done?,
     };
     tx.audit_output("organization_id", created.id.as_str());
@@ -222,5 +222,5 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Organization> {
         &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 AND id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Organization::from_row(&row.ok_or_else(|| refusal::not_found("Organization"))?)?)
+    Ok(Organization::from_row(&row.ok_or_else(|| errors::not_found("Organization"))?)?)
 }

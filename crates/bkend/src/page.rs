@@ -3,7 +3,7 @@
 use quad_core::{Address, Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::{limits, refusal};
+use crate::{limits, errors};
 
 /// Which part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Page {
             None | Some(Value::Null) => Ok(default),
             Some(value) => {
                 let text = value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
-                text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number"))
+                text.parse::<u64>().map_err(|_| errors::invalid(name, "must be a whole number"))
             }
         };
         Page::try_new(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
@@ -34,17 +34,17 @@ impl Page {
     pub(crate) fn from_address(address: &Address) -> Result<Page> {
         let number = |name: &str, default: u64| match address.variable(name) {
             None => Ok(default),
-            Some(text) => text.parse::<u64>().map_err(|_| refusal::invalid(name, "must be a whole number")),
+            Some(text) => text.parse::<u64>().map_err(|_| errors::invalid(name, "must be a whole number")),
         };
         Page::try_new(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
     }
 
     fn try_new(page: u64, limit: u64) -> Result<Page, Error> {
         if page == 0 {
-            return Err(refusal::invalid("page", "must be at least 1"));
+            return Err(errors::invalid("page", "must be at least 1"));
         }
         if !(1..=limits::PAGE_MAX as u64).contains(&limit) {
-            return Err(refusal::invalid("limit", format!("must be 1 to {}", limits::PAGE_MAX)));
+            return Err(errors::invalid("limit", format!("must be 1 to {}", limits::PAGE_MAX)));
         }
         Ok(Page { page, limit })
     }

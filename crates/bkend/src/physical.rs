@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::field::{Field, FieldType};
 use crate::index::{self, Index};
 use crate::table::Table;
-use crate::{limits, refusal, validate};
+use crate::{limits, errors, validate};
 
 /// The name of an environment in the database: its id if that is safe there and nobody has it, otherwise a shortened
 /// one with a digest. Ids are given by imports too, so two tenants may have equal ones.
@@ -307,7 +307,7 @@ fn check_no_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<
 
 fn duplicates_error(index: &Index, examples: Vec<Value>) -> Error {
     let fields: Vec<&str> = index.fields.iter().map(|(field, _)| field.as_str()).collect();
-    refusal::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
+    errors::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
         .hint(
             "Change or delete the records that share a value, or make the index sparse if values are missing",
         )
@@ -327,7 +327,7 @@ fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<(
     )?;
     match row {
         None => Ok(()),
-        Some(_) => Err(refusal::conflict(format!(
+        Some(_) => Err(errors::conflict(format!(
             "{} cannot be indexed: some records hold more than {max_bytes} bytes there",
             texts.join(", ")
         ))),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::organization::{self, OrganizationId};
 use crate::page::Page;
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::{limits, routes, slug, tags};
 
 typed_id!(
@@ -147,7 +147,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         Some(chosen) => {
             let chosen = slug::check(chosen)?;
             if is_taken(&chosen)? {
-                return Err(refusal::conflict(format!("The slug {chosen} is taken in this organization"))
+                return Err(errors::conflict(format!("The slug {chosen} is taken in this organization"))
                     .hint("Choose another slug, or leave it out"));
             }
             chosen
@@ -192,7 +192,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         ],
     );
     match inserted {
-        Err(DbError::Unique { .. }) => return Err(refusal::conflict("The project exists already")),
+        Err(DbError::Unique { .. }) => return Err(errors::conflict("The project exists already")),
         done => done?,
     };
     tx.audit_output("project_id", created.id.as_str());
@@ -294,7 +294,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
 
 /// A deletion that would hold everybody up.
 pub(crate) fn cascade_too_large(reason: String) -> quad_core::Error {
-    refusal::limit("CASCADE_TOO_LARGE", format!("{reason}, too many for one deletion"))
+    errors::limit("CASCADE_TOO_LARGE", format!("{reason}, too many for one deletion"))
         .hint("Delete some of its environments or tables first")
         .with_detail("limit_tables", limits::CASCADE_TABLES)
         .with_detail("limit_environments", limits::CASCADE_ENVIRONMENTS)
@@ -336,7 +336,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
         &format!("SELECT {COLUMNS} FROM bkend_project p WHERE p.tenant_id = $1 AND p.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Project::from_row(&row.ok_or_else(|| refusal::not_found("Project"))?)?)
+    Ok(Project::from_row(&row.ok_or_else(|| errors::not_found("Project"))?)?)
 }
 
 /// One project of this very organization.
@@ -345,6 +345,6 @@ pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, id: &str) -> R
     if project.organization_id.as_str() == organization {
         Ok(project)
     } else {
-        Err(refusal::not_found("Project"))
+        Err(errors::not_found("Project"))
     }
 }

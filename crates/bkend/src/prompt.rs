@@ -6,7 +6,7 @@ use quad_core::{ReadSet, Error, Principal, Result};
 use quad_store::Sql;
 use serde_json::{Map, Value};
 
-use crate::refusal::invalid;
+use crate::errors::invalid;
 use crate::table::Table;
 use crate::{Bkend, context, environment, limits, project, routes, table, tags};
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::field::{FieldType, SYSTEM_FIELDS};
 use crate::page::Page;
 use crate::physical::{self, qualified_name, quote};
-use crate::refusal::{self, Violation, invalid};
+use crate::errors::{self, Violation, invalid};
 use crate::table::Table;
 use crate::validate::{self, Cell, WriteMode};
 use crate::{limits, tags};
@@ -61,7 +61,7 @@ impl Sort {
         let field = table.fields.iter().find(|field| field.name == column);
         if field.is_none() && !SYSTEM_FIELDS.contains(&column) {
             let names = table.fields.iter().map(|field| field.name.as_str()).chain(SYSTEM_FIELDS);
-            return Err(refusal::unknown("field to sort by named", column, names));
+            return Err(errors::unknown("field to sort by named", column, names));
         }
         if field.is_some_and(|field| field.kind.is_json()) {
             return Err(invalid("sortBy", format!("{column} holds objects or lists, which have no order")));
@@ -104,7 +104,7 @@ pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<Str
         &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified_name(table)),
         params![id],
     )?;
-    from_row(table, &row.ok_or_else(|| refusal::not_found("Record"))?)
+    from_row(table, &row.ok_or_else(|| errors::not_found("Record"))?)
 }
 
 /// Whether a record is there.
@@ -167,13 +167,13 @@ pub(crate) fn update(
     let cells = validate::validate_record(&table.fields, data, WriteMode::Update)?;
     if cells.is_empty() {
         let message = "data holds no field that can change".to_owned();
-        return Err(refusal::record_invalid(&[Violation { field: "data".to_owned(), reason: "empty", message }]));
+        return Err(errors::record_invalid(&[Violation { field: "data".to_owned(), reason: "empty", message }]));
     }
     check_indexed_text(table, &cells)?;
     let before = find(tx, table, id)?;
     let last_updated_at = before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
     let conflict = || {
-        refusal::conflict("The record has changed since you read it")
+        errors::conflict("The record has changed since you read it")
             .hint("Read it again with backend_data_get and repeat the change")
             .with_detail("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
     };
@@ -203,7 +203,7 @@ pub(crate) fn update(
         rows => rows?,
     };
     let Some(row) = rows.first() else {
-        return Err(if if_updated_at.is_some() { conflict() } else { refusal::not_found("Record") });
+        return Err(if if_updated_at.is_some() { conflict() } else { errors::not_found("Record") });
     };
     let record = from_row(table, row)?;
     check_record_size(&record)?;
@@ -217,7 +217,7 @@ pub(crate) fn update(
 pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
     let deleted = tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     if deleted == 0 {
-        return Err(refusal::not_found("Record"));
+        return Err(errors::not_found("Record"));
     }
     tx.audit_output("record_id", id);
     touch_rows(tx, table);
@@ -304,7 +304,7 @@ fn check_record_size(record: &Map<String, Value>) -> Result<()> {
     if bytes <= limits::RECORD_BYTES {
         return Ok(());
     }
-    Err(refusal::limit("data/record-too-large", format!("The record has {bytes} bytes as JSON"))
+    Err(errors::limit("data/record-too-large", format!("The record has {bytes} bytes as JSON"))
         .hint("Split it over several records")
         .with_detail("limit_bytes", limits::RECORD_BYTES))
 }
@@ -325,5 +325,5 @@ fn check_indexed_text(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
             }
         }
     }
-    if violations.is_empty() { Ok(()) } else { Err(refusal::record_invalid(&violations)) }
+    if violations.is_empty() { Ok(()) } else { Err(errors::record_invalid(&violations)) }
 }

@@ -8,7 +8,7 @@ use crate::field::{self, Field};
 use crate::index::Index;
 use crate::page::Page;
 use crate::table::{self, Table};
-use crate::{limits, refusal, routes};
+use crate::{limits, errors, routes};
 
 typed_id!(
     /// The id of a version.
@@ -118,7 +118,7 @@ pub(crate) fn write_indexes(tx: &mut Tx<'_>, table: &Table, actor: &str) -> Resu
 fn write(tx: &mut Tx<'_>, kind: VersionKind, table: &Table, body: String, actor: &str) -> Result<()> {
     let version = kind.current_version(table);
     if version > limits::VERSIONS_PER_TABLE {
-        return Err(refusal::limit("table/too-many-versions", "The table has changed too often")
+        return Err(errors::limit("table/too-many-versions", "The table has changed too often")
             .hint("Make a new table with the present schema")
             .with_detail("limit", limits::VERSIONS_PER_TABLE));
     }
@@ -182,5 +182,5 @@ pub(crate) fn find(sql: &mut dyn Sql, kind: VersionKind, table: &Table, version:
         ),
         params![tenant.as_str(), table.id.as_str(), number, version],
     )?;
-    Version::from_row(&row.ok_or_else(|| refusal::not_found("Version"))?)
+    Version::from_row(&row.ok_or_else(|| errors::not_found("Version"))?)
 }

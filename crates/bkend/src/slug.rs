@@ -3,7 +3,7 @@
 use quad_core::{Error, Result};
 
 use crate::limits;
-use crate::refusal::invalid;
+use crate::errors::invalid;
 
 /// A name that fits a line.
 pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {

@@ -15,7 +15,7 @@ use crate::index::{self, Index};
 use crate::organization::OrganizationId;
 use crate::page::Page;
 use crate::project::ProjectId;
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::{limits, physical, routes, schema_version, slug, tags};
 
 typed_id!(
@@ -364,7 +364,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
 pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(part).map_err(Error::internal)?;
     if text.len() > limits::DEFINITION_BYTES {
-        return Err(refusal::limit("table/definition-too-large", "The table's definition is too large")
+        return Err(errors::limit("table/definition-too-large", "The table's definition is too large")
             .hint("Shorten enums, patterns and descriptions, or split the table")
             .with_detail("limit_bytes", limits::DEFINITION_BYTES));
     }
@@ -373,7 +373,7 @@ pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
 
 /// More indexes than a table may have.
 pub(crate) fn too_many_indexes() -> Error {
-    refusal::limit(
+    errors::limit(
         "table/too-many-indexes",
         format!("A table has at most {} indexes", limits::INDEXES_PER_TABLE),
     )
@@ -406,7 +406,7 @@ fn check_sqlite_table_limit(tx: &mut Tx<'_>) -> Result<()> {
     // Over all tenants: the limit is the file's.
     let row = tx.query_opt("SELECT COUNT(*) FROM bkend_table", &[])?;
     if row.map_or(Ok(0), |row| row.int(0))? >= limits::SQLITE_TABLES {
-        return Err(refusal::limit(
+        return Err(errors::limit(
             "table/limit-reached",
             format!("One SQLite file holds at most {} tables", limits::SQLITE_TABLES),
         )
@@ -471,13 +471,13 @@ fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
     let groups = permissions.as_object().ok_or_else(|| invalid("permissions", "must be an object"))?;
     for (group, flags) in groups {
         if !GROUPS.contains(&group.as_str()) {
-            return Err(refusal::unknown("permission group named", group, GROUPS));
+            return Err(errors::unknown("permission group named", group, GROUPS));
         }
         let path = format!("permissions.{group}");
         let flags = flags.as_object().ok_or_else(|| invalid(&path, "must be an object"))?;
         for (operation, flag) in flags {
             if !OPERATIONS.contains(&operation.as_str()) {
-                return Err(refusal::unknown("operation named", operation, OPERATIONS));
+                return Err(errors::unknown("operation named", operation, OPERATIONS));
             }
             if !flag.is_boolean() {
                 return Err(invalid(&format!("{path}.{operation}"), "must be true or false"));
@@ -548,7 +548,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
         &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Table::from_row(&row.ok_or_else(|| refusal::not_found("Table"))?)
+    Table::from_row(&row.ok_or_else(|| errors::not_found("Table"))?)
 }
 
 /// One table by its name in an environment.
@@ -560,7 +560,7 @@ pub(crate) fn find_by_name(sql: &mut dyn Sql, environment: &str, name: &str) -> 
         ),
         params![tenant.as_str(), environment, name.to_ascii_lowercase()],
     )?;
-    Table::from_row(&row.ok_or_else(|| refusal::not_found("Table"))?)
+    Table::from_row(&row.ok_or_else(|| errors::not_found("Table"))?)
 }
 
 /// One table of this very environment, project and organization.
@@ -575,5 +575,5 @@ pub(crate) fn find_at_path(
     let matches_path = table.organization_id.as_str() == organization
         && table.project_id.as_str() == project
         && table.environment_id.as_str() == environment;
-    if matches_path { Ok(table) } else { Err(refusal::not_found("Table")) }
+    if matches_path { Ok(table) } else { Err(errors::not_found("Table")) }
 }

@@ -5,7 +5,7 @@
 use quad_core::{ReadSet, BoxFuture, Result, TenantId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::refusal;
+use crate::errors;
 
 /// What can be told of a token.
 #[derive(Clone, Debug)]
@@ -65,5 +65,5 @@ impl TokenSummary {
 /// One token of a list.
 pub(crate) fn find(tokens: &[TokenSummary], id: &str) -> Result<Value> {
     let token = tokens.iter().find(|token| token.id == id);
-    token.map(TokenSummary::detail).ok_or_else(|| refusal::not_found("Access token"))
+    token.map(TokenSummary::detail).ok_or_else(|| errors::not_found("Access token"))
 }

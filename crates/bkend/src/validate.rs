@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::field::{Field, FieldType, is_system};
 use crate::limits;
-use crate::refusal::{self, Violation};
+use crate::errors::{self, Violation};
 
 /// What the values are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub(crate) fn validate_record<'f>(
         if !fields.iter().any(|field| field.name == *name) {
             let closest = closest(name, fields.iter().map(|field| field.name.as_str()));
             let suggestion = closest.map(|closest| format!("; the nearest is {closest}")).unwrap_or_default();
-            let message = format!("{} is not a field of this table{suggestion}", refusal::truncate_for_message(name));
-            violations.push(Violation { field: refusal::truncate_for_message(name), reason: "unknown", message });
+            let message = format!("{} is not a field of this table{suggestion}", errors::truncate_for_message(name));
+            violations.push(Violation { field: errors::truncate_for_message(name), reason: "unknown", message });
         }
     }
     let mut cells = Vec::with_capacity(fields.len());
@@ -54,7 +54,7 @@ pub(crate) fn validate_record<'f>(
         }
         cells.push((field, value));
     }
-    if violations.is_empty() { Ok(cells) } else { Err(refusal::record_invalid(&violations)) }
+    if violations.is_empty() { Ok(cells) } else { Err(errors::record_invalid(&violations)) }
 }
 
 /// Only the exact spelling is stripped: `ID` is a mistake that the caller should hear of.

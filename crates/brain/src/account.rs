@@ -13,11 +13,11 @@ use crate::balance::{self, Snapshot};
 use crate::ids::{AccountId, BalanceId};
 use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
 use crate::money::Balance;
-use crate::noun::{self, Field as _, Entity, entity};
-use crate::standing::RowMeta;
+use crate::entity::{self, Field as _, Entity, entity};
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
-use crate::words::string_enum;
-use crate::{money, refusal};
+use crate::string_enum::string_enum;
+use crate::{money, errors};
 
 string_enum!(
     /// What sort of account.
@@ -121,24 +121,24 @@ impl Account {
             "status",
             "balance_as_of",
         ];
-        noun::check_keys(line, ALLOWED_KEYS)?;
+        entity::check_keys(line, ALLOWED_KEYS)?;
         let id = match line.get("id").filter(|id| !id.is_null()) {
             Some(id) => AccountId::from_json("id", id)?,
             None => AccountId::generate()?,
         };
         let new = NewAccount {
             id,
-            name: noun::parse_field(line, "name")?,
-            account_type: noun::parse_field::<Option<_>>(line, "account_type")?
+            name: entity::parse_field(line, "name")?,
+            account_type: entity::parse_field::<Option<_>>(line, "account_type")?
                 .unwrap_or(AccountType::BankChecking),
-            institution: noun::parse_field(line, "institution")?,
-            external_account_id: noun::parse_field(line, "external_account_id")?,
-            currency: noun::parse_field(line, "currency")?,
-            status: noun::parse_field::<Option<_>>(line, "status")?.unwrap_or(AccountStatus::Active),
+            institution: entity::parse_field(line, "institution")?,
+            external_account_id: entity::parse_field(line, "external_account_id")?,
+            currency: entity::parse_field(line, "currency")?,
+            status: entity::parse_field::<Option<_>>(line, "status")?.unwrap_or(AccountStatus::Active),
         };
-        let current: Option<Balance> = noun::parse_field(line, "current_balance")?;
-        let available: Option<Balance> = noun::parse_field(line, "available_balance")?;
-        let as_of: Option<Timestamp> = noun::parse_field(line, "balance_as_of")?;
+        let current: Option<Balance> = entity::parse_field(line, "current_balance")?;
+        let available: Option<Balance> = entity::parse_field(line, "available_balance")?;
+        let as_of: Option<Timestamp> = entity::parse_field(line, "balance_as_of")?;
         let account = create(tx, new.clone(), meta.clone(), touched)?;
         if let (Some(current), Some(_)) = (current, &account) {
             let snapshot = Snapshot {
@@ -183,7 +183,7 @@ pub(crate) fn create(
         unconfirmed_count: 0,
         meta,
     };
-    if !noun::insert(tx, &account)? {
+    if !entity::insert(tx, &account)? {
         return Ok(None);
     }
     crate::raw::mark_cited(tx, &account.meta)?;
@@ -233,7 +233,7 @@ pub(crate) fn page(
 
 /// What `brain://ledger/accounts/{id}` and `ledger.account.get` give.
 pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
-    let Some(account) = noun::find::<Account>(sql, id)? else { return Ok(None) };
+    let Some(account) = entity::find::<Account>(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
     let latest = balance::latest(sql, id)?.map(|balance| Value::Object(balance.to_json(&tenant)));
     Ok(Some(json!({"account": account.to_public_json(&tenant), "latest_balance": latest})))
@@ -270,7 +270,7 @@ pub(crate) fn check_currency(account: &Account, currency: Currency) -> Result<()
     if account.currency == currency {
         return Ok(());
     }
-    Err(refusal::conflict(
+    Err(errors::conflict(
         "currency_mismatch",
         format!("The account {} is in {}, not in {currency}", account.id, account.currency),
     )

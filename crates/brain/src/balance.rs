@@ -7,8 +7,8 @@ use quad_store::{Sql, Tx, params};
 use crate::account::{self, Account};
 use crate::ids::AccountId;
 use crate::money::{self, Balance};
-use crate::noun::{self, Entity, entity};
-use crate::standing::Provenance;
+use crate::entity::{self, Entity, entity};
+use crate::row_meta::Provenance;
 use crate::tags::TouchedTags;
 
 entity!(
@@ -35,9 +35,9 @@ pub(crate) fn latest(sql: &mut dyn Sql, account: &str) -> Result<Option<Snapshot
 
 /// Records a balance. The newest one decides what the account holds: it, and what was posted after it.
 pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut TouchedTags) -> Result<bool> {
-    let mut account: Account = noun::get(tx, snapshot.account_id.as_str())?;
+    let mut account: Account = entity::get(tx, snapshot.account_id.as_str())?;
     account::check_currency(&account, snapshot.currency)?;
-    if !noun::insert(tx, &snapshot)? {
+    if !entity::insert(tx, &snapshot)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &snapshot.meta)?;
@@ -53,7 +53,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut TouchedT
             account.unconfirmed_count += 1;
         }
         account.meta.updated_at = tx.now().max(account.meta.updated_at);
-        noun::update(tx, &account)?;
+        entity::update(tx, &account)?;
     }
     touched.row(Account::KIND, account.id.as_str());
     Ok(true)

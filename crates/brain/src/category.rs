@@ -4,8 +4,8 @@ use quad_core::Result;
 use quad_store::{Sql, params};
 
 use crate::ids::CategoryId;
-use crate::noun::{Entity, entity};
-use crate::words::string_enum;
+use crate::entity::{Entity, entity};
+use crate::string_enum::string_enum;
 
 string_enum!(
     /// What sort of category.

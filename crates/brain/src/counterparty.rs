@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
 use crate::money;
-use crate::noun::{self, Field as _, Entity, entity};
-use crate::standing::RowMeta;
+use crate::entity::{self, Field as _, Entity, entity};
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
 use crate::total::{self, Subject};
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum!(
     /// What sort of counterparty.
@@ -116,7 +116,7 @@ impl Counterparty {
     /// Reads one from a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Counterparty> {
         let mut line = line.clone();
-        let name: String = noun::parse_field(&line, "name")?;
+        let name: String = entity::parse_field(&line, "name")?;
         line.insert("normalized_name".into(), normalize(&name).into());
         line.entry("type").or_insert_with(|| CounterpartyType::Other.to_json());
         line.entry("trust_status").or_insert_with(|| TrustStatus::Unreviewed.to_json());
@@ -133,7 +133,7 @@ pub(crate) fn paid_totals(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amoun
 
 /// Adds a counterparty; false if its id, or its name and type, are there.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut TouchedTags) -> Result<bool> {
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     let tenant = tx.tenant().as_str().to_owned();
@@ -164,7 +164,7 @@ pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Coun
         params![tenant, normalized],
     )?;
     match alias {
-        Some(row) => noun::find(sql, row.text(0)?),
+        Some(row) => entity::find(sql, row.text(0)?),
         None => Ok(None),
     }
 }

@@ -9,10 +9,10 @@ use quad_store::{Sql, Store};
 
 use crate::account::Account;
 use crate::category::Category;
-use crate::civil::{self, CivilDate};
+use crate::calendar::{self, CivilDate};
 use crate::counterparty::Counterparty;
 use crate::keyset::{Key, IndexRange, RowSource as _};
-use crate::noun;
+use crate::entity;
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{limits, listing, money};
 
@@ -47,7 +47,7 @@ fn account_name(account: &Account) -> String {
 }
 
 fn to_date(time: Timestamp) -> Result<jiff::civil::Date> {
-    let CivilDate { year, month, day } = civil::civil_date(time);
+    let CivilDate { year, month, day } = calendar::civil_date(time);
     let out_of_range = || Error::internal("a day outside the calendar");
     let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
     let (year, month, day) = (year.map_err(|_| out_of_range())?, month.map_err(|_| out_of_range())?, day.map_err(|_| out_of_range())?);
@@ -95,11 +95,11 @@ fn load_page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Ve
     let mut rows_with_names = Vec::with_capacity(rows.len());
     for row in rows {
         let party = match &row.counterparty_id {
-            Some(id) => noun::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
+            Some(id) => entity::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
             None => None,
         };
         let category = match &row.category_id {
-            Some(id) => noun::find::<Category>(sql, id.as_str())?.map(|category| category.name),
+            Some(id) => entity::find::<Category>(sql, id.as_str())?.map(|category| category.name),
             None => None,
         };
         rows_with_names.push((row, party.unwrap_or_default(), category.unwrap_or_default()));

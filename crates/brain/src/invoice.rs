@@ -9,10 +9,10 @@ use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, RowSource as _};
 use crate::money;
-use crate::noun::{self, Field as _, Entity, entity};
-use crate::standing::RowMeta;
+use crate::entity::{self, Field as _, Entity, entity};
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum!(
     /// How it stands.
@@ -62,8 +62,8 @@ impl Invoice {
 
 /// Adds an invoice; false if its id, or its counterparty and number, are there.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut TouchedTags) -> Result<bool> {
-    noun::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
-    if !noun::insert(tx, new)? {
+    entity::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;

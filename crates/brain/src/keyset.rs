@@ -7,8 +7,8 @@ use quad_core::{Result, cursor};
 use quad_store::{Row, Sql, Value as Cell};
 
 use crate::limits;
-use crate::noun::Entity;
-use crate::refusal::invalid;
+use crate::entity::Entity;
+use crate::errors::invalid;
 
 /// Where the next page begins: the sort key and the id of the last row that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

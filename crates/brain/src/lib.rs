@@ -16,17 +16,17 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
-mod acceptance;
+mod scheme_tests;
 mod account;
 mod action_types;
 mod balance;
-mod book;
+mod row_loader;
 mod category;
-mod civil;
+mod calendar;
 mod completion;
 pub mod contribution;
 mod counterparty;
-mod evidence;
+mod upload;
 pub mod export;
 mod ids;
 pub mod import;
@@ -35,30 +35,30 @@ mod keyset;
 pub mod limits;
 mod listing;
 pub mod load;
-mod merged;
+mod merge_scan;
 mod migrations;
 mod money;
-mod noun;
+mod entity;
 mod obligation;
-mod own;
-mod pairing;
+mod own_accounts;
+mod transfer_matching;
 mod payment_intent;
-mod peak;
+mod largest;
 #[cfg(test)]
-mod plans;
+mod query_plan_tests;
 mod policy;
 mod posting;
 mod projection;
 mod prompt;
 #[cfg(test)]
-mod properties;
+mod property_tests;
 mod question;
 pub mod raw;
-mod reading;
+mod read;
 mod reconciliation;
-mod refusal;
+mod errors;
 mod routes;
-mod standing;
+mod row_meta;
 mod tags;
 #[cfg(test)]
 mod testing;
@@ -67,9 +67,9 @@ mod total;
 mod transaction;
 mod transfer;
 #[cfg(test)]
-mod transfers;
+mod transfer_matching_tests;
 mod wiki;
-mod words;
+mod string_enum;
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ use quad_core::{
 use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
 
-pub use book::LoadCounts;
+pub use row_loader::LoadCounts;
 pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
 
@@ -184,7 +184,7 @@ impl Scheme for Brain {
     }
 
     fn map_error(&self, caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
-        refusal::to_wire_error(caller, requested, tools::NAMES, error)
+        errors::to_wire_error(caller, requested, tools::NAMES, error)
     }
 
     fn read<'a>(
@@ -193,7 +193,7 @@ impl Scheme for Brain {
         route: usize,
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move { reading::read(self, caller, routes::resource_at(route)?, address).await })
+        Box::pin(async move { read::read(self, caller, routes::resource_at(route)?, address).await })
     }
 
     fn list<'a>(

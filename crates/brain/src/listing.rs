@@ -6,10 +6,10 @@ use quad_core::{ReadSet, Principal, Result};
 use quad_store::{Sql, Value as Cell};
 
 use crate::account::Account;
-use crate::civil::{Month, Quarter};
+use crate::calendar::{Month, Quarter};
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
-use crate::noun::Entity;
+use crate::entity::Entity;
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::policy::Policy;

@@ -14,11 +14,11 @@ use quad_core::{EventDraft, Result, canonical};
 use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
-use crate::book::{self, LoadCounts, NumberedLine};
-use crate::evidence::Upload;
+use crate::row_loader::{self, LoadCounts, NumberedLine};
+use crate::upload::Upload;
 use crate::raw::{self, NewArtifact, SourceType};
-use crate::standing::{Provenance, RowMeta};
-use crate::{limits, refusal};
+use crate::row_meta::{Provenance, RowMeta};
+use crate::{limits, errors};
 
 /// Loads a file. `done` hears how many of its bytes are behind.
 pub async fn load(
@@ -30,7 +30,7 @@ pub async fn load(
     mut on_progress: impl FnMut(usize),
 ) -> Result<LoadCounts> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        refusal::invalid("file", format!("is not UTF-8 from byte {} on", error.valid_up_to()))
+        errors::invalid("file", format!("is not UTF-8 from byte {} on", error.valid_up_to()))
     })?;
     let raw_id =
         Upload::new(actor, name, "application/x-ndjson", bytes.to_vec())?.store(store, writer).await?;
@@ -56,7 +56,7 @@ pub async fn load(
 }
 
 fn parse_line(number: usize, line: &str) -> Result<Map<String, Value>> {
-    let line_error = |problem: String| refusal::invalid("line", format!("line {number} {problem}")).with_detail("line", number);
+    let line_error = |problem: String| errors::invalid("line", format!("line {number} {problem}")).with_detail("line", number);
     if line.len() > limits::LINE_BYTES {
         return Err(line_error(format!("has more than {} bytes", limits::LINE_BYTES)));
     }
@@ -82,7 +82,7 @@ async fn commit_lines(
         let mut counts = LoadCounts::default();
         for line in &lines {
             if line.1.get("kind").and_then(Value::as_str) == Some(raw::KIND) {
-                counts += book::apply_lines(tx, &rows, &defaults)?;
+                counts += row_loader::apply_lines(tx, &rows, &defaults)?;
                 rows.clear();
                 let created = insert_artifact_line(tx, &line.1)?;
                 counts +=
@@ -91,7 +91,7 @@ async fn commit_lines(
                 rows.push(line.clone());
             }
         }
-        counts += book::apply_lines(tx, &rows, &defaults)?;
+        counts += row_loader::apply_lines(tx, &rows, &defaults)?;
         tx.audit_output("created", counts.created);
         tx.audit_output("updated", counts.updated);
         Ok(counts)
@@ -102,8 +102,8 @@ async fn commit_lines(
 /// A line that brings evidence with its bytes: small documents that travel with a ledger.
 fn insert_artifact_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
     let text = |name: &str| line.get(name).and_then(Value::as_str);
-    let id = text("id").and_then(crate::ids::RawId::parse).ok_or_else(|| refusal::missing("id"))?;
-    let payload = text("payload").ok_or_else(|| refusal::missing("payload"))?;
+    let id = text("id").and_then(crate::ids::RawId::parse).ok_or_else(|| errors::missing("id"))?;
+    let payload = text("payload").ok_or_else(|| errors::missing("payload"))?;
     let source_type = match text("source_type") {
         Some(word) => SourceType::parse_arg("source_type", word)?,
         None => SourceType::Other,
@@ -134,16 +134,16 @@ pub async fn add(
     let mut line = fields;
     line.insert("kind".into(), kind.into());
     line.retain(|_, value| !value.is_null());
-    let id = book::ensure_id(&mut line)?;
+    let id = row_loader::ensure_id(&mut line)?;
     let json = Value::Object(line.clone()).to_string();
     let raw_id =
         Upload::new(actor, "typed", "application/json", json.into_bytes())?.store(store, writer).await?;
     let event = EventDraft::system("ledger", "ledger.added", actor).input("id", id.as_str()).succeeded();
     let work = move |tx: &mut Tx<'_>| {
         let meta = RowMeta::from_artifact(&raw_id, None, Provenance::HumanConfirmed, 1.0, tx.now());
-        let counts = book::apply_lines(tx, &[(0, line.clone())], &meta)?;
+        let counts = row_loader::apply_lines(tx, &[(0, line.clone())], &meta)?;
         if counts.created == 0 {
-            return Err(refusal::conflict("ledger_row_exists", "Such a row is there already")
+            return Err(errors::conflict("ledger_row_exists", "Such a row is there already")
                 .hint("Choose another id, name or number"));
         }
         Ok(())

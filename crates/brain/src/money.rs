@@ -8,8 +8,8 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Row, Value as Cell};
 use serde_json::Value;
 
-use crate::noun::{Field, next_column};
-use crate::refusal::invalid;
+use crate::entity::{Field, next_column};
+use crate::errors::invalid;
 
 /// An amount as clients read it: `61404.12`, `5.00`, `0.125`.
 pub(crate) fn to_wire(amount: Amount) -> String {
@@ -45,7 +45,7 @@ pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
 /// The sum, or the refusal of what cannot be stored.
 pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
     a.checked_add(b).ok_or_else(|| {
-        crate::refusal::limit("amount_out_of_range", "The sum is larger than can be stored")
+        crate::errors::limit("amount_out_of_range", "The sum is larger than can be stored")
             .hint("Amounts reach up to nine quintillion units")
     })
 }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn parse_unsigned_rejects_sign_and_exponent() {
         for bad in ["-5", "1e3", "", ".5", "5.", "0x1", "1,5", "12345678901234567890"] {
-            assert_eq!(parse_unsigned("amount", bad).unwrap_err().code(), crate::refusal::PARAMS_INVALID, "{bad}");
+            assert_eq!(parse_unsigned("amount", bad).unwrap_err().code(), crate::errors::PARAMS_INVALID, "{bad}");
         }
         assert_eq!(to_wire(parse_unsigned("amount", "0.00").unwrap()), "0.00");
     }

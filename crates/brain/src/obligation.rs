@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use crate::counterparty::Counterparty;
 use crate::ids::CounterpartyId;
 use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
-use crate::noun::{self, Field as _, Entity, entity};
-use crate::standing::RowMeta;
+use crate::entity::{self, Field as _, Entity, entity};
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
-use crate::words::string_enum;
-use crate::{civil, refusal};
+use crate::string_enum::string_enum;
+use crate::{calendar, errors};
 
 string_enum!(
     /// What sort of obligation.
@@ -76,7 +76,7 @@ impl Obligation {
     /// Whether it is open and its day has passed.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         self.status == ObligationStatus::Overdue
-            || (self.status.is_open() && self.due_date < civil::day_start(now))
+            || (self.status.is_open() && self.due_date < calendar::day_start(now))
     }
 
     /// Who owes, as far as it was said: what nobody has said is ours to pay.
@@ -106,10 +106,10 @@ impl Obligation {
 
 /// Adds an obligation; false if its id is there.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut TouchedTags) -> Result<bool> {
-    if noun::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
-        return Err(refusal::row_not_found(Counterparty::KIND, new.counterparty_id.as_str()));
+    if entity::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
+        return Err(errors::row_not_found(Counterparty::KIND, new.counterparty_id.as_str()));
     }
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     let mut deltas = Deltas::default();
@@ -123,12 +123,12 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut TouchedTag
 
 /// Puts another version of an obligation in its place.
 pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut TouchedTags) -> Result<()> {
-    let old: Obligation = noun::get(tx, changed.id.as_str())?;
+    let old: Obligation = entity::get(tx, changed.id.as_str())?;
     let mut deltas = Deltas::default();
     old.add_to_totals(-1, &mut deltas);
     changed.add_to_totals(1, &mut deltas);
     deltas.write(tx)?;
-    noun::update(tx, changed)?;
+    entity::update(tx, changed)?;
     crate::raw::mark_cited(tx, &changed.meta)?;
     touch(&old, touched);
     touch(changed, touched);

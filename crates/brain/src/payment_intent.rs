@@ -9,12 +9,12 @@ use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
 use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
-use crate::noun::{self, Field as _, Entity, UnitInterval, entity};
+use crate::entity::{self, Field as _, Entity, UnitInterval, entity};
 use crate::obligation::Obligation;
-use crate::refusal::invalid;
-use crate::standing::RowMeta;
+use crate::errors::invalid;
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum!(
     /// How a payment is to be made.
@@ -92,13 +92,13 @@ impl PaymentIntent {
 
 /// Adds an intent; false if its id is there. What it names must exist.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut TouchedTags) -> Result<bool> {
-    noun::get::<Account>(tx, new.source_account_id.as_str())?;
-    noun::get::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
+    entity::get::<Account>(tx, new.source_account_id.as_str())?;
+    entity::get::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
     if let Some(obligation) = &new.obligation_id {
-        noun::get::<Obligation>(tx, obligation.as_str())?;
+        entity::get::<Obligation>(tx, obligation.as_str())?;
         touched.row(Obligation::KIND, obligation.as_str());
     }
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;

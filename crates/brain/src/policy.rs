@@ -4,11 +4,11 @@ use quad_core::{Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::noun::{self, Field as _, Entity, entity};
+use crate::entity::{self, Field as _, Entity, entity};
 use crate::raw;
-use crate::standing::RowMeta;
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum!(
     /// Whether it holds.
@@ -36,7 +36,7 @@ impl Policy {
     /// Reads one from a line of a file. The hash is ours to compute.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Policy> {
         let mut line = line.clone();
-        let content: Map<String, Value> = noun::parse_field(&line, "content")?;
+        let content: Map<String, Value> = entity::parse_field(&line, "content")?;
         let hash = canonical::sha256_hex_of(&Value::Object(content));
         line.insert("content_hash".into(), hash.into());
         line.entry("state").or_insert_with(|| PolicyState::Draft.to_json());
@@ -47,7 +47,7 @@ impl Policy {
 
 /// Adds a policy; false if its id is there, or if it claims to be active beside another.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut TouchedTags) -> Result<bool> {
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     raw::mark_cited(tx, &new.meta)?;

@@ -11,15 +11,15 @@ use quad_statements::Amount;
 use quad_store::{Sql, Tx, Value as Cell, batch};
 
 use crate::account::{self, Account};
-use crate::civil::Month;
+use crate::calendar::Month;
 use crate::counterparty::Counterparty;
 use crate::money::Balance;
-use crate::noun::{self, IdSource, Entity};
-use crate::peak::{self, LargestByMonth};
+use crate::entity::{self, IdSource, Entity};
+use crate::largest::{self, LargestByMonth};
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
 use crate::transaction::{Effect, Transaction};
-use crate::{money, raw, refusal};
+use crate::{money, raw, errors};
 
 /// What became of the rows of one posting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,14 +67,14 @@ impl PostingBatch {
     fn load_accounts<'r>(&mut self, tx: &mut Tx<'_>, accounts: impl Iterator<Item = &'r str>) -> Result<()> {
         let mut ids = distinct(accounts);
         ids.retain(|id| !self.accounts.contains_key(id));
-        for account in noun::find_many::<Account>(tx, &ids)? {
+        for account in entity::find_many::<Account>(tx, &ids)? {
             self.accounts.insert(account.id.as_str().to_owned(), account);
         }
         Ok(())
     }
 
     fn account(&self, id: &str) -> Result<&Account> {
-        self.accounts.get(id).ok_or_else(|| refusal::row_not_found(Account::KIND, id))
+        self.accounts.get(id).ok_or_else(|| errors::row_not_found(Account::KIND, id))
     }
 
     /// Counts a row in (`1`) or out (`-1`).
@@ -88,7 +88,7 @@ impl PostingBatch {
         let account = self
             .accounts
             .get_mut(row.account_id.as_str())
-            .ok_or_else(|| refusal::row_not_found(Account::KIND, row.account_id.as_str()))?;
+            .ok_or_else(|| errors::row_not_found(Account::KIND, row.account_id.as_str()))?;
         if !self.changed.contains(row.account_id.as_str()) {
             self.changed.insert(row.account_id.as_str().to_owned());
         }
@@ -129,7 +129,7 @@ impl PostingBatch {
     pub(crate) fn flush(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         let PostingBatch { accounts, changed, deltas, largest, .. } = std::mem::replace(self, PostingBatch::new(tx));
         for account in accounts.values().filter(|account| changed.contains(account.id.as_str())) {
-            noun::update(tx, account)?;
+            entity::update(tx, account)?;
         }
         deltas.write(tx)?;
         largest.write(tx)
@@ -162,7 +162,7 @@ pub(crate) fn post_all(
     for row in rows {
         account::check_currency(batch.account(row.account_id.as_str())?, row.currency)?;
     }
-    let is_new = noun::insert_all(tx, rows, id_source)?;
+    let is_new = entity::insert_all(tx, rows, id_source)?;
     let mut counts = PostingCounts::default();
     let mut existing: Vec<&Transaction> = Vec::new();
     for (row, is_new) in rows.iter().zip(&is_new) {
@@ -212,7 +212,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// The row that stands in the way of another: of the same id, or the same movement of the same account.
 fn find_existing(tx: &mut Tx<'_>, row: &Transaction) -> Result<Option<Transaction>> {
-    if let Some(existing) = noun::find::<Transaction>(tx, row.id.as_str())? {
+    if let Some(existing) = entity::find::<Transaction>(tx, row.id.as_str())? {
         return Ok(Some(existing));
     }
     let query = format!(
@@ -269,16 +269,16 @@ fn replace_in_batch(
 ) -> Result<()> {
     batch.apply(old, -1, touched)?;
     let month = Month::from_timestamp(old.transaction_date).to_string();
-    peak::delete(tx, &month, old.currency, old.direction.as_str(), old.id.as_str())?;
+    largest::delete(tx, &month, old.currency, old.direction.as_str(), old.id.as_str())?;
     batch.apply(changed, 1, touched)?;
-    noun::update(tx, changed)?;
+    entity::update(tx, changed)?;
     touched.row(Transaction::KIND, changed.id.as_str());
     Ok(())
 }
 
 /// Puts another version of a stored row in its place: a match, a category, a corrected amount.
 pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut TouchedTags) -> Result<()> {
-    let old: Transaction = noun::get(tx, changed.id.as_str())?;
+    let old: Transaction = entity::get(tx, changed.id.as_str())?;
     let mut batch = PostingBatch::new(tx);
     batch.load_accounts(tx, [old.account_id.as_str(), changed.account_id.as_str()].into_iter())?;
     replace_in_batch(tx, &mut batch, &old, changed, touched)?;

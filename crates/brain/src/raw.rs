@@ -9,9 +9,9 @@ use quad_store::{Row, Sql, Store, Tx, WriteContext, batch, params};
 use serde_json::{Map, Value};
 
 use crate::ids::RawId;
-use crate::standing::RowMeta;
-use crate::words::string_enum;
-use crate::{limits, projection, refusal, tags};
+use crate::row_meta::RowMeta;
+use crate::string_enum::string_enum;
+use crate::{limits, projection, errors, tags};
 
 string_enum!(
     /// Where an artifact comes from.
@@ -310,12 +310,12 @@ pub(crate) fn artifact_not_found(id: &str) -> Error {
     Error::new(
         quad_core::Kind::NotFound,
         "raw_artifact_not_found",
-        format!("There is no artifact {}", refusal::truncate(id, 80)),
+        format!("There is no artifact {}", errors::truncate(id, 80)),
     )
 }
 
 /// The artifact is withdrawn.
 pub(crate) fn artifact_tombstoned(id: &str) -> Error {
-    refusal::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
+    errors::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
         .hint("Its bytes stay as they are; nothing new is made of them")
 }

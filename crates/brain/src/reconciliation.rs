@@ -4,12 +4,12 @@ use quad_core::Result;
 use quad_store::Tx;
 
 use crate::invoice::Invoice;
-use crate::noun::{self, Entity, UnitInterval, entity};
+use crate::entity::{self, Entity, UnitInterval, entity};
 use crate::obligation::{self, Obligation};
-use crate::standing::RowMeta;
+use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
 use crate::transaction::{ReconciliationStatus, Transaction};
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 use crate::{posting, raw};
 
 string_enum!(
@@ -43,7 +43,7 @@ entity!(
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) -> Result<bool> {
     let left = load_meta(tx, new.left_kind, &new.left_id)?;
     let right = load_meta(tx, new.right_kind, &new.right_id)?;
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     raw::mark_cited(tx, &new.meta)?;
@@ -66,9 +66,9 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) ->
 
 fn load_meta(tx: &mut Tx<'_>, kind: MatchedKind, id: &str) -> Result<RowMeta> {
     Ok(match kind {
-        MatchedKind::Transaction => noun::get::<Transaction>(tx, id)?.meta,
-        MatchedKind::Obligation => noun::get::<Obligation>(tx, id)?.meta,
-        MatchedKind::Invoice => noun::get::<Invoice>(tx, id)?.meta,
+        MatchedKind::Transaction => entity::get::<Transaction>(tx, id)?.meta,
+        MatchedKind::Obligation => entity::get::<Obligation>(tx, id)?.meta,
+        MatchedKind::Invoice => entity::get::<Invoice>(tx, id)?.meta,
     })
 }
 
@@ -82,7 +82,7 @@ fn apply_match(
 ) -> Result<()> {
     match kind {
         MatchedKind::Transaction => {
-            let mut row: Transaction = noun::get(tx, id)?;
+            let mut row: Transaction = entity::get(tx, id)?;
             row.reconciliation_status = Some(status);
             row.meta = raised.unwrap_or(row.meta);
             row.meta.updated_at = tx.now();
@@ -90,15 +90,15 @@ fn apply_match(
         }
         MatchedKind::Obligation => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Obligation = noun::get(tx, id)?;
+            let mut row: Obligation = entity::get(tx, id)?;
             row.meta = raised;
             obligation::replace(tx, &row, touched)
         }
         MatchedKind::Invoice => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Invoice = noun::get(tx, id)?;
+            let mut row: Invoice = entity::get(tx, id)?;
             row.meta = raised;
-            noun::update(tx, &row)?;
+            entity::update(tx, &row)?;
             touched.row(Invoice::KIND, id);
             Ok(())
         }

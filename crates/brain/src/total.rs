@@ -9,7 +9,7 @@ use quad_core::{Error, Result};
 use quad_statements::{Amount, Currency};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 
-use crate::civil::Month;
+use crate::calendar::Month;
 use crate::money;
 
 /// What a total is of.

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::ids::{AccountId, CategoryId, CounterpartyId};
 use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
-use crate::merged::MergeScan;
-use crate::noun::{self, Field as _, Entity, entity};
-use crate::standing::RowMeta;
-use crate::words::string_enum;
-use crate::{civil, limits};
+use crate::merge_scan::MergeScan;
+use crate::entity::{self, Field as _, Entity, entity};
+use crate::row_meta::RowMeta;
+use crate::string_enum::string_enum;
+use crate::{calendar, limits};
 
 string_enum!(
     /// Which way the money went.
@@ -95,7 +95,7 @@ impl Transaction {
     /// Reads one from a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Transaction> {
         let mut line = line.clone();
-        let direction: Direction = noun::parse_field(&line, "direction")?;
+        let direction: Direction = entity::parse_field(&line, "direction")?;
         if line.get("effect").is_none_or(Value::is_null) {
             // A transfer leaves the account that it is told of, unless it says otherwise.
             let effect = match direction {
@@ -105,7 +105,7 @@ impl Transaction {
             line.insert("effect".into(), effect.to_json());
         }
         line.remove("dedup_key");
-        let date: Timestamp = noun::parse_field(&line, "transaction_date")?;
+        let date: Timestamp = entity::parse_field(&line, "transaction_date")?;
         let id = line.get("id").and_then(Value::as_str).map(str::to_owned);
         let external = line.get("external_transaction_id").and_then(Value::as_str);
         // Without an id of the bank's, the row's own id is what makes it the same.
@@ -129,7 +129,7 @@ pub(crate) fn external_key(external: &str) -> String {
 pub(crate) fn day_key(at: Timestamp, fingerprint: &str) -> String {
     let mut digest = canonical::sha256_hex(fingerprint.as_bytes());
     digest.truncate(24);
-    format!("{}:{digest}", civil::format_date(at))
+    format!("{}:{digest}", calendar::format_date(at))
 }
 
 /// The accounts that have dealt with a counterparty: a look into the index for each.

@@ -6,10 +6,10 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
 use crate::ids::{AccountId, TransactionId};
-use crate::noun::{self, Entity, entity};
+use crate::entity::{self, Entity, entity};
 use crate::tags::TouchedTags;
 use crate::transaction::{Direction, Effect, Transaction};
-use crate::{pairing, posting, raw, refusal};
+use crate::{transfer_matching, posting, raw, errors};
 
 entity!(
     /// A transfer as stored.
@@ -55,8 +55,8 @@ pub(crate) fn find_by_side(sql: &mut dyn Sql, side: &Transaction) -> Result<Opti
 /// Records a transfer: from then on its two sides are neither income nor spending.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags) -> Result<bool> {
     let sides: [Transaction; 2] = [
-        noun::get(tx, new.from_transaction_id.as_str())?,
-        noun::get(tx, new.to_transaction_id.as_str())?,
+        entity::get(tx, new.from_transaction_id.as_str())?,
+        entity::get(tx, new.to_transaction_id.as_str())?,
     ];
     let [from, to] = &sides;
     let is_consistent = from.account_id == new.from_account_id
@@ -66,7 +66,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags)
         && to.effect == Effect::Credit
         && [from, to].iter().all(|side| side.amount == new.amount && side.currency == new.currency);
     if !is_consistent {
-        return Err(refusal::conflict(
+        return Err(errors::conflict(
             "transfer_mismatch",
             "The two transactions are not the two sides of that transfer",
         )
@@ -74,12 +74,12 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags)
             "One leaves the first account, the other reaches the second, with the same amount and currency",
         ));
     }
-    if !noun::insert(tx, new)? {
+    if !entity::insert(tx, new)? {
         return Ok(false);
     }
     raw::mark_cited(tx, &new.meta)?;
     for side in sides {
-        pairing::dequeue(tx, side.id.as_str())?;
+        transfer_matching::dequeue(tx, side.id.as_str())?;
         touched.row(Transaction::KIND, side.id.as_str());
         if side.direction != Direction::Transfer {
             let mut changed = side.clone();

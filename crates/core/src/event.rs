@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::facts::{AuditValue, AuditFields};
+use crate::audit_fields::{AuditValue, AuditFields};
 use crate::{Error, Principal};
 
 /// The action of every protocol call.

@@ -8,21 +8,21 @@
 //! This crate knows no protocol message, no socket and no SQL.
 #![forbid(unsafe_code)]
 
-mod addresses;
-mod attempts;
-pub mod basis;
+mod route_cache;
+mod optimistic_retry;
+pub mod read_set;
 pub mod cache;
 pub mod canonical;
-pub mod citations;
+pub mod link_index;
 pub mod contents;
 pub mod cursor;
-pub mod errand;
+pub mod side_effect;
 pub mod error;
 pub mod event;
-pub mod facts;
-pub mod feed;
+pub mod audit_fields;
+pub mod change_feed;
 pub mod id;
-pub mod journal;
+pub mod audit_log;
 pub mod json;
 pub mod limits;
 pub mod principal;
@@ -34,14 +34,14 @@ pub mod scope;
 pub mod time;
 pub mod tool;
 
-pub use basis::{ReadSet, Tag, Version};
-pub use citations::{LinkIndex, VisibleLinks};
+pub use read_set::{ReadSet, Tag, Version};
+pub use link_index::{LinkIndex, VisibleLinks};
 pub use contents::{Body, Content, ReadOutput, SerializedRead};
-pub use errand::SideEffect;
+pub use side_effect::SideEffect;
 pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
-pub use feed::{Change, ChangeFeed};
-pub use journal::{ReadSets, HeadLease, AuditLog, AppendError, Receipt, PendingAppend};
+pub use change_feed::{Change, ChangeFeed};
+pub use audit_log::{ReadSets, HeadLease, AuditLog, AppendError, Receipt, PendingAppend};
 pub use json::{JsonText, JsonArrayWriter, JsonObjectWriter, write_json_string};
 pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, closest};

@@ -10,11 +10,11 @@ use std::sync::{Arc, OnceLock};
 use quad_address::Router;
 use serde_json::{Map, Value};
 
-use crate::addresses::{RouteCache, RoutedUri};
-use crate::attempts::OptimisticRetry;
+use crate::route_cache::{RouteCache, RoutedUri};
+use crate::optimistic_retry::OptimisticRetry;
 use crate::cache::{Cache, CacheKeyRef};
 use crate::event::truncate_for_audit;
-use crate::journal::ReadSets;
+use crate::audit_log::ReadSets;
 use crate::prompt::{Message, Prompt};
 use crate::scheme::{RequestTarget, CompletionQuery, ResourceEntry, CompletionTarget};
 use crate::tool::{AuditStatus, ToolCall, Progress, validate_arguments};

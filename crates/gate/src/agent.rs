@@ -8,8 +8,8 @@ use quad_core::{ReadSet, Error, EventDraft, Kind, PrincipalKind, Result, ScopeSe
 use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
-use crate::gate::AuthService;
-use crate::refusal::AuthErrorKind;
+use crate::service::AuthService;
+use crate::auth_error::AuthErrorKind;
 use crate::{grant, limits, scope_hash};
 
 /// Whether an agent may come in.
@@ -314,7 +314,7 @@ mod tests {
     use quad_core::{AuditLog as _, AppendError, Principal};
 
     use super::*;
-    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
+    use crate::service::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
 
     fn register_request(test: &AuthFixture, subject: &str, scopes: &str) -> RegisterRequest {
         RegisterRequest {

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::jwk::{Algorithm, KeySet};
 use crate::jws::{self, CompactJws};
-use crate::refusal::AuthErrorKind;
-use crate::reloaded::Reloading;
+use crate::auth_error::AuthErrorKind;
+use crate::reloading::Reloading;
 use crate::{grant, limits};
 
 /// What is trusted, and how its claims are read.
@@ -210,7 +210,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
+    use crate::service::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures, auth_outcome, expect_auth_error};
     use crate::key::SigningKey;
     use crate::{AgentState, AuthService, RegisterRequest};
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::key::SigningKey;
 use crate::keyring::Keyring;
 use crate::limits::CLOCK_TOLERANCE_MS;
-use crate::refusal::AuthErrorKind;
+use crate::auth_error::AuthErrorKind;
 use crate::strict_json;
 
 /// Who makes local tokens.

@@ -110,7 +110,7 @@ pub(crate) async fn backfill_scope_hashes(store: &Store) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::gate::tests::{KNOWN_SCOPES, auth_fixtures, auth_outcome};
+    use crate::service::tests::{KNOWN_SCOPES, auth_fixtures, auth_outcome};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn missing_scope_hash_is_backfilled_at_start() {

@@ -11,7 +11,7 @@ use quad_core::{Error, Kind, Principal, Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
-use crate::gate::AuthService;
+use crate::service::AuthService;
 use crate::{key, limits};
 
 /// What keeps a session id from passing as another sealed string.
@@ -255,7 +255,7 @@ mod tests {
     use quad_core::TenantId;
 
     use super::*;
-    use crate::gate::tests::{AuthFixture, auth_fixtures};
+    use crate::service::tests::{AuthFixture, auth_fixtures};
 
     fn caller(test: &AuthFixture, subject: &str) -> Principal {
         let agent = Principal::local_agent(test.db.tenant.clone(), []);

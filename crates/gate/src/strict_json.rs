@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::refusal::AuthErrorKind;
+use crate::auth_error::AuthErrorKind;
 
 /// Reads one object, at every depth without a name that stands twice.
 pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, AuthErrorKind> {

@@ -12,7 +12,7 @@ use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::agent::{self, AgentRecord, GrantMerge};
-use crate::gate::AuthService;
+use crate::service::AuthService;
 use crate::jws::{self, Claims};
 use crate::{grant, limits};
 
@@ -278,7 +278,7 @@ fn token_not_found(id: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures};
+    use crate::service::tests::{KNOWN_SCOPES, AuthFixture, auth_fixtures};
 
     async fn registered_scopes(test: &AuthFixture, subject: &'static str) -> String {
         let scopes = test.db.store.read(&test.db.tenant, move |snapshot| {

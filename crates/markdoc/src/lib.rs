@@ -74,28 +74,28 @@
 #![forbid(unsafe_code)]
 
 mod block;
-mod characters;
-mod comment_ends;
+mod char_class;
+mod comment_close_index;
 mod entity;
 mod error;
 mod inline;
 pub mod limits;
 mod link;
-mod map;
+mod attribute_map;
 mod node;
 mod punycode;
 mod source;
 mod span;
 mod table_tag;
 mod tag;
-mod tag_ends;
-mod text;
+mod tag_close_index;
+mod mapped_text;
 mod tree;
 mod url;
 mod value;
 
 pub use error::{ErrorId, Level, ParseError, SourceTooLong, Warning, WarningId};
-pub use map::AttributeMap;
+pub use attribute_map::AttributeMap;
 pub use node::{Annotation, AnnotationKind, LineNumbers, Node, NodeType, SourceParts, Task, Descendants};
 pub use span::{LineIndex, Position, Span};
 pub use value::{Function, PathPart, Value, Variable};

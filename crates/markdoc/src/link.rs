@@ -1,6 +1,6 @@
 //! The parts of a link: destination, title, label. Links, images and link definitions share them.
 
-use crate::characters;
+use crate::char_class;
 use crate::entity::unescape;
 use crate::limits::DESTINATION_PARENTHESES_MAX;
 use crate::url;
@@ -97,7 +97,7 @@ pub(crate) fn sanitize_href(destination: &str) -> Option<String> {
 /// The form in which labels are compared: without regard to case and to how words are spaced.
 pub(crate) fn label_key(label: &str) -> String {
     let words: Vec<&str> =
-        characters::trim(label).split(characters::is_js_whitespace).filter(|word| !word.is_empty()).collect();
+        char_class::trim(label).split(char_class::is_js_whitespace).filter(|word| !word.is_empty()).collect();
     words.join(" ").to_lowercase().to_uppercase()
 }
 

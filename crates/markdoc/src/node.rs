@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::error::ParseError;
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 use crate::span::Span;
 use crate::value::Value;
 

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 use crate::node::{Node, NodeType};
 
 /// Turns the lists within every table tag below `node` into rows.

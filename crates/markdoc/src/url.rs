@@ -1,7 +1,7 @@
 //! Link destinations as the original writes them: percent-encoded, with an ASCII host name, and never one that runs a
 //! script.
 
-use crate::characters;
+use crate::char_class;
 use crate::limits::HOST_NAME_CHARS_MAX;
 use crate::punycode;
 
@@ -25,7 +25,7 @@ pub(crate) fn display_href(url: &str) -> String {
 
 /// Whether a normalised destination may become a link.
 pub(crate) fn is_allowed(url: &str) -> bool {
-    let url = characters::trim(url).to_lowercase();
+    let url = char_class::trim(url).to_lowercase();
     let is_dangerous =
         ["vbscript:", "javascript:", "file:", "data:"].iter().any(|scheme| url.starts_with(scheme));
     let is_image = ["gif", "png", "jpeg", "webp"].iter().any(|kind| {
@@ -51,7 +51,7 @@ struct Url<'u> {
 
 impl<'u> Url<'u> {
     fn parse(url: &'u str) -> Url<'u> {
-        let mut rest = characters::trim(url);
+        let mut rest = char_class::trim(url);
         let mut parsed = Url::default();
         let scheme =
             rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-')).count();

@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 
 /// A value as it is written in a tag.
 ///

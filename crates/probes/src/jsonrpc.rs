@@ -9,13 +9,13 @@ use base64::Engine as _;
 use futures_util::{FutureExt as _, StreamExt as _};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use quad_wire::envelope::{self, Incoming, Message};
-use quad_wire::pipe::StdioSession;
-use quad_wire::post::{self, PostBody};
+use quad_wire::stdio_session::StdioSession;
+use quad_wire::http_post::{self, PostBody};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-use crate::world::FuzzServer;
+use crate::fixture::FuzzServer;
 
 /// Replies that wait for nobody: more than a batch can have.
 const REPLY_QUEUE: usize = 1_024;
@@ -53,7 +53,7 @@ async fn compare_transports(data: &[u8]) {
 async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
     let server = FuzzServer::get();
     let events_before = server.events();
-    let reply = post::handle(&server.endpoint, &server.caller, headers, body).await;
+    let reply = http_post::handle(&server.endpoint, &server.caller, headers, body).await;
     let appended = server.events() - events_before;
     match reply.body {
         PostBody::Accepted => None,
@@ -126,7 +126,7 @@ fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
 /// Whether both doors must give the same reply: one request that says nothing twice, of a method that is no door's own.
 fn must_match(body: &[u8]) -> bool {
     let Ok(Incoming::One(Message::Request { method, .. })) = envelope::parse_incoming(body) else { return false };
-    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_gate::probe::parse_object(body).is_ok()
+    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_gate::fuzzing::parse_object(body).is_ok()
 }
 
 /// The headers before the body.

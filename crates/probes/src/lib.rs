@@ -13,7 +13,7 @@ pub mod mutate;
 mod template;
 mod token;
 mod uri;
-mod world;
+mod fixture;
 
 pub use jsonrpc::jsonrpc;
 pub use markdoc::markdoc;

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use quad_core::Timestamp;
-use quad_gate::probe::{self, FuzzKeys};
+use quad_gate::fuzzing::{self, FuzzKeys};
 use serde_json::Value;
 
 /// When everything happens here.
@@ -80,7 +80,7 @@ fn check_strict_json(data: &[u8]) {
         return;
     }
     let library = serde_json::from_slice::<Value>(data);
-    match (probe::parse_object(data), library) {
+    match (fuzzing::parse_object(data), library) {
         (Ok(strict), Ok(Value::Object(library))) => assert_eq!(strict, library),
         (Ok(_), other) => panic!("the library sees {other:?} where the strict reader sees an object"),
         (Err("duplicate_claim"), _) => {}

@@ -8,7 +8,7 @@ mod commands;
 mod config;
 mod local_token;
 mod log;
-mod outcome;
+mod output;
 mod rune_flags;
 
 use clap::Parser as _;
@@ -40,5 +40,5 @@ fn main() -> std::process::ExitCode {
             runtime.shutdown_background();
             result
         });
-    outcome::exit_code(result, json)
+    output::exit_code(result, json)
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use quad_core::resolver::View;
 use quad_core::{Address, Principal, Resolver, Scheme as _};
-use quad_refrakt::live::ProjectCache;
+use quad_refrakt::project_cache::ProjectCache;
 use quad_refrakt::{COMPONENT, Refrakt, SCOPES};
 use quad_store::testing;
 use serde_json::{Value, json};

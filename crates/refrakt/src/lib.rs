@@ -5,9 +5,9 @@
 //! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
-pub mod content;
+pub mod page_lint;
 pub mod limits;
-pub mod live;
+pub mod project_cache;
 mod migrations;
 pub mod pages;
 pub mod plan;

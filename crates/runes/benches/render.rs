@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render::render;
-use quad_runes::schema::PageVariables;
+use quad_runes::expand::PageVariables;
 
 /// Lines of the long page.
 const PAGE_LINES: usize = 500;

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::tree::{Attributes, RenderNode, Element};
-use crate::value::{number_text, to_text, is_truthy};
+use crate::render_tree::{Attributes, RenderNode, Element};
+use crate::js_value::{number_text, to_text, is_truthy};
 
 /// Elements that hold nothing and have no closing tag.
 const VOID_ELEMENTS: [&str; 14] = [

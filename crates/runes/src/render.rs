@@ -12,9 +12,9 @@
 //! ```
 
 use crate::catalogue::Catalogue;
-use crate::schema::context::Result;
-use crate::schema::{RenderContext, PageVariables, RenderError};
-use crate::tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::{RenderContext, PageVariables, RenderError};
+use crate::render_tree::RenderNode;
 use crate::{html, identity, selectors};
 
 /// A rendered document.

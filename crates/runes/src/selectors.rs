@@ -4,8 +4,8 @@ use indexmap::IndexSet;
 
 use crate::collation::collation_key;
 use crate::contracts::CLASS_PREFIX;
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 /// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
 pub fn collect_selectors(node: &RenderNode) -> Vec<String> {

@@ -12,8 +12,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::clock::{self, IdleTracker};
-use crate::entry::ConnectionService;
+use crate::connection_timer::{self, IdleTracker};
+use crate::connection::ConnectionService;
 use crate::limits::{self, Timeouts};
 
 /// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,
@@ -85,7 +85,7 @@ async fn serve_connection(
     }
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let interval = clock::tick_interval(&timeouts);
+    let interval = connection_timer::tick_interval(&timeouts);
     let mut tick = pin!(sleep(interval));
     let is_closing = closing.clone();
     let mut closed = pin!(closing.changed());

@@ -22,14 +22,14 @@ use quad_gate::{RateLimit, RateLimiter};
 use quad_wire::{Endpoint, ServerState, ServerOptions, SessionStore};
 use tokio::net::TcpListener;
 
-use crate::clock;
-use crate::door::AuthPolicy;
-use crate::entry::ConnectionService;
-use crate::guard::{HostPolicy, HostRejection};
+use crate::connection_timer;
+use crate::auth::AuthPolicy;
+use crate::connection::ConnectionService;
+use crate::host_check::{HostPolicy, HostRejection};
 use crate::limits::{self, Timeouts};
 use crate::metrics::Metrics;
 use crate::request_id::{self, RequestIds};
-use crate::{accept, health, mcp, metadata, problem, twin};
+use crate::{accept, health, mcp, metadata, response, resources_get};
 
 /// Asks whether the database answers.
 pub type ReadinessCheck = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
@@ -122,7 +122,7 @@ fn router(server: Arc<Server>) -> Router {
         .route("/mcp/info", get(metadata::info))
         .route("/mcp/{scheme}", any(mcp::handle_scheme))
         .route("/v1/agents/mcp", any(mcp::handle_agents_path))
-        .route("/v1/resources", get(twin::get_resource))
+        .route("/v1/resources", get(resources_get::get_resource))
         .route("/.well-known/oauth-protected-resource", get(metadata::protected_resource))
         .route("/.well-known/oauth-protected-resource/{*path}", get(metadata::protected_resource))
         .route("/.well-known/jwks.json", get(metadata::key_set))
@@ -135,7 +135,7 @@ fn router(server: Arc<Server>) -> Router {
 }
 
 async fn not_found() -> Response {
-    problem::error_response(
+    response::error_response(
         StatusCode::NOT_FOUND,
         &quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "Nothing is at this path")
             .hint("The protocol's endpoint is /mcp; GET /mcp/info says more"),
@@ -143,7 +143,7 @@ async fn not_found() -> Response {
 }
 
 async fn method_not_allowed() -> Response {
-    problem::bad_input_response(
+    response::bad_input_response(
         StatusCode::METHOD_NOT_ALLOWED,
         "METHOD_NOT_ALLOWED",
         "This path does not take that method",
@@ -165,7 +165,7 @@ pub(crate) async fn handle_request<F: Future<Output = Response>>(
     let result = {
         let mut handling = pin!(check_and_handle(server, request, |request| handler(request, started)));
         let poll = |context: &mut Context<'_>| id.in_scope(|| handling.as_mut().poll(context));
-        clock::with_deadline(started + server.timeouts.request, poll_fn(poll)).await
+        connection_timer::with_deadline(started + server.timeouts.request, poll_fn(poll)).await
     };
     let mut response = result.unwrap_or_else(|| {
         id.in_scope(|| tracing::warn!("a request took too long"));
@@ -222,7 +222,7 @@ async fn check_and_handle<F: Future<Output = Response>>(
 fn check_header_limits(request: &Request<Incoming>) -> Result<(), Box<Response>> {
     let limit_error = |code: &'static str, message: &str, limit: usize| {
         let error = quad_core::Error::new(quad_core::Kind::Limit, code, message).with_detail("limit", limit);
-        Err(Box::new(problem::error_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
+        Err(Box::new(response::error_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
     };
     let headers = request.headers();
     if headers.len() > limits::HEADERS_MAX {
@@ -237,7 +237,7 @@ fn check_header_limits(request: &Request<Incoming>) -> Result<(), Box<Response>>
 
 /// What was begun may still be done: a write that the database has accepted is not taken back.
 fn timeout_response() -> Response {
-    problem::error_response(
+    response::error_response(
         StatusCode::SERVICE_UNAVAILABLE,
         &quad_core::Error::new(quad_core::Kind::Limit, "REQUEST_TIMEOUT", "The request took too long")
             .hint("Look whether it was done before sending it again"),
@@ -275,11 +275,11 @@ fn reject_host(server: &Server, rejection: HostRejection) -> Response {
         ),
     };
     server.auth_policy.count_anonymous_refusal(reason, code);
-    problem::bad_input_response(StatusCode::FORBIDDEN, code, message, hint)
+    response::bad_input_response(StatusCode::FORBIDDEN, code, message, hint)
 }
 
 /// The view of one scheme, or the reply that there is none.
 pub(crate) fn find_view(server: &Server, scheme: &str) -> Result<View, Box<Response>> {
     let view = server.state.resolver().view_for_scheme(scheme);
-    view.map_err(|error| Box::new(problem::error_response(StatusCode::NOT_FOUND, &error)))
+    view.map_err(|error| Box::new(response::error_response(StatusCode::NOT_FOUND, &error)))
 }

@@ -5,26 +5,26 @@
 #![forbid(unsafe_code)]
 
 mod accept;
-mod acquaintance;
-mod clock;
-mod door;
-mod entry;
-mod guard;
+mod credential_cache;
+mod connection_timer;
+mod auth;
+mod connection;
+mod host_check;
 mod health;
 pub mod http;
 mod limits;
-mod lines;
+mod line_reader;
 mod mcp;
 mod metadata;
 mod metrics;
-mod problem;
+mod response;
 mod range;
 mod request_id;
 mod sse;
-pub mod standard;
+pub mod stdio_fds;
 pub mod stdio;
-mod twin;
+mod resources_get;
 
-pub use door::{CredentialError, AuthPolicy, CredentialVerifier};
+pub use auth::{CredentialError, AuthPolicy, CredentialVerifier};
 pub use limits::Timeouts;
 pub use request_id::current as request_id;

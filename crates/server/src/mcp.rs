@@ -18,13 +18,13 @@ use quad_core::resolver::View;
 use quad_core::{Error, EventDraft, Kind, Principal};
 use quad_wire::envelope::UNPARSED_METHOD;
 use quad_wire::limits::BODY_BYTES;
-use quad_wire::post::{self, Outcome, PostBody, PostReply};
+use quad_wire::http_post::{self, Outcome, PostBody, PostReply};
 use quad_wire::{Endpoint, RpcError, session_stream};
 
-use crate::acquaintance::ConnectionCredentialCache;
-use crate::door::CredentialError;
+use crate::credential_cache::ConnectionCredentialCache;
+use crate::auth::CredentialError;
 use crate::http::{Server, find_view};
-use crate::{clock, limits, metadata, problem, sse};
+use crate::{connection_timer, limits, metadata, response, sse};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -90,7 +90,7 @@ async fn handle<B: RequestBody>(
         Method::DELETE if has_sessions => Box::pin(end_session(server, endpoint, &parts.headers)).await,
         _ => {
             let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
-            let mut response = problem::bad_input_response(
+            let mut response = response::bad_input_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "METHOD_NOT_ALLOWED",
                 "This path does not take that method",
@@ -121,14 +121,14 @@ async fn handle_post<B: RequestBody>(
             return Box::pin(reject_with_audit(server, headers, &caller, UNPARSED_METHOD, status, error)).await;
         }
     };
-    let mut reply = post::handle(endpoint, &caller, headers, &body).await;
+    let mut reply = http_post::handle(endpoint, &caller, headers, &body).await;
     if matches!(reply.body, PostBody::CredentialChanged) {
         credential_cache.clear();
         caller = match Box::pin(reauthenticate(server, headers)).await {
             Ok(caller) => caller,
             Err(response) => return *response,
         };
-        reply = Box::pin(post::handle(endpoint, &caller, headers, &body)).await;
+        reply = Box::pin(http_post::handle(endpoint, &caller, headers, &body)).await;
     }
     server.metrics.count_request(reply.method, reply.outcome, started.elapsed());
     to_response(server, headers, reply)
@@ -139,11 +139,11 @@ fn to_response(server: &Server, headers: &HeaderMap, reply: PostReply) -> Respon
         PostBody::Accepted => empty(StatusCode::ACCEPTED),
         PostBody::Message { status, json, scope } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let mut response = problem::json_response(status, json);
+            let mut response = response::json_response(status, json);
             if let Some(missing) = scope {
                 let challenge =
                     metadata::scope_challenge(server, headers, &missing.scope, &missing.description);
-                problem::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
+                response::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
             }
             response
         }
@@ -151,7 +151,7 @@ fn to_response(server: &Server, headers: &HeaderMap, reply: PostReply) -> Respon
         PostBody::CredentialChanged => unauthorized_response(server, headers, true, &credential_changed()),
     };
     if let Some(session) = reply.session {
-        problem::set_header(&mut response, SESSION_ID, &session);
+        response::set_header(&mut response, SESSION_ID, &session);
     }
     response
 }
@@ -199,9 +199,9 @@ async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 fn rpc_error_response(error: &RpcError) -> Response {
     // Where no message was sent there is no reply to carry the error, so the status must.
     let status =
-        if error.status == 200 { problem::status_for_kind(error.error.kind()).as_u16() } else { error.status };
+        if error.status == 200 { response::status_for_kind(error.error.kind()).as_u16() } else { error.status };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    problem::json_response(status, error.to_json(None))
+    response::json_response(status, error.to_json(None))
 }
 
 fn empty(status: StatusCode) -> Response {
@@ -239,8 +239,8 @@ pub(crate) async fn authenticate_and_limit(
         .with_detail("per_second", rate_limiter.limit().per_second)
         .with_detail("burst", rate_limiter.limit().burst)
         .with_detail("retry_after_seconds", seconds);
-    let mut response = problem::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
-    problem::set_header(&mut response, RETRY_AFTER, &seconds.to_string());
+    let mut response = response::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
+    response::set_header(&mut response, RETRY_AFTER, &seconds.to_string());
     Err(Box::new(response))
 }
 
@@ -258,7 +258,7 @@ pub(crate) async fn authenticate(
 ) -> Result<Arc<Principal>, Box<Response>> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
         server.auth_policy.count_anonymous_refusal("several_credentials", "INVALID_REQUEST");
-        return Err(Box::new(problem::bad_input_response(
+        return Err(Box::new(response::bad_input_response(
             StatusCode::BAD_REQUEST,
             "INVALID_REQUEST",
             "There is more than one Authorization header",
@@ -279,7 +279,7 @@ pub(crate) async fn authenticate(
         }
         CredentialError::Failed(error) => {
             tracing::error!(code = error.code(), cause = error.cause_chain(), "a credential could not be checked");
-            problem::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error)
+            response::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error)
         }
     };
     Err(Box::new(response))
@@ -310,9 +310,9 @@ pub(crate) fn unauthorized_response(
     token_was_sent: bool,
     error: &Error,
 ) -> Response {
-    let mut response = problem::error_response(StatusCode::UNAUTHORIZED, error);
+    let mut response = response::error_response(StatusCode::UNAUTHORIZED, error);
     let challenge = metadata::token_challenge(server, headers, token_was_sent);
-    problem::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
+    response::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
     response
 }
 
@@ -338,12 +338,12 @@ pub(crate) async fn reject_with_audit(
 ) -> Response {
     let error = server.state.resolver().record_refusal(caller, EventDraft::call(caller, method), error).await;
     if error.is_recorded() {
-        problem::error_response(status, &error)
+        response::error_response(status, &error)
     } else if error.kind() == Kind::Credential {
         server.auth_policy.evict(authorization(headers));
         unauthorized_response(server, headers, true, &credential_changed())
     } else {
-        problem::error_response(problem::status_for_kind(error.kind()), &error)
+        response::error_response(response::status_for_kind(error.kind()), &error)
     }
 }
 
@@ -408,7 +408,7 @@ async fn read_body<B: RequestBody>(
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     };
-    match clock::with_deadline(started + server.timeouts.body, read).await {
+    match connection_timer::with_deadline(started + server.timeouts.body, read).await {
         Some(read) => read,
         None => Err(bad_body(
             StatusCode::REQUEST_TIMEOUT,

@@ -10,7 +10,7 @@ use quad_wire::Revision;
 use serde_json::json;
 
 use crate::http::Server;
-use crate::problem;
+use crate::response;
 
 /// Where a client finds out how to get a token, behind the server's own URL.
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -32,7 +32,7 @@ pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
         "endpoints": endpoints,
         "authentication": if server.auth_policy.requires_token() { "bearer" } else { "none" },
     });
-    problem::json_response(StatusCode::OK, body.to_string())
+    response::json_response(StatusCode::OK, body.to_string())
 }
 
 /// `GET /.well-known/oauth-protected-resource`, RFC 9728; any page may read it.
@@ -51,7 +51,7 @@ pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, header
         "bearer_methods_supported": ["header"],
         "resource_name": "Quadrivium",
     });
-    let mut response = problem::json_response(StatusCode::OK, body.to_string());
+    let mut response = response::json_response(StatusCode::OK, body.to_string());
     response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
@@ -62,10 +62,10 @@ pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
         Ok(keys) => keys,
         Err(error) => {
             tracing::error!(code = error.code(), cause = error.cause_chain(), "the keys could not be read");
-            return problem::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error);
+            return response::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error);
         }
     };
-    let mut response = problem::json_response(StatusCode::OK, keys.to_string());
+    let mut response = response::json_response(StatusCode::OK, keys.to_string());
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEY_SET_CACHE));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use quad_wire::post::Outcome;
+use quad_wire::http_post::Outcome;
 use quad_wire::{ServerState, Method};
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Ok, Outcome::Refused, Outcome::Failed];

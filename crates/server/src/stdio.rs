@@ -5,12 +5,12 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::{Principal, Resolver};
 use quad_wire::limits::{LINE_BYTES, PIPE_MESSAGES};
-use quad_wire::pipe::StdioSession;
+use quad_wire::stdio_session::StdioSession;
 use quad_wire::{Endpoint, ServerState, ServerOptions};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::sync::mpsc;
 
-use crate::lines::{Line, LineReader};
+use crate::line_reader::{Line, LineReader};
 
 /// What the stdio door is made from.
 pub struct StdioOptions {

@@ -11,7 +11,7 @@ use std::fmt;
 use jiff::civil::Date;
 use ring::digest;
 
-use crate::finding::Diagnostics;
+use crate::diagnostic::Diagnostics;
 use crate::{Amount, Currency, Entry};
 
 /// What an entry is recognised by in another file: 128 bits of a SHA-256.
@@ -134,7 +134,7 @@ pub(crate) fn assign_occurrences(entries: &mut [Entry], ids_trusted: bool, diagn
             entry.identity = IdentitySource { by_bank_id: true, occurrence: 0 };
             let key = (id.clone(), entry.booked, entry.amount, entry.currency);
             if let Some(line) = lines_by_id.insert(key, entry.line) {
-                let id = crate::finding::quote(id);
+                let id = crate::diagnostic::quote(id);
                 let message =
                     format!("the same id {id}, day and amount as on line {line}: taken as one entry");
                 diagnostics.warning_at(entry.line, message);

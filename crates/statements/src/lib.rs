@@ -28,7 +28,7 @@ mod camt;
 mod date;
 mod document;
 mod entry;
-mod finding;
+mod diagnostic;
 mod fingerprint;
 mod format;
 mod hledger;
@@ -37,7 +37,7 @@ mod kind;
 mod number;
 mod ofx;
 mod reconcile;
-mod refusal;
+mod error;
 mod text;
 
 pub use amount::{Amount, AmountError};
@@ -45,14 +45,14 @@ pub use currency::{Currency, CurrencyError};
 pub use date::DateOrder;
 pub use document::{AccountHint, AccountKind, Balance, Document, Statement};
 pub use entry::{Counterparty, Entry, Kind, BankTime, Money, References, Split, Status};
-pub use finding::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Severity};
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use journal::{JournalPosting, JournalTransaction, write_journal};
 pub use number::DecimalMark;
-pub use refusal::ParseError;
+pub use error::ParseError;
 
-use finding::Diagnostics;
+use diagnostic::Diagnostics;
 
 /// What a caller knows about a file beforehand.
 #[derive(Clone, Debug, Default)]

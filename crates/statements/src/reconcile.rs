@@ -1,6 +1,6 @@
 //! Whether a statement adds up: opening balance + booked entries = closing balance.
 
-use crate::finding::Diagnostics;
+use crate::diagnostic::Diagnostics;
 use crate::{Amount, Statement, Status};
 
 /// The sum of the booked entries; `None` outside the range of amounts.

@@ -7,11 +7,11 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-use quad_core::facts::{AuditValue, AuditFields};
+use quad_core::audit_fields::{AuditValue, AuditFields};
 use quad_core::{Error, EventDraft, Receipt, Result, TenantId, Timestamp, canonical};
 use serde::Serialize;
 
-use crate::audit::packing;
+use crate::audit::compression;
 use crate::connection::Connection;
 use crate::head::Head;
 use crate::{limits, params};
@@ -104,7 +104,7 @@ impl BlockBuilder {
             return Ok(());
         }
         let first_sequence = head.sequence - self.event_count + 1;
-        let (body, packed) = packing::compress(str::from_utf8(&self.writer.0).map_err(Error::internal)?);
+        let (body, packed) = compression::compress(str::from_utf8(&self.writer.0).map_err(Error::internal)?);
         let result = connection.execute(
             "INSERT INTO audit_block (tenant_id, first_sequence, events, hash_schema_version, created_at, body, packed) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)",

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quad_core::facts::AuditFields;
+use quad_core::audit_fields::AuditFields;
 use quad_core::id::UlidGenerator;
 use quad_core::{
     ReadSets, ReadSet, Change, SideEffect, Error, EventDraft, Kind, AppendError, Receipt, Result, Tag, TenantId,
@@ -18,9 +18,9 @@ use quad_core::{
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
-use crate::feed::RecentChanges;
+use crate::recent_changes::RecentChanges;
 use crate::sql::Tx;
-use crate::{AuditMode, Backend, chain, change, head, limits};
+use crate::{AuditMode, Backend, chain, change_log, head, limits};
 
 /// Something to be done in a commit.
 pub(crate) enum CommitJob {
@@ -385,7 +385,7 @@ fn run_side_effect(
             return Ok(false);
         }
     }
-    crate::errand::run(connection, &audit_job.tenant, version, now, side_effect)?;
+    crate::side_effect::run(connection, &audit_job.tenant, version, now, side_effect)?;
     Ok(true)
 }
 
@@ -494,7 +494,7 @@ fn append_events(
                     if !result.tags.is_empty() {
                         head.version = Version(head.version.0 + 1);
                         let new_change = Change { version: head.version, tags: result.tags };
-                        change::insert(connection, tenant, &new_change, now)?;
+                        change_log::insert(connection, tenant, &new_change, now)?;
                         changes.push(Arc::new(new_change));
                     }
                     let mut last_receipt = None;
@@ -574,7 +574,7 @@ pub(crate) fn load_changes_until(
     let oldest_loaded = Version((version.0 - limits::RECENT_CHANGES_MAX as i64).max(0));
     let loaded_version = recent_changes.loaded_version(tenant).unwrap_or(oldest_loaded);
     if loaded_version < version {
-        let changes = change::load_after(connection, tenant, loaded_version)?;
+        let changes = change_log::load_after(connection, tenant, loaded_version)?;
         recent_changes.extend(tenant, loaded_version, version, &changes);
     }
     Ok(())

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use quad_core::facts::{AuditValue, AuditFields};
+use quad_core::audit_fields::{AuditValue, AuditFields};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
-use crate::connection::gathered::TenantRows;
-use crate::numbered::{self, IdQuery};
+use crate::connection::deferred_rows::TenantRows;
+use crate::rows_by_id::{self, IdQuery};
 use crate::{Backend, DbError, Row, Value, limits, params};
 
 /// Somebody to whom rows are shown, and who says whether that is enough.
@@ -35,7 +35,7 @@ pub trait Sql {
     }
     /// The rows of these numbers, as far as there are any, in no order.
     fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
-        numbered::rows_by_id_lists(self, id_query, ids)
+        rows_by_id::rows_by_id_lists(self, id_query, ids)
     }
 }
 
@@ -84,7 +84,7 @@ impl Sql for Snapshot<'_> {
     fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
         match self.connection {
             Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
-            Connection::Postgres(_) => numbered::rows_by_id_lists(self, id_query, ids),
+            Connection::Postgres(_) => rows_by_id::rows_by_id_lists(self, id_query, ids),
         }
     }
 }
@@ -214,7 +214,7 @@ impl Sql for Tx<'_> {
         self.connection.write_deferred_rows()?;
         match self.connection {
             Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
-            Connection::Postgres(_) => numbered::rows_by_id_lists(self, id_query, ids),
+            Connection::Postgres(_) => rows_by_id::rows_by_id_lists(self, id_query, ids),
         }
     }
 }

@@ -12,16 +12,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use crate::audit_mode::AtomicAuditMode;
-use crate::checkpointer::{self, CheckpointSignal};
+use crate::wal_checkpoint::{self, CheckpointSignal};
 use crate::commit::{self, ReplyTiming, CommitJob, AuditJob, EventPolicy, TransactionJob};
 use crate::connection::{Connection, postgres, sqlite};
-use crate::feed::RecentChanges;
-use crate::hold::{ActiveLeases, LeaseRequest};
+use crate::recent_changes::RecentChanges;
+use crate::head_lease::{ActiveLeases, LeaseRequest};
 use crate::migrate::{self, Component};
 use crate::pool::Pool;
 use crate::sql::{Snapshot, Sql, Tx};
-use crate::writer::{self, CommitQueue};
-use crate::{AuditMode, Backend, chain, change, head, limits};
+use crate::commit_thread::{self, CommitQueue};
+use crate::{AuditMode, Backend, chain, change_log, head, limits};
 
 /// Where the data is.
 #[derive(Clone, Debug)]
@@ -440,14 +440,14 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
     let checkpoint_signal = match location {
         Location::Sqlite(_) => {
             let signal = Arc::new(CheckpointSignal::default());
-            checkpointer::start(connect.clone(), &signal)?;
+            wal_checkpoint::start(connect.clone(), &signal)?;
             Some(signal)
         }
         Location::Postgres(_) => None,
     };
     let audit_mode = Arc::new(AtomicAuditMode::default());
     let queue =
-        writer::start(connect.clone(), connection, recent_changes.clone(), audit_mode.clone(), checkpoint_signal, runtime.clone())?;
+        commit_thread::start(connect.clone(), connection, recent_changes.clone(), audit_mode.clone(), checkpoint_signal, runtime.clone())?;
     let write_permits = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
     let leases = Arc::default();
     let inner = Arc::new(Inner { location, readers, write_permits, leases, queue, recent_changes, audit_mode });
@@ -477,7 +477,7 @@ async fn poll_change_log(store: Weak<Inner>) {
             for (tenant, loaded_version) in subscribed {
                 let Some(head) = head::version(connection, &tenant)? else { continue };
                 if head > loaded_version {
-                    let changes = change::load_after(connection, &tenant, loaded_version)?;
+                    let changes = change_log::load_after(connection, &tenant, loaded_version)?;
                     // The newest change may be younger than the head that was read; it belongs to the next look.
                     recent_changes.extend(&tenant, loaded_version, head, &changes);
                 }

@@ -3,14 +3,14 @@
 // A failed expectation in a helper is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod audit;
+mod audit_query;
 mod cache;
-mod each;
-mod glance;
-mod hold;
-mod later;
-mod log;
-mod numbered;
+mod row_visitor;
+mod inline_read;
+mod head_lease;
+mod deferred_audit;
+mod wal;
+mod rows_by_id;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,14 +11,14 @@ use std::path::Path;
 
 use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
 use quad_store::audit::archive::{self as rows, ArchiveEnd};
-use quad_store::audit::{checkpoint, time};
+use quad_store::audit::{checkpoint, time_search};
 use quad_store::{Tx, WriteContext};
 
 use crate::checkpoint::{Checkpoint, Statement};
 use crate::export::{ExportWriter, ExportSummary, load_chain_range};
-use crate::keeper::CheckpointSigner;
-use crate::lines::{FileKind, Header};
-use crate::stream::{ChainItem, read_chain};
+use crate::checkpointer::CheckpointSigner;
+use crate::export_format::{FileKind, Header};
+use crate::chain_reader::{ChainItem, read_chain};
 use crate::verify::Verifier;
 
 /// Moves the whole blocks before `before` into a new file. `None` if there are none. `progress` hears how many events are
@@ -37,7 +37,7 @@ pub async fn archive(
     // An earlier archive may have been interrupted.
     prune_archived_blocks(checkpoint_signer, tenant).await?;
     let range = load_chain_range(store, tenant).await?;
-    let cut = store.read(tenant, move |sql| time::last_sequence_before(sql, before)).await?.min(latest_size);
+    let cut = store.read(tenant, move |sql| time_search::last_sequence_before(sql, before)).await?.min(latest_size);
     if cut <= range.after {
         return Ok(None);
     }
@@ -223,7 +223,7 @@ mod tests {
             fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
             let cut = {
                 let before = Timestamp::now().plus_ms(-1_800_000);
-                fixture.store().read(fixture.tenant(), move |sql| time::last_sequence_before(sql, before)).await.unwrap()
+                fixture.store().read(fixture.tenant(), move |sql| time_search::last_sequence_before(sql, before)).await.unwrap()
             };
             // Killed after the beginning was moved, before the blocks left.
             let path = fixture.folder.path().join("first");

@@ -7,7 +7,7 @@
 use quad_core::{Result, Timestamp, canonical};
 use serde_json::{Value, json};
 
-use crate::fault;
+use crate::chain_error;
 use crate::hash::{Hash, decode_hex};
 use crate::signer::{SignatureWithKey, Signer, kid, is_valid_signature};
 
@@ -123,7 +123,7 @@ impl Checkpoint {
 
     /// A checkpoint as the database holds it.
     pub(crate) fn from_db(body: &str) -> Result<Checkpoint> {
-        Checkpoint::parse(body).ok_or_else(|| fault::stored_chain("a checkpoint in the database cannot be read"))
+        Checkpoint::parse(body).ok_or_else(|| chain_error::stored_chain("a checkpoint in the database cannot be read"))
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use quad_core::{Error, Result};
 
 use crate::checkpoint::Checkpoint;
-use crate::{fault, limits};
+use crate::{chain_error, limits};
 
 /// The file.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl TrustedCheckpoints {
             let text = std::str::from_utf8(&line).unwrap_or_default().trim_end_matches('\n');
             match Checkpoint::parse(text) {
                 Some(checkpoint) if checkpoint.has_valid_signature() => trusted.add(line_number, checkpoint)?,
-                Some(_) => return Err(fault::file(line_number, "of the checkpoints has a bad signature")),
+                Some(_) => return Err(chain_error::file(line_number, "of the checkpoints has a bad signature")),
                 None => trusted.unreadable_lines += 1,
             }
         }
@@ -94,7 +94,7 @@ impl TrustedCheckpoints {
         if existing.statement.root != checkpoint.statement.root {
             let reason =
                 format!("contradicts an earlier checkpoint over {size} events: the chain was rewritten");
-            return Err(fault::file(line, &reason));
+            return Err(chain_error::file(line, &reason));
         }
         Ok(())
     }

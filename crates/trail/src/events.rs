@@ -1,7 +1,7 @@
 //! `audit://events`: what happened, newest first, in pages of bounded work; and one event with its proof.
 
 use quad_core::{Address, ReadSet, Content, Error, ReadOutput, Result, TenantId, Timestamp, cursor};
-use quad_store::audit::{Filter, find, walk};
+use quad_store::audit::{Filter, lookup, query};
 use quad_store::{AuditEvent, Sql};
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ fn parse_time(name: &str, value: &str) -> Result<Timestamp> {
 
 /// A page of events.
 pub(crate) fn read_page(sql: &mut dyn Sql, query: &EventQuery) -> Result<ReadOutput> {
-    let page = walk::page(sql, &query.filter, query.before_sequence, limits::EVENTS_RETURNED_MAX)?;
+    let page = query::page(sql, &query.filter, query.before_sequence, limits::EVENTS_RETURNED_MAX)?;
     let mut document = Map::new();
     let events = page.events.iter().map(event_json).collect::<Result<Vec<_>>>()?;
     document.insert("events".into(), events.into());
@@ -66,7 +66,7 @@ pub(crate) fn read_page(sql: &mut dyn Sql, query: &EventQuery) -> Result<ReadOut
 
 /// One event with its proof.
 pub(crate) fn read_event(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
-    let event = find::event_by_id(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
+    let event = lookup::event_by_id(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
     let document = proof::document(sql, &event)?;
     to_output(sql, &document)
 }

@@ -10,11 +10,11 @@ use ring::digest::{Context, SHA256};
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
-use crate::keeper::CheckpointSigner;
-use crate::lines::{self, FileKind, Header, Trailer, ExportAnchor};
+use crate::checkpointer::CheckpointSigner;
+use crate::export_format::{self, FileKind, Header, Trailer, ExportAnchor};
 use crate::signer::Signer;
-use crate::stream::{ChainItem, read_chain};
-use crate::tree;
+use crate::chain_reader::{ChainItem, read_chain};
+use crate::tree_store;
 use crate::verify::{Report, Verifier};
 
 /// What was written.
@@ -48,7 +48,7 @@ pub(crate) async fn load_chain_range(store: &Store, tenant: &TenantId) -> Result
             let anchor = archive::archive_end(sql)?;
             let after = anchor.as_ref().map_or(0, |anchor| anchor.last_sequence);
             let anchor = anchor.map(|anchor| -> Result<ExportAnchor> {
-                let frontier = tree::parse_frontier(anchor.last_sequence, &anchor.frontier)?;
+                let frontier = tree_store::parse_frontier(anchor.last_sequence, &anchor.frontier)?;
                 Ok(ExportAnchor { checkpoint: Checkpoint::from_db(&anchor.body)?, frontier })
             });
             let end_hash = end.hash.as_deref().and_then(Hash::parse);
@@ -136,9 +136,9 @@ impl<'o, W: Write> ExportWriter<'o, W> {
                 self.first.get_or_insert(entry.sequence);
                 self.last = entry.sequence;
                 self.hash = Some(entry.claimed_hash);
-                self.write_line(&lines::format_event(entry))
+                self.write_line(&export_format::format_event(entry))
             }
-            ChainItem::Checkpoint(checkpoint) => self.write_line(&lines::format_checkpoint(checkpoint)),
+            ChainItem::Checkpoint(checkpoint) => self.write_line(&export_format::format_checkpoint(checkpoint)),
         }
     }
 

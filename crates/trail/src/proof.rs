@@ -11,7 +11,7 @@ use crate::checkpoint::Checkpoint;
 use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
 use crate::verify::check_key;
-use crate::{fault, merkle, tree};
+use crate::{chain_error, merkle, tree_store};
 
 /// What a good proof proves.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,12 +59,12 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
         return Ok(Err("No checkpoint covers this event yet; a serving process makes one within a minute"));
     };
     let checkpoint = Checkpoint::from_db(&row.body)?;
-    let edge = tree::parse_frontier(row.size, &row.frontier)?;
+    let edge = tree_store::parse_frontier(row.size, &row.frontier)?;
     let index = (event.sequence - 1) as u64;
-    let path = tree::load_proof_nodes(sql, &edge, index)?.inclusion_proof(index);
+    let path = tree_store::load_proof_nodes(sql, &edge, index)?.inclusion_proof(index);
     let hash = Hash::parse(&event.hash);
     let proof = path.filter(|path| {
-        let root = hash.and_then(|hash| merkle::root_from_proof(tree::event_leaf_hash(&hash), index, edge.size(), path));
+        let root = hash.and_then(|hash| merkle::root_from_proof(tree_store::event_leaf_hash(&hash), index, edge.size(), path));
         root == Some(checkpoint.statement.root)
     });
     Ok(match proof {
@@ -86,22 +86,22 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
     let record = canonical::to_string(event);
     let hash = Hash::compute(record.as_bytes());
     if document["event_hash"] != hash.to_string() {
-        return Err(fault::document("The event was changed: it has not the hash that stands beside it"));
+        return Err(chain_error::document("The event was changed: it has not the hash that stands beside it"));
     }
     let proof = &document["inclusion_proof"];
     if proof.is_null() {
         let reason = document["reason"].as_str().unwrap_or_default();
-        return Err(fault::document("The event comes without a proof").hint(reason));
+        return Err(chain_error::document("The event comes without a proof").hint(reason));
     }
     let checkpoint = Checkpoint::from_json(&document["checkpoint"])
-        .ok_or_else(|| fault::document("The proof has no checkpoint that can be read"))?;
+        .ok_or_else(|| chain_error::document("The proof has no checkpoint that can be read"))?;
     let statement = &checkpoint.statement;
     if !checkpoint.has_valid_signature() {
-        return Err(fault::document("The checkpoint has a bad signature"));
+        return Err(chain_error::document("The checkpoint has a bad signature"));
     }
     check_key(trusted, &checkpoint)?;
     if event["tenant_id"] != statement.tenant.as_str() {
-        return Err(fault::document("The event and the checkpoint are about different tenants"));
+        return Err(chain_error::document("The event and the checkpoint are about different tenants"));
     }
     let index = proof["leaf_index"].as_u64();
     let path: Option<Vec<Hash>> = proof["hashes"]
@@ -109,20 +109,20 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
         .and_then(|hashes| hashes.iter().map(|hash| Hash::parse(hash.as_str()?)).collect());
     let root = match (index, path, proof["tree_size"].as_u64()) {
         (Some(index), Some(path), Some(size)) if size == statement.size => {
-            merkle::root_from_proof(tree::event_leaf_hash(&hash), index, size, &path)
+            merkle::root_from_proof(tree_store::event_leaf_hash(&hash), index, size, &path)
         }
         _ => None,
     };
     let sequence = index.and_then(|index| index.checked_add(1));
     let (Some(sequence), true) = (sequence, root == Some(statement.root)) else {
-        return Err(fault::document("The proof does not lead to the checkpoint's root"));
+        return Err(chain_error::document("The proof does not lead to the checkpoint's root"));
     };
     if document["sequence"] != sequence {
-        return Err(fault::document("The proof is for another place in the chain"));
+        return Err(chain_error::document("The proof is for another place in the chain"));
     }
     let trusted_checkpoint = trusted.and_then(|pins| pins.of_tenant(&statement.tenant).remove(&statement.size));
     if trusted_checkpoint.is_some_and(|pinned| pinned.statement.root != statement.root) {
-        return Err(fault::document("A checkpoint from elsewhere has another root: the chain was rewritten"));
+        return Err(chain_error::document("A checkpoint from elsewhere has another root: the chain was rewritten"));
     }
     let id = event["id"].as_str().unwrap_or_default().to_owned();
     Ok(VerifiedProof { record, id, sequence, checkpoint })
@@ -178,7 +178,7 @@ mod tests {
                 let mut changed = good.clone();
                 change(&mut changed);
                 assert_ne!(changed, good);
-                assert_eq!(verify(&changed, None).unwrap_err().code(), fault::AUDIT_BROKEN, "{changed}");
+                assert_eq!(verify(&changed, None).unwrap_err().code(), chain_error::AUDIT_BROKEN, "{changed}");
             };
             check(&|document| document["event"]["actor"] = "somebody".into());
             check(&|document| document["event_hash"] = other["event_hash"].clone());
@@ -200,7 +200,7 @@ mod tests {
             let checkpoint = Checkpoint::from_json(&good["checkpoint"]).unwrap();
             forged["checkpoint"] = checkpoint.statement.sign(&crate::testing::TestKey::new(2)).to_json();
             assert!(verify(&forged, None).is_ok());
-            assert_eq!(verify(&forged, Some(&fixture.trusted_checkpoints())).unwrap_err().code(), fault::AUDIT_BROKEN);
+            assert_eq!(verify(&forged, Some(&fixture.trusted_checkpoints())).unwrap_err().code(), chain_error::AUDIT_BROKEN);
         }
     }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use quad_core::{Error, Result, canonical};
 use serde_json::Value;
 
-use crate::fault;
+use crate::chain_error;
 use crate::verify::EventSelector;
 
 /// The key under which a reply carries its receipt in `_meta`.
@@ -66,7 +66,7 @@ impl ReadReceipt {
         let event: Value = serde_json::from_str(record).map_err(Error::internal)?;
         let mismatch = |name: &str, expected: &str, actual: &str| {
             let reason = format!("has {name} {actual}, but the receipt says {expected}");
-            Err(fault::event(sequence, event["id"].as_str(), &reason))
+            Err(chain_error::event(sequence, event["id"].as_str(), &reason))
         };
         let display = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if event["id"] != self.event.as_str() {
@@ -81,7 +81,7 @@ impl ReadReceipt {
             return mismatch("the version", &self.version.to_string(), &display(&outputs["version"]));
         }
         if self.computed_hash.as_ref().is_some_and(|contents| *contents != self.content_hash) {
-            return Err(fault::document("The contents are not those that the receipt is about"));
+            return Err(chain_error::document("The contents are not those that the receipt is about"));
         }
         Ok(())
     }

@@ -13,12 +13,12 @@ use crate::checkpoint::{Checkpoint, Statement};
 use crate::checkpoint_file::{CheckpointFile, TrustedCheckpoints};
 use crate::export::ExportWriter;
 use crate::hash::Hash;
-use crate::keeper::CheckpointSigner;
-use crate::lines::{FileKind, Header, Trailer, ExportAnchor};
+use crate::checkpointer::CheckpointSigner;
+use crate::export_format::{FileKind, Header, Trailer, ExportAnchor};
 use crate::merkle::Frontier;
 use crate::signer::{SignatureWithKey, Signer};
-use crate::stream::{ChainEntry, ChainItem};
-use crate::tree;
+use crate::chain_reader::{ChainEntry, ChainItem};
+use crate::tree_store;
 
 /// A key of the tests' own.
 pub(crate) struct TestKey(Ed25519KeyPair);
@@ -177,7 +177,7 @@ impl TestExport {
                 "prev_event_hash": previous,
             }));
             let hash = Hash::compute(record.as_bytes());
-            frontier.append(tree::event_leaf_hash(&hash), |_| {});
+            frontier.append(tree_store::event_leaf_hash(&hash), |_| {});
             previous = Some(hash);
             export.entries.push(ChainEntry { sequence: index as u64 + 1, claimed_hash: hash, record });
             if (index + 1) % every == 0 || index + 1 == events {
@@ -199,7 +199,7 @@ impl TestExport {
     /// The archive up to a place, and the rest behind it.
     pub(crate) fn split_at(&self, sequence: usize, key: &TestKey) -> (TestExport, TestExport) {
         let mut frontier = Frontier::default();
-        self.entries[..sequence].iter().for_each(|entry| frontier.append(tree::event_leaf_hash(&entry.claimed_hash), |_| {}));
+        self.entries[..sequence].iter().for_each(|entry| frontier.append(tree_store::event_leaf_hash(&entry.claimed_hash), |_| {}));
         let (before, after): (Vec<_>, Vec<_>) = self
             .checkpoints
             .iter()

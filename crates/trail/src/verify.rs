@@ -16,10 +16,10 @@ use serde::Deserialize;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
-use crate::lines::{self, Header, Trailer, ExportAnchor};
+use crate::export_format::{self, Header, Trailer, ExportAnchor};
 use crate::merkle::Frontier;
-use crate::stream::ChainEntry;
-use crate::{fault, limits, tree};
+use crate::chain_reader::ChainEntry;
+use crate::{chain_error, limits, tree_store};
 
 /// What was found in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,9 +128,9 @@ impl Verifier {
     /// Checks an export or an archive, which continues what was checked before. `progress` hears of the bytes read.
     pub fn verify_file(&mut self, source: impl BufRead, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut lines = LineReader { source, line_number: 0, digest: Context::new(&SHA256), line: Vec::new() };
-        let Some(first) = lines.next_line()? else { return Err(fault::file(1, "is missing: the file is empty")) };
+        let Some(first) = lines.next_line()? else { return Err(chain_error::file(1, "is missing: the file is empty")) };
         let header = Header::parse(first).ok_or_else(|| {
-            fault::file(1, "is not the first line of an export").hint("`quad audit export FILE` makes one")
+            chain_error::file(1, "is not the first line of an export").hint("`quad audit export FILE` makes one")
         })?;
         self.begin_file(&header)?;
         loop {
@@ -138,12 +138,12 @@ impl Verifier {
             let before = lines.digest.clone();
             let Some(line) = lines.next_line()? else {
                 let last_checked = self.last_checked()?;
-                return Err(fault::event(last_checked + 1, None, "is missing: the file ends without its last line"));
+                return Err(chain_error::event(last_checked + 1, None, "is missing: the file ends without its last line"));
             };
             progress(line.len() as u64 + 1);
-            if let Some(entry) = lines::parse_event(line) {
+            if let Some(entry) = export_format::parse_event(line) {
                 self.add_event(entry)?;
-            } else if let Some(checkpoint) = lines::parse_checkpoint(line) {
+            } else if let Some(checkpoint) = export_format::parse_checkpoint(line) {
                 self.add_checkpoint(&checkpoint)?;
             } else if let Some(trailer) = Trailer::parse(line) {
                 let digest = Hash::from_slice(before.finish().as_ref());
@@ -152,12 +152,12 @@ impl Verifier {
             } else {
                 let last_checked = self.last_checked()?;
                 let reason = format!("cannot be read: line {} is damaged", lines.line_number);
-                return Err(fault::event(last_checked + 1, None, &reason));
+                return Err(chain_error::event(last_checked + 1, None, &reason));
             }
         }
         match lines.next_line()? {
             None => Ok(()),
-            Some(_) => Err(fault::file(lines.line_number, "follows the last line of the export")),
+            Some(_) => Err(chain_error::file(lines.line_number, "follows the last line of the export")),
         }
     }
 
@@ -167,7 +167,7 @@ impl Verifier {
             let size = checkpoint.statement.size;
             self.check_signature(checkpoint, &header.tenant)?;
             if frontier.root() != checkpoint.statement.root {
-                return Err(fault::checkpoint(size, "has another root than its tree's right edge"));
+                return Err(chain_error::checkpoint(size, "has another root than its tree's right edge"));
             }
         }
         let Some(chain) = &mut self.chain else {
@@ -178,21 +178,21 @@ impl Verifier {
         chain.check_pending(None, &mut self.selection)?;
         let last_checked = chain.frontier.size();
         let Some(anchor) = &header.anchor else {
-            return Err(fault::file(1, "begins with the first event, but the file before ended later")
+            return Err(chain_error::file(1, "begins with the first event, but the file before ended later")
                 .hint("Name archives in their order, oldest first, and the export last"));
         };
         let statement = &anchor.checkpoint.statement;
         if header.tenant != chain.tenant {
-            return Err(fault::file(1, "is about another tenant than the file before"));
+            return Err(chain_error::file(1, "is about another tenant than the file before"));
         }
         if statement.size != last_checked || Some(statement.event_hash) != chain.hash {
             let reason =
                 format!("begins after event {}, but the file before ended with {last_checked}", statement.size);
-            return Err(fault::file(1, &reason)
+            return Err(chain_error::file(1, &reason)
                 .hint("Name archives in their order, oldest first, and the export last"));
         }
         if anchor.frontier != chain.frontier {
-            return Err(fault::checkpoint(statement.size, "has another tree than the events before it"));
+            return Err(chain_error::checkpoint(statement.size, "has another tree than the events before it"));
         }
         Ok(())
     }
@@ -209,20 +209,20 @@ impl Verifier {
         let chain = chain_mut(&mut self.chain)?;
         let (statement, size) = (&checkpoint.statement, checkpoint.statement.size);
         if size > last_checked {
-            return Err(fault::event(
+            return Err(chain_error::event(
                 last_checked + 1,
                 None,
                 &format!("is missing: a checkpoint covers {size} events"),
             ));
         }
         if size < last_checked {
-            return Err(fault::checkpoint(size, &format!("stands behind event {last_checked}")));
+            return Err(chain_error::checkpoint(size, &format!("stands behind event {last_checked}")));
         }
         if statement.root != chain.frontier.root() || Some(statement.event_hash) != chain.hash {
-            return Err(fault::checkpoint(size, "does not agree with the events"));
+            return Err(chain_error::checkpoint(size, "does not agree with the events"));
         }
         if chain.last_checkpoint.is_some_and(|last| Some(last) != statement.previous) {
-            return Err(fault::checkpoint(size, "does not follow the checkpoint before it"));
+            return Err(chain_error::checkpoint(size, "does not follow the checkpoint before it"));
         }
         chain.last_checkpoint = Some(checkpoint.hash());
         chain.checkpoints += 1;
@@ -236,14 +236,14 @@ impl Verifier {
         let last_checked = self.last_checked()?;
         let chain = chain_mut(&mut self.chain)?;
         if sequence > last_checked {
-            return Err(fault::event(
+            return Err(chain_error::event(
                 last_checked + 1,
                 None,
                 &format!("is missing: the chain ends with event {sequence}"),
             ));
         }
         if sequence < last_checked || hash != chain.hash {
-            return Err(fault::event(last_checked, None, "is not the one that the chain ends with"));
+            return Err(chain_error::event(last_checked, None, "is not the one that the chain ends with"));
         }
         Ok(())
     }
@@ -251,13 +251,13 @@ impl Verifier {
     fn check_trailer(&mut self, trailer: &Trailer, digest: Option<Hash>, line: u64) -> Result<()> {
         self.check_end(trailer.sequence, trailer.event_hash)?;
         if digest != Some(trailer.file_sha256) {
-            return Err(fault::file(line, "has another hash than the file before it"));
+            return Err(chain_error::file(line, "has another hash than the file before it"));
         }
         if !trailer.has_valid_signature() {
-            return Err(fault::file(line, "has a bad signature"));
+            return Err(chain_error::file(line, "has a bad signature"));
         }
         if self.trusted.as_ref().is_some_and(|pins| !pins.has_key(&trailer.signature.public_key)) {
-            return Err(unknown_key(fault::file(
+            return Err(unknown_key(chain_error::file(
                 line,
                 "is signed with a key that the checkpoints do not know",
             )));
@@ -272,7 +272,7 @@ impl Verifier {
         let chain = chain_mut(&mut self.chain)?;
         if let Some((size, _)) = chain.trusted.iter().find(|(size, _)| **size > last_checked) {
             let reason = format!("is missing: a checkpoint from elsewhere covers {size} events");
-            return Err(fault::event(last_checked + 1, None, &reason));
+            return Err(chain_error::event(last_checked + 1, None, &reason));
         }
         Ok(Report {
             tenant: chain.tenant.clone(),
@@ -303,10 +303,10 @@ impl Verifier {
     fn check_signature(&mut self, checkpoint: &Checkpoint, tenant: &str) -> Result<()> {
         let size = checkpoint.statement.size;
         if checkpoint.statement.tenant != tenant {
-            return Err(fault::checkpoint(size, "is about another tenant"));
+            return Err(chain_error::checkpoint(size, "is about another tenant"));
         }
         if !checkpoint.has_valid_signature() {
-            return Err(fault::checkpoint(size, "has a bad signature"));
+            return Err(chain_error::checkpoint(size, "has a bad signature"));
         }
         check_key(self.trusted.as_ref(), checkpoint)?;
         self.keys.insert(checkpoint.kid());
@@ -318,7 +318,7 @@ impl Verifier {
 pub(crate) fn check_key(trusted: Option<&TrustedCheckpoints>, checkpoint: &Checkpoint) -> Result<()> {
     if trusted.is_some_and(|pins| !pins.has_key(&checkpoint.signature.public_key)) {
         let size = checkpoint.statement.size;
-        return Err(unknown_key(fault::checkpoint(
+        return Err(unknown_key(chain_error::checkpoint(
             size,
             "is signed with a key that the checkpoints do not know",
         )));
@@ -370,34 +370,34 @@ impl Chain {
         let Some(entry) = self.pending.take() else { return Ok(()) };
         let expected = self.frontier.size() + 1;
         let Ok(header) = serde_json::from_str::<RecordHeader<'_>>(&entry.record) else {
-            return Err(fault::event(expected, None, "cannot be read"));
+            return Err(chain_error::event(expected, None, "cannot be read"));
         };
         let hash = Hash::compute(entry.record.as_bytes());
         if hash != entry.claimed_hash {
             return Err(match next.and_then(|next| tampered_successor(&entry, next)) {
-                Some(id) => fault::event(expected + 1, Some(&id), "was changed after it was written"),
-                None => fault::event(expected, Some(&header.id), "was changed after it was written"),
+                Some(id) => chain_error::event(expected + 1, Some(&id), "was changed after it was written"),
+                None => chain_error::event(expected, Some(&header.id), "was changed after it was written"),
             });
         }
         let follows = header.prev_event_hash.as_deref() == self.hash.map(|hash| hash.to_string()).as_deref();
         if entry.sequence != expected {
             let (sequence, id) = (entry.sequence, &header.id);
             return Err(match follows {
-                true => fault::event(expected, Some(id), &format!("carries the number {sequence}")),
+                true => chain_error::event(expected, Some(id), &format!("carries the number {sequence}")),
                 false => {
                     let reason = format!("is missing: event {sequence} ({id}) stands in its place");
-                    fault::event(expected, None, &reason)
+                    chain_error::event(expected, None, &reason)
                 }
             });
         }
         if !follows {
-            return Err(fault::event(expected, Some(&header.id), "does not follow the event before it"));
+            return Err(chain_error::event(expected, Some(&header.id), "does not follow the event before it"));
         }
         if header.tenant_id != self.tenant {
-            return Err(fault::event(expected, Some(&header.id), "belongs to another tenant"));
+            return Err(chain_error::event(expected, Some(&header.id), "belongs to another tenant"));
         }
         self.hash = Some(hash);
-        self.frontier.append(tree::event_leaf_hash(&hash), |_| {});
+        self.frontier.append(tree_store::event_leaf_hash(&hash), |_| {});
         if let Some((selector, matched)) = selection
             && selector.matches(expected, &header.id)
         {
@@ -412,7 +412,7 @@ impl Chain {
         let Some(checkpoint) = self.trusted.get(&size) else { return Ok(()) };
         if checkpoint.statement.root != self.frontier.root() {
             let reason = "or one before it is not the one that a checkpoint from elsewhere covers: the chain was rewritten";
-            return Err(fault::event(size, None, reason));
+            return Err(chain_error::event(size, None, reason));
         }
         self.trusted_matched += 1;
         Ok(())
@@ -466,7 +466,7 @@ mod tests {
 
     fn broken_event(bytes: &[u8]) -> Option<u64> {
         let error = verify(bytes, None).unwrap_err();
-        assert_eq!(error.code(), fault::AUDIT_BROKEN, "{error}");
+        assert_eq!(error.code(), chain_error::AUDIT_BROKEN, "{error}");
         error.detail("sequence").and_then(serde_json::Value::as_u64)
     }
 
@@ -477,7 +477,7 @@ mod tests {
 
     /// The event that a line is about, in a file whose lines are the header, events and checkpoints, the end.
     fn event_sequence(line: &str) -> Option<u64> {
-        lines::parse_event(line).map(|entry| entry.sequence)
+        export_format::parse_event(line).map(|entry| entry.sequence)
     }
 
     #[test]

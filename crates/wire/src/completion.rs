@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dispatch::RequestContext;
 use crate::params;
-use crate::reply::ResponseWriter;
+use crate::response_writer::ResponseWriter;
 
 /// Answers `completion/complete`.
 pub(crate) async fn handle(context: &RequestContext<'_>) -> Result<Vec<u8>> {

@@ -4,7 +4,7 @@ use quad_core::Result;
 use serde_json::{Value, json};
 
 use crate::dispatch::RequestContext;
-use crate::reply::{CacheHint, ResponseWriter};
+use crate::response_writer::{CacheHint, ResponseWriter};
 use crate::{Endpoint, Revision, limits};
 
 /// Answers `server/discover`. The same for every caller: it describes the endpoint.

@@ -5,7 +5,7 @@ use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 
 use crate::params::Params;
-use crate::reply::ResponseWriter;
+use crate::response_writer::ResponseWriter;
 use crate::tools::OwnedToolCall;
 use crate::{Endpoint, RpcError, Method, Revision, Transport, completion, discover, prompts, resources, tools};
 

@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::envelope::raw_str;
 use crate::params::Params;
-use crate::sessions::SessionStore;
-use crate::streams::StreamLimiter;
-use crate::watcher::SubscriptionCommand;
+use crate::session_store::SessionStore;
+use crate::stream_limit::StreamLimiter;
+use crate::subscription::SubscriptionCommand;
 use crate::{Era, RpcError, limits};
 
 /// What all endpoints of a process share.

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::dispatch::RequestContext;
 use crate::envelope::raw_str;
 use crate::params::Params;
-use crate::reply::ResponseWriter;
+use crate::response_writer::ResponseWriter;
 use crate::{Revision, discover};
 
 /// The revision that the connection will speak: the proposed one if it is a legacy one of ours, else our newest.

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::dispatch::RequestContext;
 use crate::endpoint::ServerState;
-use crate::reply::ResponseWriter;
-use crate::streams::StreamPermit;
-use crate::watcher::{ChangeNotification, SubscriptionStream};
+use crate::response_writer::ResponseWriter;
+use crate::stream_limit::StreamPermit;
+use crate::subscription::{ChangeNotification, SubscriptionStream};
 use crate::{RpcError, MessageStream, Revision};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::blocks::block_json;
 use crate::dispatch::RequestContext;
 use crate::params;
-use crate::reply::{CacheHint, ResponseWriter};
+use crate::response_writer::{CacheHint, ResponseWriter};
 
 /// Answers `prompts/list`.
 pub(crate) async fn list(context: &RequestContext<'_>) -> Result<Vec<u8>> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::dispatch::RequestContext;
 use crate::params;
-use crate::reply::{self, CacheHint, ResponseWriter};
+use crate::response_writer::{self, CacheHint, ResponseWriter};
 
 /// Answers `resources/list`.
 pub(crate) async fn list(context: &RequestContext<'_>) -> Result<Vec<u8>> {
@@ -47,12 +47,12 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     };
     let capacity = read.json_suffixes.iter().map(|suffix| suffix.len() + raw_uri.get().len() + 8).sum();
     let hint = if read.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
-    let receipt = reply::receipt_json(read, &answer.receipt);
-    let receipt = (reply::RECEIPT_KEY, receipt.as_str());
+    let receipt = response_writer::receipt_json(read, &answer.receipt);
+    let receipt = (response_writer::RECEIPT_KEY, receipt.as_str());
     // The audit knows of it as of any other read, since the caller learns that nothing has changed.
     if read.cacheable && cached_hash.as_deref() == Some(&*read.content_hash) {
         let reply = ResponseWriter::new(context.id, 0).field("contents", &[(); 0])?;
-        let entries = [receipt, (reply::NOT_MODIFIED_KEY, "true")];
+        let entries = [receipt, (response_writer::NOT_MODIFIED_KEY, "true")];
         return Ok(reply.finish_with_meta(&endpoint.server, context.revision, Some(hint), &entries));
     }
     let reply = ResponseWriter::new(context.id, capacity).contents(raw_uri, read);

@@ -14,9 +14,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::dispatch::RequestContext;
 use crate::endpoint::SessionStreamGuard;
 use crate::headers::{self, PROTOCOL_VERSION, SESSION_ID};
-use crate::sessions::{SessionStoreError, SessionStore};
-use crate::streams::StreamPermit;
-use crate::watcher::{SubscriptionCommand, ChangeNotification, SubscriptionStream};
+use crate::session_store::{SessionStoreError, SessionStore};
+use crate::stream_limit::StreamPermit;
+use crate::subscription::{SubscriptionCommand, ChangeNotification, SubscriptionStream};
 use crate::{Endpoint, Era, RpcError, MessageStream, Method, limits, params};
 
 /// The session that a request names, checked: its id, its revision. `None` when it names none.

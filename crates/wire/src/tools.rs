@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::blocks::block_json;
 use crate::dispatch::RequestContext;
 use crate::params::{self, Params};
-use crate::reply::{CacheHint, ResponseWriter};
+use crate::response_writer::{CacheHint, ResponseWriter};
 use crate::{Endpoint, RpcError, Revision, Transport};
 
 /// Answers `tools/list`.

@@ -5,10 +5,10 @@ use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Result, Timestamp, Tool,
 use quad_store::{Backend, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, json_output, delete_output, input_schema, page_properties, place, read, string_schema, table_path, unimplemented_tool};
+use super::{Arguments, json_output, delete_output, input_schema, page_properties, lookup, read, string_schema, table_path, unimplemented_tool};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
@@ -95,7 +95,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_data_list" => list(bkend, call, arguments).await,
         "backend_data_get" => {
             read(bkend, call.caller, move |sql| {
-                let table = place::table(sql, &arguments)?;
+                let table = lookup::table(sql, &arguments)?;
                 let basis = ReadSet::at_version(sql.version())
                     .with_tag(tags::table(table.id.as_str()))
                     .with_tag(tags::rows(table.id.as_str()));
@@ -154,7 +154,7 @@ fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
     match arguments.root.get("data") {
         Some(Value::Object(data)) => Ok(data.clone()),
-        None => Err(refusal::missing("data")),
+        None => Err(errors::missing("data")),
         Some(_) => Err(invalid("data", "must be an object")),
     }
 }
@@ -177,10 +177,10 @@ async fn write_rows(
         let result = bkend
             .store
             .write(&writer, event.clone(), move |tx| {
-                let mut table = place::table(tx, &arguments)?;
+                let mut table = lookup::table(tx, &arguments)?;
                 if attempt == limits::WRITE_ATTEMPTS {
                     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
-                    table = place::table(tx, &arguments)?;
+                    table = lookup::table(tx, &arguments)?;
                 }
                 write_work(tx, &table, &arguments)
             })
@@ -210,7 +210,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
                 .hint("Leave it out: sort and page through the rows, and pick what you need yourself"));
         }
         if !KNOWN_PARAMETERS.contains(&name) {
-            return Err(refusal::unknown("parameter named", name, KNOWN_PARAMETERS));
+            return Err(errors::unknown("parameter named", name, KNOWN_PARAMETERS));
         }
     }
     if arguments.body.is_some() {
@@ -220,7 +220,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
     }
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let table = place::table(sql, &arguments)?;
+        let table = lookup::table(sql, &arguments)?;
         let basis =
             ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str())).with_tag(tags::rows(table.id.as_str()));
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;

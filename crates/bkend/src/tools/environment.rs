@@ -5,12 +5,12 @@ use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::json;
 
 use super::{
-    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, place, project_id,
+    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, lookup, project_id,
     read, string_schema, unimplemented_tool, write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
-use crate::{Bkend, refusal, routes, tags};
+use crate::{Bkend, errors, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let [page, limit] = page_properties();
@@ -77,9 +77,9 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
                 let basis = ReadSet::at_version(sql.version()).with_tag(tags::any_environments()).with_tag(tags::any_tables());
                 let mut project = None;
                 if arguments.id("projectId")?.is_some() {
-                    project = Some(place::project(sql, &arguments)?);
+                    project = Some(lookup::project(sql, &arguments)?);
                 } else if arguments.id("organizationId")?.is_some() {
-                    return Err(refusal::missing("projectId"));
+                    return Err(errors::missing("projectId"));
                 }
                 let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
                 let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
@@ -93,7 +93,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         }
         "backend_env_get" => {
             read(bkend, call.caller, move |sql| {
-                let found_environment = place::environment(sql, &arguments)?;
+                let found_environment = lookup::environment(sql, &arguments)?;
                 let basis = ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
                 Ok((json_output(found_environment.detail()).with_link(found_environment.uri(), found_environment.name), basis))
             })
@@ -104,11 +104,11 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             let new = NewEnvironment {
                 id: None,
                 project_id: arguments.required_id("projectId")?.to_owned(),
-                name: arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned(),
+                name: arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned(),
                 kind: arguments.text("environmentType")?.map(str::to_owned),
             };
             write(bkend, call, move |tx| {
-                place::project(tx, &arguments)?;
+                lookup::project(tx, &arguments)?;
                 let created = environment::insert(tx, &new)?;
                 Ok(json_output(created.detail()).with_link(created.tables_uri(), format!("Tables in {}", created.name)))
             })
@@ -116,7 +116,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         }
         "backend_env_delete" => {
             write(bkend, call, move |tx| {
-                let found_environment = place::environment(tx, &arguments)?;
+                let found_environment = lookup::environment(tx, &arguments)?;
                 let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
                 let uri = routes::environments_uri(deleted_environment.organization_id.as_str(), deleted_environment.project_id.as_str());
                 Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))

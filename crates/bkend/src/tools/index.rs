@@ -5,9 +5,9 @@ use quad_core::{ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::schema::{get_version, list_versions, version_id};
-use super::{Arguments, json_output, input_schema, page_properties, place, table_path, unimplemented_tool, write};
+use super::{Arguments, json_output, input_schema, page_properties, lookup, table_path, unimplemented_tool, write};
 use crate::alter::{self, IndexChanges};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::schema_version::VersionKind;
 use crate::{Bkend, definition, routes};
 
@@ -79,7 +79,7 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
-        let found_table = place::table(tx, &arguments)?;
+        let found_table = lookup::table(tx, &arguments)?;
         let altered = alter::alter_indexes(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
@@ -101,13 +101,13 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
 
 /// `{action, index}`.
 fn changes_from_action(arguments: &Arguments) -> Result<IndexChanges> {
-    let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
-    let index = arguments.root.get("index").ok_or_else(|| refusal::missing("index"))?;
+    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
+    let index = arguments.root.get("index").ok_or_else(|| errors::missing("index"))?;
     match action {
         "add" => Ok(IndexChanges { set: vec![index.clone()], remove: Vec::new() }),
         "delete" => {
             let name = index.as_str().or_else(|| index.get("name").and_then(Value::as_str));
-            let name = name.ok_or_else(|| refusal::missing("index.name"))?;
+            let name = name.ok_or_else(|| errors::missing("index.name"))?;
             Ok(IndexChanges { set: Vec::new(), remove: vec![name.to_owned()] })
         }
         _ => Err(invalid("action", "must be add or delete")),

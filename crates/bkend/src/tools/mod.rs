@@ -5,10 +5,10 @@
 
 mod data;
 mod environment;
-mod fixed;
+mod meta;
 mod index;
 mod organization;
-mod place;
+mod lookup;
 mod project;
 mod schema;
 mod table;
@@ -20,7 +20,7 @@ use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use crate::Bkend;
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 
 /// The tools that a client sees unless it asks for all: what an agent needs to find its way, make a table and use it.
 const CORE: [&str; 10] = [
@@ -38,7 +38,7 @@ const CORE: [&str; 10] = [
 
 /// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
-    let mut tools = fixed::tools();
+    let mut tools = meta::tools();
     tools.extend(organization::tools());
     tools.extend(project::tools());
     tools.extend(environment::tools());
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Vec<Tool> {
 pub(crate) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let name = call.tool.name;
     match name {
-        "get_context" | "search_docs" | "get_operation_schema" => fixed::call(bkend, call).await,
+        "get_context" | "search_docs" | "get_operation_schema" => meta::call(bkend, call).await,
         name if name.starts_with("backend_org_") => organization::call(bkend, call).await,
         name if name.starts_with("backend_project_") => project::call(bkend, call).await,
         name if name.starts_with("backend_env_") => environment::call(bkend, call).await,
@@ -135,7 +135,7 @@ impl Arguments {
 
     /// An id that must be there.
     fn required_id(&self, name: &str) -> Result<&str> {
-        self.id(name)?.ok_or_else(|| refusal::missing(name))
+        self.id(name)?.ok_or_else(|| errors::missing(name))
     }
 
     /// What is to be written: in the body if there is one.

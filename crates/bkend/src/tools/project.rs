@@ -5,12 +5,12 @@ use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, json_output, delete_output, input_schema, organization_id, page_properties, place, project_id, read, string_schema,
+    Arguments, json_output, delete_output, input_schema, organization_id, page_properties, lookup, project_id, read, string_schema,
     unimplemented_tool, write,
 };
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -129,7 +129,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         }
         "backend_project_get" => {
             read(bkend, call.caller, move |sql| {
-                let found_project = place::project(sql, &arguments)?;
+                let found_project = lookup::project(sql, &arguments)?;
                 let basis = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
                 Ok((json_output(found_project.detail()).with_link(found_project.uri(), found_project.name), basis))
             })
@@ -139,7 +139,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_project_update" => update(bkend, call, arguments).await,
         "backend_project_delete" => {
             write(bkend, call, move |tx| {
-                let found_project = place::project(tx, &arguments)?;
+                let found_project = lookup::project(tx, &arguments)?;
                 let deleted_project = project::delete(tx, found_project.id.as_str())?;
                 Ok(delete_output(deleted_project.id.as_str())
                     .with_link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
@@ -155,7 +155,7 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     let new = NewProject {
         id: None,
         organization_id: arguments.required_id("organizationId")?.to_owned(),
-        name: owned_text("name")?.ok_or_else(|| refusal::missing("name"))?,
+        name: owned_text("name")?.ok_or_else(|| errors::missing("name"))?,
         slug: owned_text("slug")?,
         description: owned_text("description")?,
         primary_cloud: owned_text("primaryCloud")?,
@@ -188,7 +188,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             .hint("Send name, description or settings"));
     }
     write(bkend, call, move |tx| {
-        let found_project = place::project(tx, &arguments)?;
+        let found_project = lookup::project(tx, &arguments)?;
         if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
             return Err(invalid("slug", "a slug never changes").hint("Change the name instead"));
         }

@@ -4,12 +4,12 @@ use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
 use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, json_output, input_schema, page_properties, place, read, table_path, unimplemented_tool, write};
+use super::{Arguments, json_output, input_schema, page_properties, lookup, read, table_path, unimplemented_tool, write};
 use crate::alter::{self, FieldChanges};
 use crate::page::Page;
-use crate::refusal::{self, invalid};
+use crate::errors::{self, invalid};
 use crate::schema_version::{self, VersionKind};
-use crate::{Bkend, reading, routes, tags};
+use crate::{Bkend, read, routes, tags};
 use crate::{definition, field};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -100,9 +100,9 @@ pub(super) async fn list_versions(
 ) -> Result<ToolResult> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let table = place::table(sql, &arguments)?;
+        let table = lookup::table(sql, &arguments)?;
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
-        let list_json = reading::versions_page(sql, kind, &table, page)?;
+        let list_json = read::versions_page(sql, kind, &table, page)?;
         Ok((json_output(list_json).with_link(table.uri(), table.name), basis))
     })
     .await
@@ -116,12 +116,12 @@ pub(super) async fn get_version(
     kind: VersionKind,
 ) -> Result<ToolResult> {
     read(bkend, call.caller, move |sql| {
-        let table = place::table(sql, &arguments)?;
+        let table = lookup::table(sql, &arguments)?;
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(refusal::missing("versionId")),
+            _ => return Err(errors::missing("versionId")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
         Ok((json_output(version).with_link(table.uri(), table.name), basis))
@@ -133,7 +133,7 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
-        let found_table = place::table(tx, &arguments)?;
+        let found_table = lookup::table(tx, &arguments)?;
         let altered = alter::alter_fields(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
@@ -158,15 +158,15 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
 
 /// `{action, field}`.
 fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
-    let action = arguments.text("action")?.ok_or_else(|| refusal::missing("action"))?;
+    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
     let (name, definition) = match arguments.root.get("field") {
         Some(Value::String(name)) => (name.clone(), None),
         Some(Value::Object(field)) => {
             let name =
-                field.get("name").and_then(Value::as_str).ok_or_else(|| refusal::missing("field.name"))?;
+                field.get("name").and_then(Value::as_str).ok_or_else(|| errors::missing("field.name"))?;
             (name.to_owned(), Some(Value::Object(field.clone())))
         }
-        _ => return Err(refusal::missing("field")),
+        _ => return Err(errors::missing("field")),
     };
     let mut changes = FieldChanges::default();
     match (action, definition) {
@@ -197,7 +197,7 @@ fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
             .iter()
             .map(|field| {
                 let name = field.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| refusal::missing("fieldsToAddOrUpdate[].name"))?;
+                let name = name.ok_or_else(|| errors::missing("fieldsToAddOrUpdate[].name"))?;
                 Ok((name.to_owned(), field.clone()))
             })
             .collect::<Result<_>>()?,

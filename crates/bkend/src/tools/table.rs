@@ -5,12 +5,12 @@ use quad_core::{ReadSet, Error, ScopeRequirement, Result, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, place, project_id,
+    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, lookup, project_id,
     read, string_schema, table_path, unimplemented_tool, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
-use crate::{Bkend, definition, refusal, routes, tags};
+use crate::{Bkend, definition, errors, routes, tags};
 
 /// What a definition of fields may look like, told to the agent that writes one.
 const FIELDS_DESCRIPTION: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
@@ -125,7 +125,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_table_list" => list(bkend, call, arguments).await,
         "backend_table_get" => {
             read(bkend, call.caller, move |sql| {
-                let found_table = place::table(sql, &arguments)?;
+                let found_table = lookup::table(sql, &arguments)?;
                 let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
                 found_table.depend_on_row_count(&mut basis);
                 Ok((json_output(found_table.detail()).with_link(found_table.uri(), found_table.name), basis))
@@ -136,7 +136,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_table_update" => update(bkend, call, arguments).await,
         "backend_table_delete" => {
             write(bkend, call, move |tx| {
-                let found_table = place::table(tx, &arguments)?;
+                let found_table = lookup::table(tx, &arguments)?;
                 table::delete(tx, &found_table)?;
                 let uri = routes::tables_uri(
                     found_table.organization_id.as_str(),
@@ -158,12 +158,12 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
         let mut uri = "bkend://tables".to_owned();
         let mut environment_id = None;
         if arguments.id("environmentId")?.is_some() {
-            let environment = place::environment(sql, &arguments)?;
+            let environment = lookup::environment(sql, &arguments)?;
             basis = basis.with_tag(tags::tables(environment.id.as_str()));
             uri = environment.tables_uri();
             environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
-            return Err(refusal::missing("environmentId"));
+            return Err(errors::missing("environmentId"));
         } else {
             basis = basis.with_tag(tags::any_tables());
         }
@@ -186,8 +186,8 @@ fn list_entry(table: &Table) -> Value {
 
 async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
     let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
-    let name = arguments.text(name)?.ok_or_else(|| refusal::missing(name))?.to_owned();
-    let definition = arguments.body_or_root().get(fields).ok_or_else(|| refusal::missing(fields))?;
+    let name = arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned();
+    let definition = arguments.body_or_root().get(fields).ok_or_else(|| errors::missing(fields))?;
     let mut new = NewTable {
         id: None,
         environment_id: String::new(),
@@ -199,7 +199,7 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
         created_by: call.caller.subject.to_string(),
     };
     write(bkend, call, move |tx| {
-        new.environment_id = place::environment(tx, &arguments)?.id.as_str().to_owned();
+        new.environment_id = lookup::environment(tx, &arguments)?.id.as_str().to_owned();
         let created = table::insert(tx, &new)?;
         Ok(json_output(created.detail()).with_link(created.uri(), created.name.as_str()))
     })
@@ -218,7 +218,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             .hint("Send body with displayName, description or permissions"));
     }
     write(bkend, call, move |tx| {
-        let found_table = place::table(tx, &arguments)?;
+        let found_table = lookup::table(tx, &arguments)?;
         let (changed, dropped) = table::update(tx, &found_table, &change)?;
         let mut result = changed.detail();
         if !dropped.is_empty() {

@@ -5,16 +5,16 @@
 //! come, so one that was interrupted goes on from there. While one file is posted the next are read. Last an import pairs the two
 //! sides of transfers between own accounts.
 
-mod ahead;
-mod desk;
-mod filing;
-mod owner;
-mod place;
-mod reading;
-mod rows;
+mod prefetch;
+mod commit_context;
+mod job;
+mod account_lookup;
+mod progress;
+mod parse;
+mod transactions;
 #[cfg(test)]
-mod together;
-mod transfers;
+mod batch_tests;
+mod match_transfers;
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use quad_store::{Store, Tx, WriteContext};
 use crate::account::Account;
 use crate::posting::{self, PostingCounts};
 use crate::raw::{self, ProjectionStatus};
-use crate::standing::Provenance;
+use crate::row_meta::Provenance;
 
-use ahead::Prefetcher;
-use filing::{ImportJob, Origin};
-use owner::{account_name, find_account};
-use reading::{load_defaults, parse};
-use rows::dedup_key;
+use prefetch::Prefetcher;
+use job::{ImportJob, Origin};
+use account_lookup::{account_name, find_account};
+use parse::{load_defaults, parse};
+use transactions::dedup_key;
 
 /// A file to import.
 #[derive(Clone, Debug, Default)]
@@ -184,7 +184,7 @@ where
         } else if parsed_file.job.fits_one_commit() {
             let batch = prefetcher.take_batch(parsed_file);
             let jobs = batch.iter().map(|parsed_file| parsed_file.job.clone()).collect();
-            let (reports, failure) = filing::import_batch_or_each(store, writer, jobs).await;
+            let (reports, failure) = job::import_batch_or_each(store, writer, jobs).await;
             for report in reports {
                 let entries = report.statements.iter().map(|statement| statement.entries).sum();
                 on_event(file_index, ImportEvent::Progress(entries, entries));
@@ -196,7 +196,7 @@ where
             }
         } else {
             let on_progress = |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
-            let report = filing::import_chunked(store, writer, parsed_file.job, on_progress).await;
+            let report = job::import_chunked(store, writer, parsed_file.job, on_progress).await;
             let report = report.map_err(import_error(file_index))?;
             on_event(file_index, ImportEvent::FileDone(Box::new(report)));
             file_index += 1;
@@ -235,8 +235,8 @@ pub(crate) async fn extract(
         actor: agent.to_owned(),
     });
     let result = match job.fits_one_commit() {
-        true => filing::import_one(store, writer, job).await,
-        false => filing::import_chunked(store, writer, job, |_, _| {}).await,
+        true => job::import_one(store, writer, job).await,
+        false => job::import_chunked(store, writer, job, |_, _| {}).await,
     };
     match result {
         Ok(report) => Ok(Some(report)),

@@ -4,19 +4,19 @@
 //! recognises it answers. An answer cites the rows that it rests on. Sums of several currencies are refused, and so is
 //! everything that asks for something to be done.
 
-mod flow;
-mod holdings;
-mod owed;
-mod parties;
+mod cash_flow;
+mod balances;
+mod obligations;
+mod counterparties;
 mod period;
-mod plans;
+mod invoices;
 
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::noun::Entity;
+use crate::entity::Entity;
 use period::Period;
 
 /// The kinds of rows that an answer may rest on.
@@ -129,14 +129,14 @@ macro_rules! intent {
 pub(crate) static INTENTS: [Intent; 35] = [
     intent!(
         "invoice_status",
-        |q| q.has(&["invoice"]) && plans::invoice_number(q).is_some(),
-        plans::invoice_status
+        |q| q.has(&["invoice"]) && invoices::invoice_number(q).is_some(),
+        invoices::invoice_status
     ),
-    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && asks_overdue(q), plans::overdue_invoices),
-    intent!("list_invoices", |q| q.has(&["invoices"]), plans::list_invoices),
-    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), plans::subscriptions),
-    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), plans::payroll),
-    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), plans::policy),
+    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && asks_overdue(q), invoices::overdue_invoices),
+    intent!("list_invoices", |q| q.has(&["invoices"]), invoices::list_invoices),
+    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), invoices::subscriptions),
+    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), invoices::payroll),
+    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), invoices::policy),
     intent!(
         "pending_recommendations",
         |q| q.has(&["pending", "waiting", "awaiting", "open"])
@@ -150,38 +150,38 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "payment intents",
                 "intents"
             ]),
-        plans::pending_intents
+        invoices::pending_intents
     ),
     intent!(
         "vendor_trust",
         |q| q.has(&["trust", "trusted", "trustworthy", "verified", "sanctioned", "risky", "risk"]),
-        parties::trust
+        counterparties::trust
     ),
-    intent!("overdue_receivables", |q| asks_overdue(q) && asks_receivable(q), owed::overdue_receivables),
-    intent!("overdue_payables", asks_overdue, owed::overdue_payables),
+    intent!("overdue_receivables", |q| asks_overdue(q) && asks_receivable(q), obligations::overdue_receivables),
+    intent!("overdue_payables", asks_overdue, obligations::overdue_payables),
     intent!(
         "owed_by_party",
         |q| q.has(&["owe me", "owe us", "owes me", "owes us"])
             || (q.has(&["owe", "owes"]) && q.has(&["does"])),
-        owed::owed_by_party
+        obligations::owed_by_party
     ),
-    intent!("ar_total", asks_receivable, owed::receivables),
-    intent!("largest_payable", |q| q.has(LARGEST_WORDS) && q.has(BILL_WORDS), owed::largest_payable),
+    intent!("ar_total", asks_receivable, obligations::receivables),
+    intent!("largest_payable", |q| q.has(LARGEST_WORDS) && q.has(BILL_WORDS), obligations::largest_payable),
     intent!(
         "next_payable",
         |q| q.has(&["next bill", "next payment", "next payable", "next obligation"]),
-        owed::next_payable
+        obligations::next_payable
     ),
     intent!(
         "bills_due",
         |q| q.has(BILL_WORDS) && q.has(&["due", "coming", "upcoming", "this week", "next week", "days"]),
-        owed::bills_due
+        obligations::bills_due
     ),
-    intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]), owed::owed_to_party),
+    intent!("owed_to_party", |q| q.has(&["owe", "owed to", "owing"]), obligations::owed_to_party),
     intent!(
         "ap_total",
         |q| q.has(&["accounts payable", "payable", "payables", "ap", "outstanding bills", "unpaid bills"]),
-        owed::payables
+        obligations::payables
     ),
     intent!(
         "spending_change",
@@ -197,12 +197,12 @@ pub(crate) static INTENTS: [Intent; 35] = [
             "rise",
             "drop"
         ]) && q.has(SPENDING_WORDS),
-        flow::spending_change
+        cash_flow::spending_change
     ),
     intent!(
         "spending_by_category",
         |q| q.has(&["by category", "per category", "each category", "categories"]),
-        flow::by_category
+        cash_flow::by_category
     ),
     intent!(
         "top_counterparties",
@@ -220,43 +220,43 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "counterparties",
                 "payees"
             ]),
-        flow::top_counterparties
+        cash_flow::top_counterparties
     ),
     intent!(
         "trailing_average",
         |q| q.has(AVERAGE_WORDS) && q.has(&["month", "monthly", "months"]),
-        flow::trailing_average
+        cash_flow::trailing_average
     ),
-    intent!("average_transaction", |q| q.has(AVERAGE_WORDS), flow::average_transaction),
-    intent!("largest_transaction", |q| q.has(LARGEST_WORDS), flow::largest_transaction),
+    intent!("average_transaction", |q| q.has(AVERAGE_WORDS), cash_flow::average_transaction),
+    intent!("largest_transaction", |q| q.has(LARGEST_WORDS), cash_flow::largest_transaction),
     intent!(
         "cash_flow_summary",
         |q| q.has(&["cash flow", "cashflow", "net", "profit", "burn"]),
-        flow::cash_flow_summary
+        cash_flow::cash_flow_summary
     ),
     intent!(
         "count_transactions",
         |q| q.has(&["how many", "number of", "count"]) && q.has(&["transactions", "payments", "transfers"]),
-        flow::count_transactions
+        cash_flow::count_transactions
     ),
     intent!(
         "count_accounts",
         |q| q.has(&["how many", "number of", "count"]) && q.has(&["accounts"]),
-        holdings::count_accounts
+        balances::count_accounts
     ),
     intent!(
         "count_counterparties",
         |q| q.has(&["how many", "number of", "count"])
             && q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
-        parties::count_counterparties
+        counterparties::count_counterparties
     ),
-    intent!("account_balance", |q| q.has(&["balance", "balances"]), holdings::account_balance),
+    intent!("account_balance", |q| q.has(&["balance", "balances"]), balances::account_balance),
     intent!(
         "total_cash",
         |q| q.has(&["cash", "money", "funds"]) && q.has(&["have", "total", "available", "left", "hold"]),
-        holdings::total_cash
+        balances::total_cash
     ),
-    intent!("list_accounts", |q| q.has(&["accounts"]), holdings::list_accounts),
+    intent!("list_accounts", |q| q.has(&["accounts"]), balances::list_accounts),
     intent!(
         "received_from_party",
         |q| q.has(&[
@@ -269,23 +269,23 @@ pub(crate) static INTENTS: [Intent; 35] = [
             "paid me",
             "paid us"
         ]),
-        flow::received
+        cash_flow::received
     ),
     intent!(
         "income_total",
         |q| q.has(&["income", "revenue", "inflow", "inflows", "earn", "earned", "earnings"]),
-        flow::income
+        cash_flow::income
     ),
-    intent!("spend_with_party", |q| q.has(SPENDING_WORDS) || q.has(&["pay", "paid"]), flow::spending),
+    intent!("spend_with_party", |q| q.has(SPENDING_WORDS) || q.has(&["pay", "paid"]), cash_flow::spending),
     intent!(
         "list_transactions",
         |q| q.has(&["transactions", "payments", "activity", "movements"]),
-        flow::list_transactions
+        cash_flow::list_transactions
     ),
     intent!(
         "list_counterparties",
         |q| q.has(&["vendors", "suppliers", "customers", "counterparties", "merchants", "employees"]),
-        parties::list_counterparties
+        counterparties::list_counterparties
     ),
 ];
 

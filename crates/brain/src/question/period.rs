@@ -2,7 +2,7 @@
 
 use quad_core::Timestamp;
 
-use crate::civil::{Month, Quarter};
+use crate::calendar::{Month, Quarter};
 
 /// A stretch of whole months.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn find_recognizes_common_period_phrases() {
-        let now = crate::civil::midnight(2025, 10, 5);
+        let now = crate::calendar::midnight(2025, 10, 5);
         let check = |words: &str, expect: Option<&str>| {
             assert_eq!(find(words, now).map(|period| period.label).as_deref(), expect, "{words}");
         };

@@ -10,11 +10,11 @@ use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::invoice::Invoice;
 use crate::money::format_with_currency;
-use crate::noun::{self, Entity};
+use crate::entity::{self, Entity};
 use crate::obligation::Obligation;
 use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
-use crate::{Brain, civil, limits, tags};
+use crate::{Brain, calendar, limits, tags};
 
 /// What can be referred to.
 const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
@@ -72,24 +72,24 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
 fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSet) -> Result<Value> {
     read_set.tags.insert(tags::row(kind, reference));
     let target: Option<(String, String)> = match kind {
-        Account::KIND => noun::find::<Account>(sql, reference)?.map(|row| {
+        Account::KIND => entity::find::<Account>(sql, reference)?.map(|row| {
             (
                 format!("{}, {}", row.name, format_with_currency(row.current_balance.0, row.currency)),
                 Account::uri(reference),
             )
         }),
-        Counterparty::KIND => noun::find::<Counterparty>(sql, reference)?
+        Counterparty::KIND => entity::find::<Counterparty>(sql, reference)?
             .map(|row| (format!("{}, {}", row.title(), row.kind), Counterparty::uri(reference))),
-        Invoice::KIND => noun::find::<Invoice>(sql, reference)?.map(|row| {
+        Invoice::KIND => entity::find::<Invoice>(sql, reference)?.map(|row| {
             let amount = format_with_currency(row.amount_due, row.currency);
             (format!("Invoice {}, {amount}, {}", row.invoice_number, row.status), Invoice::uri(reference))
         }),
-        Obligation::KIND => noun::find::<Obligation>(sql, reference)?.map(|row| {
-            let (amount, day) = (format_with_currency(row.amount_due, row.currency), civil::format_date(row.due_date));
+        Obligation::KIND => entity::find::<Obligation>(sql, reference)?.map(|row| {
+            let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
             (format!("{} of {amount}, due {day}, {}", row.kind, row.status), Obligation::uri(reference))
         }),
-        Transaction::KIND => noun::find::<Transaction>(sql, reference)?.map(|row| {
-            let (amount, day) = (format_with_currency(row.amount, row.currency), civil::format_date(row.transaction_date));
+        Transaction::KIND => entity::find::<Transaction>(sql, reference)?.map(|row| {
+            let (amount, day) = (format_with_currency(row.amount, row.currency), calendar::format_date(row.transaction_date));
             (format!("{day}: {amount} {}, {}", row.direction, row.status), Transaction::uri(reference))
         }),
         _ => None,

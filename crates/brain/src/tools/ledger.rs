@@ -8,7 +8,7 @@ use super::{Arguments, cursor, id, input_schema, timestamp, run_read, string_sch
 use crate::account::{self, Account, AccountStatus, AccountType};
 use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::keyset::Key;
-use crate::noun::Entity;
+use crate::entity::Entity;
 use crate::obligation::{self, Obligation, ObligationStatus, ObligationType};
 use crate::routes::LEDGER_READ;
 use crate::transaction::{self, Direction, Transaction, TransactionStatus};

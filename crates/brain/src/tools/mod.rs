@@ -11,8 +11,8 @@ use quad_core::{ReadSet, Error, Principal, Result, Timestamp, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
-use crate::refusal::invalid;
-use crate::{Brain, refusal};
+use crate::errors::invalid;
+use crate::{Brain, errors};
 
 /// The names of all tools, for whoever asks for another.
 pub(crate) const NAMES: &[&str] = &[
@@ -129,7 +129,7 @@ impl Arguments {
     }
 
     fn required(&self, name: &str) -> Result<&str> {
-        self.text(name).ok_or_else(|| refusal::missing(name))
+        self.text(name).ok_or_else(|| errors::missing(name))
     }
 
     fn bool_or(&self, name: &str, default: bool) -> bool {
@@ -148,7 +148,7 @@ impl Arguments {
         let invalid_time = || invalid(name, "must be a time such as 2025-09-14 or 2025-09-14T08:30:00Z");
         let time = Timestamp::parse(text).ok_or_else(invalid_time)?;
         let is_day = text.len() <= 10;
-        Ok(Some(if is_range_end && is_day { time.plus_ms(crate::civil::DAY_MS - 1) } else { time }))
+        Ok(Some(if is_range_end && is_day { time.plus_ms(crate::calendar::DAY_MS - 1) } else { time }))
     }
 
     /// A cursor of a list that these filters make: another filter or tenant is another list.

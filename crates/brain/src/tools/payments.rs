@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Arguments, cursor, input_schema, run_read, not_implemented, integer, string_enum};
 use crate::keyset::Key;
-use crate::noun::Entity;
+use crate::entity::Entity;
 use crate::payment_intent::{self, IntentStatus, PaymentIntent};
 use crate::routes::LEDGER_READ;
 use crate::{Brain, limits, tags};

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Arguments, id, input_schema, run_read, string_schema, not_implemented, string_enum};
 use crate::raw::{self, NewArtifact, SourceType};
-use crate::refusal::invalid;
+use crate::errors::invalid;
 use crate::routes::{EVIDENCE_READ, RAW_WRITE};
-use crate::{Brain, contribution, limits, refusal, tags};
+use crate::{Brain, contribution, limits, errors, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -74,7 +74,7 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
 
 async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     if call.caller.kind != PrincipalKind::Agent {
-        return Err(Error::new(Kind::Scope, refusal::SCOPE_INSUFFICIENT, "Only agents contribute evidence")
+        return Err(Error::new(Kind::Scope, errors::SCOPE_INSUFFICIENT, "Only agents contribute evidence")
             .hint("A person imports with `quad brain import`")
             .with_detail("scope", "raw:write"));
     }
@@ -137,7 +137,7 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
         return Err(invalid("payload", "must not be empty"));
     }
     if bytes.len() > limits::CONTRIBUTION_BYTES {
-        return Err(refusal::limit(
+        return Err(errors::limit(
             "raw_artifact_too_large",
             "The payload is larger than can be contributed",
         )

@@ -5,7 +5,7 @@ use quad_core::{ReadSet, Result, Timestamp, Tool, ToolOutput};
 use serde_json::json;
 
 use super::{Arguments, input_schema, timestamp, run_read, string_schema, not_implemented, integer};
-use crate::reading::{self, Page};
+use crate::read::{self, Page};
 use crate::routes::WIKI_READ;
 use crate::wiki::PageRef;
 use crate::{Brain, limits, question, tags};
@@ -64,7 +64,7 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
         "wiki.page.get" => {
             let text = arguments.required("slug_or_id")?;
             let page = match PageRef::parse(text) {
-                Some(page_ref) => reading::get_or_render(brain, call.caller, page_ref).await?,
+                Some(page_ref) => read::get_or_render(brain, call.caller, page_ref).await?,
                 None => None,
             };
             let (value, read_set) = match page {

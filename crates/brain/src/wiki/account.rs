@@ -4,14 +4,14 @@ use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{
+use super::page_builder::{
     CounterpartyNames, Section, account_link, counterparty_link, add_transactions, obligation_line, escape_markdown,
 };
 use crate::account::{Account, AccountStatus};
 use crate::money::format_with_currency;
 use crate::obligation::Obligation;
 use crate::transaction::Filter;
-use crate::{balance, civil, money, noun, obligation};
+use crate::{balance, calendar, money, entity, obligation};
 
 /// Transactions that are looked at for the counterparties of an account; the newest of them are listed.
 const SCANNED_TRANSACTIONS: usize = 50;
@@ -20,7 +20,7 @@ const COUNTERPARTIES: usize = 10;
 const OBLIGATIONS: usize = 5;
 
 pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
-    let Some(account) = noun::find::<Account>(sql, id)? else { return Ok(None) };
+    let Some(account) = entity::find::<Account>(sql, id)? else { return Ok(None) };
     let mut builder = PageBuilder::new(sql, account.name.as_str());
     let self_link = account_link(&account);
     builder.depend_on(&account);
@@ -40,7 +40,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     if let Some(latest) = balance::latest(sql, id)? {
         builder.depend_on(&latest);
         let bank_balance = format_with_currency(latest.current_balance.0, latest.currency);
-        let day = civil::format_date(latest.as_of);
+        let day = calendar::format_date(latest.as_of);
         builder.add_line(Section::CurrentTruth, format!("Last balance of the bank: {bank_balance} on {day} — {self_link}"));
         let opening = money::subtract(account.current_balance.0, account.posted.0)?;
         if !opening.is_zero() {

@@ -4,8 +4,8 @@ use quad_core::Result;
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{Section, intent_line, escape_markdown};
-use crate::{AgentSummary, civil, contribution, payment_intent, tags};
+use super::page_builder::{Section, intent_line, escape_markdown};
+use crate::{AgentSummary, calendar, contribution, payment_intent, tags};
 
 const INTENTS: usize = 10;
 
@@ -24,7 +24,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, agent: Option<&AgentSummar
                 "registration",
                 format!("{} {} {}", agent.kind, agent.state, agent.scopes.join(" ")),
             );
-            let day = civil::format_date(agent.registered_at);
+            let day = calendar::format_date(agent.registered_at);
             builder.add_line(Section::CurrentTruth, format!("{}, {}, registered on {day}", agent.kind, agent.state));
             builder.add_line(Section::CurrentTruth, format!("Scopes: {}", escape_markdown(&agent.scopes.join(", "))));
             if agent.state != "active" {

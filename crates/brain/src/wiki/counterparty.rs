@@ -4,20 +4,20 @@ use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{
+use super::page_builder::{
     CounterpartyNames, Section, counterparty_link, invoice_link, add_transactions, obligation_line, escape_markdown,
 };
 use crate::counterparty::{Counterparty, RiskLevel, TrustStatus, VerifiedStatus};
 use crate::money::format_with_currency;
 use crate::total::{self, Subject};
 use crate::transaction::Filter;
-use crate::{civil, invoice, noun, obligation};
+use crate::{calendar, invoice, entity, obligation};
 
 const LISTED: usize = 10;
 const INVOICES: usize = 5;
 
 pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
-    let Some(counterparty) = noun::find::<Counterparty>(sql, id)? else { return Ok(None) };
+    let Some(counterparty) = entity::find::<Counterparty>(sql, id)? else { return Ok(None) };
     let mut builder = PageBuilder::new(sql, counterparty.title());
     let self_link = counterparty_link(&counterparty);
     builder.depend_on(&counterparty);
@@ -54,7 +54,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     }
     for row in invoice::newest(sql, Some(id), INVOICES)? {
         builder.depend_on(&row);
-        let (amount, day) = (format_with_currency(row.amount_due, row.currency), civil::format_date(row.issue_date));
+        let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.issue_date));
         builder.add_line(
             Section::LinkedEntities,
             format!("{day}: invoice of {amount}, {} — {}", row.status, invoice_link(&row)),

@@ -4,11 +4,11 @@ use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{CounterpartyNames, Section, invoice_link, add_transactions, escape_markdown};
+use super::page_builder::{CounterpartyNames, Section, invoice_link, add_transactions, escape_markdown};
 use crate::invoice::{Invoice, InvoiceStatus};
 use crate::money::format_with_currency;
 use crate::transaction::Transaction;
-use crate::{civil, invoice, noun, tags};
+use crate::{calendar, invoice, entity, tags};
 
 const TRANSACTIONS: usize = 10;
 const DOCUMENTS: usize = 5;
@@ -16,7 +16,7 @@ const PARSED: usize = 5;
 const LISTED_INVOICES: usize = 100;
 
 pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
-    let Some(row) = noun::find::<Invoice>(sql, id)? else { return Ok(None) };
+    let Some(row) = entity::find::<Invoice>(sql, id)? else { return Ok(None) };
     let mut builder = PageBuilder::new(sql, format!("Invoice {}", row.invoice_number));
     let self_link = invoice_link(&row);
     builder.depend_on(&row);
@@ -27,9 +27,9 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     {
         builder.add_line(Section::CurrentTruth, format!("{label}: {} — {self_link}", format_with_currency(amount, row.currency)));
     }
-    builder.add_line(Section::CurrentTruth, format!("Issued on {} — {self_link}", civil::format_date(row.issue_date)));
+    builder.add_line(Section::CurrentTruth, format!("Issued on {} — {self_link}", calendar::format_date(row.issue_date)));
     if let Some(due) = row.due_date {
-        builder.add_line(Section::CurrentTruth, format!("To be paid by {} — {self_link}", civil::format_date(due)));
+        builder.add_line(Section::CurrentTruth, format!("To be paid by {} — {self_link}", calendar::format_date(due)));
     }
     let names = CounterpartyNames::load(sql, &mut builder, [row.counterparty_id.as_str()])?;
     builder.add_line(Section::LinkedEntities, names.link(row.counterparty_id.as_str()));
@@ -37,11 +37,11 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
         builder.add_line(Section::LinkedEntities, format!("Document {} — {self_link}", escape_markdown(document)));
     }
     let ids = &row.linked_transaction_ids[..row.linked_transaction_ids.len().min(TRANSACTIONS)];
-    let mut linked: Vec<Transaction> = noun::find_many(sql, ids)?;
+    let mut linked: Vec<Transaction> = entity::find_many(sql, ids)?;
     linked.sort_by(|a, b| (b.transaction_date, &b.id).cmp(&(a.transaction_date, &a.id)));
     add_transactions(sql, &mut builder, Section::RecentActivity, &linked)?;
     let is_settled = matches!(row.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled | InvoiceStatus::Draft);
-    let is_late = row.due_date.is_some_and(|due| due < civil::day_start(now));
+    let is_late = row.due_date.is_some_and(|due| due < calendar::day_start(now));
     if row.status == InvoiceStatus::Overdue || (is_late && !is_settled) {
         builder.add_line(Section::RiskNotes, format!("Overdue — {self_link}"));
     }
@@ -70,7 +70,7 @@ pub(super) fn build_index(sql: &mut dyn Sql) -> Result<PageBuilder> {
             Section::CurrentTruth,
             format!(
                 "{}: {due}, outstanding {open}, {}, {} — {}",
-                civil::format_date(row.issue_date),
+                calendar::format_date(row.issue_date),
                 row.status,
                 names.link(row.counterparty_id.as_str()),
                 invoice_link(row)

@@ -7,7 +7,7 @@
 mod account;
 mod agent;
 mod counterparty;
-mod draft;
+mod page_builder;
 mod invoice;
 mod obligation;
 mod period;
@@ -18,11 +18,11 @@ use quad_core::{ReadSet, Result, Timestamp};
 use quad_store::Sql;
 
 use crate::AgentSummary;
-use crate::civil::{Month, Quarter};
+use crate::calendar::{Month, Quarter};
 use crate::ids::PageId;
-use crate::words::string_enum;
+use crate::string_enum::string_enum;
 
-pub(crate) use draft::PageBuilder;
+pub(crate) use page_builder::PageBuilder;
 
 string_enum!(
     /// What a page is about.

@@ -4,17 +4,17 @@ use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{CounterpartyNames, Section, intent_line, add_transactions, obligation_link, escape_markdown};
+use super::page_builder::{CounterpartyNames, Section, intent_line, add_transactions, obligation_link, escape_markdown};
 use crate::money::format_with_currency;
 use crate::obligation::Obligation;
 use crate::transaction::Transaction;
-use crate::{civil, noun, payment_intent};
+use crate::{calendar, entity, payment_intent};
 
 const INTENTS: usize = 5;
 const TRANSACTIONS: usize = 10;
 
 pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<Option<PageBuilder>> {
-    let Some(row) = noun::find::<Obligation>(sql, id)? else { return Ok(None) };
+    let Some(row) = entity::find::<Obligation>(sql, id)? else { return Ok(None) };
     let amount = format_with_currency(row.amount_due, row.currency);
     let mut builder = PageBuilder::new(sql, format!("{} {id}", row.kind));
     let self_link = obligation_link(&row);
@@ -25,7 +25,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     if let Some(minimum) = row.minimum_due {
         builder.add_line(Section::CurrentTruth, format!("At least {} — {self_link}", format_with_currency(minimum, row.currency)));
     }
-    builder.add_line(Section::CurrentTruth, format!("Due on {} — {self_link}", civil::format_date(row.due_date)));
+    builder.add_line(Section::CurrentTruth, format!("Due on {} — {self_link}", calendar::format_date(row.due_date)));
     if let Some(recurrence) = &row.recurrence {
         builder.add_line(Section::CurrentTruth, format!("Recurs: {} — {self_link}", escape_markdown(recurrence)));
     }
@@ -37,11 +37,11 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
         builder.add_line(section, intent_line(&intent));
     }
     let ids = &row.linked_transaction_ids[..row.linked_transaction_ids.len().min(TRANSACTIONS)];
-    let mut linked: Vec<Transaction> = noun::find_many(sql, ids)?;
+    let mut linked: Vec<Transaction> = entity::find_many(sql, ids)?;
     linked.sort_by(|a, b| (b.transaction_date, &b.id).cmp(&(a.transaction_date, &a.id)));
     add_transactions(sql, &mut builder, Section::RecentActivity, &linked)?;
     if row.is_overdue(now) {
-        builder.add_line(Section::RiskNotes, format!("Overdue since {} — {self_link}", civil::format_date(row.due_date)));
+        builder.add_line(Section::RiskNotes, format!("Overdue since {} — {self_link}", calendar::format_date(row.due_date)));
     }
     if row.meta.provenance.is_assertion() {
         builder.add_line(

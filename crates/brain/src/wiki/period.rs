@@ -8,12 +8,12 @@ use quad_store::Sql;
 
 use super::PageBuilder;
 use super::PageName;
-use super::draft::{CounterpartyNames, Section, add_transactions, obligation_line};
-use crate::civil::Month;
+use super::page_builder::{CounterpartyNames, Section, add_transactions, obligation_line};
+use crate::calendar::Month;
 use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject, Total};
 use crate::transaction::{Filter, Transaction};
-use crate::{noun, obligation, peak, tags};
+use crate::{entity, obligation, largest, tags};
 
 const TOP_COUNTERPARTIES: usize = 5;
 const TOP_CASH_FLOW_COUNTERPARTIES: usize = 3;
@@ -113,13 +113,13 @@ pub(super) fn build_cash_flow(sql: &mut dyn Sql, period: &str, months: &[Month])
     for currency in flows.keys() {
         for direction in ["inflow", "outflow"] {
             for month in months {
-                largest.extend(peak::for_month(sql, &month.to_string(), *currency, direction)?);
+                largest.extend(largest::for_month(sql, &month.to_string(), *currency, direction)?);
             }
         }
     }
     largest.sort_unstable_by(|a, b| b.cmp(a));
     let ids: Vec<String> = largest.into_iter().take(LISTED_LARGEST).map(|(_, id)| id).collect();
-    let mut rows: Vec<Transaction> = noun::find_many(sql, &ids)?;
+    let mut rows: Vec<Transaction> = entity::find_many(sql, &ids)?;
     rows.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| b.id.cmp(&a.id)));
     add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
     let due = obligations_due(sql, months)?;
@@ -172,15 +172,15 @@ fn add_cash_flow_lines(
         for direction in ["inflow", "outflow"] {
             let mut links: Vec<String> = Vec::new();
             for month in months {
-                for (_, id) in peak::for_month(sql, &month.to_string(), *currency, direction)?.into_iter().take(2) {
-                    links.push(super::draft::link(&id, &Transaction::uri(&id)));
+                for (_, id) in largest::for_month(sql, &month.to_string(), *currency, direction)?.into_iter().take(2) {
+                    links.push(super::page_builder::link(&id, &Transaction::uri(&id)));
                 }
             }
             evidence.insert(direction, links.join(", "));
         }
         let citation = |direction: &str| match evidence.get(direction).filter(|links| !links.is_empty()) {
             Some(links) => format!("largest: {links}"),
-            None => format!("see {}", super::draft::link(&other_page.slug(), &other_page.uri())),
+            None => format!("see {}", super::page_builder::link(&other_page.slug(), &other_page.uri())),
         };
         builder.add_line(
             Section::CurrentTruth,
@@ -190,7 +190,7 @@ fn add_cash_flow_lines(
             Section::CurrentTruth,
             format!("Outflow: {} — {}", format_with_currency(flow.outflow, *currency), citation("outflow")),
         );
-        let page = super::draft::link(&other_page.slug(), &other_page.uri());
+        let page = super::page_builder::link(&other_page.slug(), &other_page.uri());
         builder.add_line(Section::CurrentTruth, format!("Net: {} — see {page}", format_with_currency(net, *currency)));
         builder.add_line(Section::CurrentTruth, format!("{} transactions in {currency} — see {page}", flow.count));
         for (direction, top) in top_of {

@@ -4,13 +4,13 @@ use quad_core::Result;
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::draft::{Section, escape_markdown};
+use super::page_builder::{Section, escape_markdown};
 use crate::policy::{self, Policy};
-use crate::{civil, noun, tags};
+use crate::{calendar, entity, tags};
 
 /// The page of one policy.
 pub(super) fn build_page(sql: &mut dyn Sql, id: &str) -> Result<Option<PageBuilder>> {
-    let Some(policy) = noun::find::<Policy>(sql, id)? else { return Ok(None) };
+    let Some(policy) = entity::find::<Policy>(sql, id)? else { return Ok(None) };
     let builder = PageBuilder::new(sql, format!("Policy {id}"));
     Ok(Some(add_policy(builder, &policy)))
 }
@@ -43,9 +43,9 @@ fn add_policy(mut builder: PageBuilder, policy: &Policy) -> PageBuilder {
     for signer in policy.signers.iter().take(10) {
         builder.add_line(Section::LinkedEntities, format!("Signed by {}", escape_markdown(signer)));
     }
-    builder.add_line(Section::Timeline, format!("{}: made", civil::format_date(policy.meta.created_at)));
+    builder.add_line(Section::Timeline, format!("{}: made", calendar::format_date(policy.meta.created_at)));
     if let Some(at) = policy.activated_at {
-        builder.add_line(Section::Timeline, format!("{}: activated", civil::format_date(at)));
+        builder.add_line(Section::Timeline, format!("{}: activated", calendar::format_date(at)));
     }
     builder
 }

@@ -4,8 +4,8 @@
 //! `indent`, and put everything back when they end.
 
 use super::BlockParser;
-use crate::characters::is_space_or_tab;
-use crate::text::MappedText;
+use crate::char_class::is_space_or_tab;
+use crate::mapped_text::MappedText;
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]

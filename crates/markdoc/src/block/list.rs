@@ -1,7 +1,7 @@
 //! Lists: bullets and numbers, tight and loose, and the checkboxes of tasks.
 
 use super::{InterruptibleBlock, BlockData, BlockParser, ParentBlock};
-use crate::characters::is_space_or_tab;
+use crate::char_class::is_space_or_tab;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
 

@@ -8,13 +8,13 @@
 //! The output is flat: a list of opening, closing and single tokens. The tree is made from it by `tree`, because a
 //! Markdoc tag may begin in one block and end in another.
 
-mod definition;
+mod link_definition;
 mod leaf;
 mod lines;
 mod list;
 mod quote;
 mod table;
-mod tag_line;
+mod block_tag;
 mod token;
 
 use std::cell::OnceCell;
@@ -24,13 +24,13 @@ pub(crate) use lines::Line;
 pub(crate) use token::{Alignment, BlockData, TagToken, Token};
 
 use crate::Options;
-use crate::characters::is_js_whitespace;
-use crate::comment_ends::CommentCloseIndex;
+use crate::char_class::is_js_whitespace;
+use crate::comment_close_index::CommentCloseIndex;
 use crate::error::WarningId;
 use crate::limits::NESTING_MAX;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::tag_ends::TagCloseIndex;
+use crate::tag_close_index::TagCloseIndex;
 
 /// What a link definition says.
 #[derive(Clone, Debug)]

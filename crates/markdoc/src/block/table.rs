@@ -1,12 +1,12 @@
 //! Tables with pipes.
 
 use super::{Alignment, InterruptibleBlock, BlockData, BlockParser, ParentBlock};
-use crate::characters::{is_space_or_tab, leading_whitespace_len, trim};
+use crate::char_class::{is_space_or_tab, leading_whitespace_len, trim};
 use crate::error::WarningId;
 use crate::limits::FILLED_CELLS_MAX;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::text::MappedText;
+use crate::mapped_text::MappedText;
 
 impl<'s> BlockParser<'s> {
     /// `| a | b |`, then `|---|---|`, then rows.

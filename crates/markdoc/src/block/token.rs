@@ -3,7 +3,7 @@
 use crate::node::{NodeType, Task};
 use crate::span::Span;
 use crate::tag::{TagSyntax, SyntaxError};
-use crate::text::MappedText;
+use crate::mapped_text::MappedText;
 
 /// The beginning of a block, its end, or a block that is one piece.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::InlineParser;
 use super::token::{InlineData, InlineToken};
-use crate::characters::{is_flanking_punctuation, is_flanking_whitespace};
+use crate::char_class::{is_flanking_punctuation, is_flanking_whitespace};
 use crate::node::NodeType;
 
 /// A mark that may begin or end emphasis. Each is a token of its own until it is known what it does.

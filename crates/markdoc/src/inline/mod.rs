@@ -5,8 +5,8 @@
 //! belong together. A tag has delimiters of its own, so emphasis never begins outside of a tag and ends within it.
 
 mod delimiter;
-mod link_rule;
-mod rule;
+mod links;
+mod simple;
 mod token;
 
 use std::cell::OnceCell;
@@ -16,11 +16,11 @@ pub(crate) use token::{InlineData, InlineToken};
 
 use crate::Options;
 use crate::block::LinkDefinition;
-use crate::comment_ends::CommentCloseIndex;
+use crate::comment_close_index::CommentCloseIndex;
 use crate::limits::NESTING_MAX;
 use crate::node::NodeType;
-use crate::tag_ends::TagCloseIndex;
-use crate::text::MappedText;
+use crate::tag_close_index::TagCloseIndex;
+use crate::mapped_text::MappedText;
 use delimiter::Delimiter;
 
 /// What every text of a document is read with.

@@ -5,7 +5,7 @@
 
 mod value;
 
-use crate::characters::{is_identifier_byte, leading_whitespace_len, trim};
+use crate::char_class::{is_identifier_byte, leading_whitespace_len, trim};
 use crate::error::excerpt;
 use crate::node::{Annotation, AnnotationKind, NodeType};
 use crate::span::Span;
@@ -324,7 +324,7 @@ fn is_tag_space(byte: u8) -> bool {
 mod tests {
     use super::*;
     use crate::limits::VALUE_DEPTH_MAX;
-    use crate::map::AttributeMap;
+    use crate::attribute_map::AttributeMap;
 
     fn tag_json(text: &str) -> String {
         match parse(text) {

@@ -2,7 +2,7 @@
 
 use super::TagParser;
 use crate::limits::VALUE_DEPTH_MAX;
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 use crate::value::{Function, PathPart, Value, Variable};
 
 /// As in the parent module: every method either reads something and stands behind it, or gives `None` and stands where

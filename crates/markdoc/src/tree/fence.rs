@@ -3,12 +3,12 @@
 use super::Builder;
 use super::fence_tags::{self, FencePart};
 use crate::error::ErrorId;
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 use crate::node::{Node, NodeType};
 use crate::span::Span;
 use crate::tag::{self, TagSyntax};
-use crate::tag_ends::TagCloseIndex;
-use crate::text::MappedText;
+use crate::tag_close_index::TagCloseIndex;
+use crate::mapped_text::MappedText;
 use crate::value::Value;
 
 impl Builder<'_> {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::characters::is_js_whitespace;
+use crate::char_class::is_js_whitespace;
 use crate::tag::{self, TagSyntax, SyntaxError};
-use crate::tag_ends::TagCloseIndex;
-use crate::text::MappedText;
+use crate::tag_close_index::TagCloseIndex;
+use crate::mapped_text::MappedText;
 
 /// A part of a fence's content. Places are bytes of the content.
 pub(crate) enum FencePart {

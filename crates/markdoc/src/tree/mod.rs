@@ -14,12 +14,12 @@ use crate::block::{BlockOutput, BlockData, TagToken, Token};
 use crate::error::{ErrorId, ParseError, Warning, WarningId, excerpt};
 use crate::inline::{self, InlineData, InlineContext, InlineToken};
 use crate::limits::TREE_DEPTH_MAX;
-use crate::map::AttributeMap;
+use crate::attribute_map::AttributeMap;
 use crate::node::{Annotation, AnnotationKind, LineNumbers, LineRepr, Node, NodeType};
 use crate::source::NormalizedSource;
 use crate::span::{LineIndex, Span};
 use crate::tag::{TagSyntax, SyntaxError};
-use crate::text::MappedText;
+use crate::mapped_text::MappedText;
 use crate::value::Value;
 use crate::{FrontMatter, table_tag};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::AgentCommand;
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad agent";
@@ -35,7 +35,7 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
         AgentCommand::Revoke { subject } => set_state(&subject, AgentState::Revoked).await?,
     };
     if as_json {
-        outcome::print_json(&agent.to_json());
+        output::print_json(&agent.to_json());
     } else {
         print_agent(&agent);
     }
@@ -45,7 +45,7 @@ pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> 
 fn print_agents(agents: &[AgentRecord], as_json: bool) {
     if as_json {
         let entries: Vec<Value> = agents.iter().map(AgentRecord::to_json).collect();
-        outcome::print_json(&json!({"agents": entries}));
+        output::print_json(&json!({"agents": entries}));
     } else {
         agents.iter().for_each(print_agent);
     }
@@ -54,5 +54,5 @@ fn print_agents(agents: &[AgentRecord], as_json: bool) {
 fn print_agent(agent: &AgentRecord) {
     let (subject, kind, state) = (&agent.subject, agent.kind.as_str(), agent.state.as_str());
     let hash = agent.scope_hash.as_deref().unwrap_or("none");
-    outcome::print_line(format_args!("{subject}  {kind}  {state}  {hash}  {}", agent.scopes));
+    output::print_line(format_args!("{subject}  {kind}  {state}  {hash}  {}", agent.scopes));
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
-use quad_store::audit::{Filter, block, find, walk};
+use quad_store::audit::{Filter, block, lookup, query};
 use quad_trail::{TrustedCheckpoints, ReadReceipt, Report, Verifier, EventSelector, archive, export, limits, proof};
 use serde_json::{Value, json};
 
 use super::backup::new_bar;
 use crate::app::App;
 use crate::cli::{Audit, AuditCommand, Tail};
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad audit";
@@ -102,7 +102,7 @@ async fn events_after(
     let mut next = (filter.until.is_none()).then_some(before);
     loop {
         let (filter, remaining) = (filter.clone(), limit - events.len());
-        let page = app.store.read(tenant, move |sql| walk::page(sql, &filter, next, remaining)).await?;
+        let page = app.store.read(tenant, move |sql| query::page(sql, &filter, next, remaining)).await?;
         let is_done = page.next.is_none_or(|next| next <= after + 1);
         events
             .extend(page.events.into_iter().filter(|event| event.sequence > after && event.sequence < before));
@@ -116,7 +116,7 @@ async fn events_after(
 fn print_event(event: &AuditEvent, as_json: bool) {
     let Ok(entry) = quad_trail::event_json(event) else { return };
     if as_json {
-        outcome::print_line(entry);
+        output::print_line(entry);
         return;
     }
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -127,7 +127,7 @@ fn print_event(event: &AuditEvent, as_json: bool) {
         (text(&entry["created_at"]).unwrap_or_default(), text(&entry["actor"]).unwrap_or_default());
     let result = text(&entry["outputs"]["error_code"]).or_else(|| text(&entry["outcome"])).unwrap_or_default();
     let (sequence, target) = (event.sequence, target.unwrap_or_default());
-    outcome::print_line(format!("{sequence}  {time}  {actor}  {result}  {operation} {target}").trim_end());
+    output::print_line(format!("{sequence}  {time}  {actor}  {result}  {operation} {target}").trim_end());
 }
 
 async fn export_to_file(app: &App, tenant: &TenantId, file: &Path, as_json: bool) -> Result<()> {
@@ -151,11 +151,11 @@ async fn export_to_file(app: &App, tenant: &TenantId, file: &Path, as_json: bool
     bar.finish_and_clear();
     let (first, last) = (exported.first_sequence, exported.last_sequence);
     if as_json {
-        outcome::print_line(
+        output::print_line(
             json!({"export": file.display().to_string(), "firstSequence": first, "lastSequence": last}),
         );
     } else {
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{} holds events {first} to {last}; `quad audit verify {0}` checks it anywhere",
             file.display()
         ));
@@ -187,7 +187,7 @@ fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) ->
         let verified = proof::verify(&document, trusted.as_ref())?;
         let (size, kid) = (verified.checkpoint.statement.size, verified.checkpoint.kid());
         if as_json {
-            outcome::print_json(&json!({
+            output::print_json(&json!({
                 "ok": true,
                 "event": verified.id,
                 "sequence": verified.sequence,
@@ -195,7 +195,7 @@ fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) ->
                 "pinned": trusted.is_some(),
             }));
         } else {
-            outcome::print_line(format_args!(
+            output::print_line(format_args!(
                 "ok: event {} ({}) is among the {size} that key {kid} signed for",
                 verified.sequence, verified.id
             ));
@@ -229,7 +229,7 @@ async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
     app.checkpoint_signer.checkpoint(tenant).await?;
     let event_id = id.to_owned();
     let document = app.store.read(tenant, move |sql| {
-        find::event_by_id(sql, &event_id)?.map(|event| proof::document(sql, &event)).transpose()
+        lookup::event_by_id(sql, &event_id)?.map(|event| proof::document(sql, &event)).transpose()
     });
     let document = document.await?.ok_or_else(|| {
         Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no event {id} in the stored chain"))
@@ -237,7 +237,7 @@ async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
     })?;
     // A document without a proof says why.
     proof::verify(&document, None)?;
-    outcome::print_json(&document);
+    output::print_json(&document);
     Ok(())
 }
 
@@ -253,7 +253,7 @@ async fn check_receipt(
     let selector = receipt.selector();
     let document = app.store.read(tenant, move |sql| {
         let event = match &selector {
-            EventSelector::Id(id) => find::event_by_id(sql, id)?,
+            EventSelector::Id(id) => lookup::event_by_id(sql, id)?,
             EventSelector::Sequence(sequence) => {
                 let sequence = i64::try_from(*sequence).unwrap_or(i64::MAX);
                 block::record_at(sql, sequence)?
@@ -315,15 +315,15 @@ fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
     let (event, version) = (&receipt.event, receipt.version);
     if as_json {
         let contents = receipt.computed_hash.is_some();
-        outcome::print_json(
+        output::print_json(
             &json!({"ok": true, "event": event, "sequence": sequence, "version": version, "contents": contents}),
         );
         return;
     }
-    outcome::print_line(format_args!("ok: event {sequence} ({event}) recorded this read, at version {version}"));
+    output::print_line(format_args!("ok: event {sequence} ({event}) recorded this read, at version {version}"));
     match receipt.computed_hash {
-        Some(_) => outcome::print_line("    the contents are those that were shown"),
-        None => outcome::print_line("    the contents were not kept with it, so only their hash was compared"),
+        Some(_) => output::print_line("    the contents are those that were shown"),
+        None => output::print_line("    the contents were not kept with it, so only their hash was compared"),
     }
 }
 
@@ -340,16 +340,16 @@ async fn archive_to_file(
     bar.finish_and_clear();
     let file = file.display();
     match archived {
-        None if as_json => outcome::print_line(json!({"archive": null})),
-        None => outcome::print_line(format_args!("Nothing is older than {before}")),
+        None if as_json => output::print_line(json!({"archive": null})),
+        None => output::print_line(format_args!("Nothing is older than {before}")),
         Some(summary) => {
             let (first, last) = (summary.first_sequence, summary.last_sequence);
             if as_json {
-                outcome::print_line(
+                output::print_line(
                     json!({"archive": file.to_string(), "firstSequence": first, "lastSequence": last}),
                 );
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{file} holds events {first} to {last}, which left the database; keep it"
                 ));
             }
@@ -360,7 +360,7 @@ async fn archive_to_file(
 
 fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
     if as_json {
-        outcome::print_json(&json!({
+        output::print_json(&json!({
             "ok": true,
             "tenant": report.tenant,
             "firstSequence": report.first_sequence,
@@ -375,21 +375,21 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
         return;
     }
     let Report { tenant, first_sequence: first, last_sequence: last, .. } = report;
-    outcome::print_line(format_args!("ok: events {first} to {last} of {tenant} hold together"));
+    output::print_line(format_args!("ok: events {first} to {last} of {tenant} hold together"));
     if *first > 1 {
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "    those before {first} are in an archive; a signed anchor vouches for them"
         ));
     }
     let keys: Vec<&str> = report.keys.iter().map(String::as_str).collect();
-    outcome::print_line(format_args!(
+    output::print_line(format_args!(
         "    {} checkpoints agree, the last over {} events; signed with {}",
         report.checkpoints,
         report.covered_to,
         if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") },
     ));
     if checkpoints.is_some() {
-        outcome::print_line(format_args!("    {} checkpoints from elsewhere agree", report.trusted_matched));
+        output::print_line(format_args!("    {} checkpoints from elsewhere agree", report.trusted_matched));
     }
     print_trust_note(checkpoints);
 }
@@ -397,8 +397,8 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
 /// A file alone proves only that it holds together.
 fn print_trust_note(checkpoints: Option<&Path>) {
     match checkpoints {
-        Some(file) => outcome::print_line(format_args!("    the keys are those of {}", file.display())),
-        None => outcome::print_line(
+        Some(file) => output::print_line(format_args!("    the keys are those of {}", file.display())),
+        None => output::print_line(
             "    nothing from elsewhere vouches for the keys: name a kept checkpoint file with --checkpoints",
         ),
     }

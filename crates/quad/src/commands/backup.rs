@@ -7,7 +7,7 @@ use quad_core::Result;
 use serde_json::json;
 
 use crate::app::App;
-use crate::outcome;
+use crate::output;
 
 /// Copies the database and says how far it is.
 pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
@@ -22,9 +22,9 @@ pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
     app.store.backup(file, progress).await?;
     bar.finish_and_clear();
     if as_json {
-        outcome::print_line(json!({"backup": file.display().to_string()}));
+        output::print_line(json!({"backup": file.display().to_string()}));
     } else {
-        outcome::print_line(format_args!("{} holds the database as of now", file.display()));
+        output::print_line(format_args!("{} holds the database as of now", file.display()));
     }
     Ok(())
 }

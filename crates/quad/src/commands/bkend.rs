@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::backup::new_bar;
 use crate::app::App;
 use crate::cli::{BkendCommand, OrgCommand};
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad bkend";
@@ -47,9 +47,9 @@ async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let loaded = quad_bkend::load::load(&app.store, &WriteContext::from(&app.tenant.id), lines).await?;
     bar.finish_and_clear();
     if as_json {
-        outcome::print_json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
+        output::print_json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
     } else {
-        outcome::print_line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
+        output::print_line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
     }
     Ok(())
 }
@@ -62,10 +62,10 @@ fn organization_id(text: &str) -> Result<OrganizationId> {
 fn print_organizations(organizations: &[Organization], as_json: bool) {
     if as_json {
         let entries: Vec<Value> = organizations.iter().map(Organization::detail).collect();
-        outcome::print_json(&json!({"organizations": entries}));
+        output::print_json(&json!({"organizations": entries}));
         return;
     }
     for organization in organizations {
-        outcome::print_line(format_args!("{}  {}  {}", organization.id, organization.slug, organization.name));
+        output::print_line(format_args!("{}  {}  {}", organization.id, organization.slug, organization.name));
     }
 }

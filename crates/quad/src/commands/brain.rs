@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::backup::new_bar;
 use crate::app::{AgentDirectoryAdapter, App};
 use crate::cli::{BrainAdd, BrainCommand, BrainImport};
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad brain";
@@ -27,9 +27,9 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             let (kind, fields) = add_fields(command);
             let id = load::add(&app.store, &writer, ACTOR, kind, fields).await?;
             if as_json {
-                outcome::print_json(&json!({"id": id}));
+                output::print_json(&json!({"id": id}));
             } else {
-                outcome::print_line(id);
+                output::print_line(id);
             }
             Ok(())
         }
@@ -43,11 +43,11 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
                     .await?;
             bar.finish_and_clear();
             if as_json {
-                outcome::print_json(
+                output::print_json(
                     &json!({"created": loaded.created, "updated": loaded.updated, "skipped": loaded.skipped}),
                 );
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{} created, {} updated, {} there already",
                     loaded.created, loaded.updated, loaded.skipped
                 ));
@@ -60,9 +60,9 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             let brain = Brain::new(app.store.clone(), Arc::new(AgentDirectoryAdapter(app.auth.clone())));
             let extracted = brain.extract_pending(&writer, &agent).await?;
             if as_json {
-                outcome::print_json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
+                output::print_json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{agent} is released; {extracted} contributions were read into the ledger"
                 ));
             }
@@ -71,9 +71,9 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
         BrainCommand::Tombstone { id } => {
             let at = raw::tombstone(&app.store, &writer, ACTOR, &id).await?;
             if as_json {
-                outcome::print_json(&json!({"id": id, "tombstoned_at": at}));
+                output::print_json(&json!({"id": id, "tombstoned_at": at}));
             } else {
-                outcome::print_line(format_args!("{id} is withdrawn since {at}"));
+                output::print_line(format_args!("{id} is withdrawn since {at}"));
             }
             Ok(())
         }
@@ -116,7 +116,7 @@ async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_js
         app.store.truncate_wal().await?;
     }
     if as_json {
-        outcome::print_json(&json!({"files": reports}));
+        output::print_json(&json!({"files": reports}));
     }
     Ok(())
 }
@@ -167,15 +167,15 @@ fn report_json(file: &Path, report: &FileReport) -> Value {
 fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
     let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
     let resumed = if report.is_resumed { ", goes on where it was interrupted" } else { "" };
-    outcome::print_line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
+    output::print_line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
     for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
-        outcome::print_line(format_args!("  --map '{setting}'"));
+        output::print_line(format_args!("  --map '{setting}'"));
     }
     let (added, existing) = if dry_run { ("would be added", "are there") } else { ("added", "there already") };
     for statement in &report.statements {
         let id = statement.account_id.as_deref().unwrap_or("a new account");
         let new_marker = if statement.is_new_account { ", new" } else { "" };
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "  {} ({id}, {}{new_marker}): {} of {} entries {added}, {} updated, {} {existing}",
             statement.account_name,
             statement.currency,
@@ -186,18 +186,18 @@ fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
         ));
     }
     for finding in &report.diagnostics {
-        outcome::print_line(format_args!("  {finding}"));
+        output::print_line(format_args!("  {finding}"));
     }
     let transfers = &report.transfers;
     if transfers.paired > 0 {
-        outcome::print_line(format_args!("  {} transfers between own accounts paired", transfers.paired));
+        output::print_line(format_args!("  {} transfers between own accounts paired", transfers.paired));
     }
     for sentence in &transfers.messages {
-        outcome::print_line(format_args!("  {sentence}"));
+        output::print_line(format_args!("  {sentence}"));
     }
     let unnamed = transfers.ambiguous - transfers.messages.len();
     if unnamed > 0 {
-        outcome::print_line(format_args!("  and {unnamed} more that stay unpaired"));
+        output::print_line(format_args!("  and {unnamed} more that stay unpaired"));
     }
 }
 
@@ -214,9 +214,9 @@ async fn run_export(app: &App, file: &Path, as_json: bool) -> Result<()> {
             .await?;
     out.flush().map_err(write_error)?;
     if as_json && !to_stdout {
-        outcome::print_json(&json!({"transactions": written}));
+        output::print_json(&json!({"transactions": written}));
     } else if !to_stdout {
-        outcome::print_line(format_args!("{written} transactions written"));
+        output::print_line(format_args!("{written} transactions written"));
     }
     Ok(())
 }

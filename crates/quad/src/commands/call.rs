@@ -8,7 +8,7 @@ use quad_core::{Error, Kind, Result};
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::outcome;
+use crate::output;
 
 /// Prints the result. `--json` prints it on one line.
 pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Result<()> {
@@ -18,12 +18,12 @@ pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Resul
         return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
     }
     match output.structured {
-        Some(json) if as_json => outcome::print_line(json.as_str()),
-        Some(json) => outcome::print_json(&json.parse()),
+        Some(json) if as_json => output::print_line(json.as_str()),
+        Some(json) => output::print_json(&json.parse()),
         None => {
             for block in output.blocks {
                 if let ContentBlock::Text(text) = block {
-                    outcome::print_line(text);
+                    output::print_line(text);
                 }
             }
         }

@@ -5,7 +5,7 @@ use quad_core::{Error, Kind, Result};
 use crate::app::App;
 use crate::cli::Client;
 use crate::client_snippet::{ConnectionTarget, snippet};
-use crate::{config, local_token, outcome};
+use crate::{config, local_token, output};
 
 /// Prints the snippet to standard output, and where it belongs to standard error: the output can be piped into a file.
 pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
@@ -19,7 +19,7 @@ pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
         ConnectionTarget::Stdio { program: &program, arguments: stdio_arguments(app)? }
     };
     let (text, file) = snippet(client, &target);
-    outcome::print_line(text);
+    output::print_line(text);
     eprintln!("This belongs into {file}");
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::config::Config;
-use crate::outcome;
+use crate::output;
 
 /// One thing that was looked at.
 struct Finding {
@@ -158,12 +158,12 @@ fn print_report(findings: &[Finding], as_json: bool) -> Result<()> {
             Err(problem) => json!({"check": finding.check, "ok": false, "wrong": problem}),
         };
         let entries: Vec<Value> = findings.iter().map(entry).collect();
-        outcome::print_json(&json!({"ok": bad == 0, "checks": entries}));
+        output::print_json(&json!({"ok": bad == 0, "checks": entries}));
     } else {
         for Finding { check, result } in findings {
             match result {
-                Ok(summary) => outcome::print_line(format_args!("ok    {check}: {summary}")),
-                Err(problem) => outcome::print_line(format_args!("WRONG {check}: {problem}")),
+                Ok(summary) => output::print_line(format_args!("ok    {check}: {summary}")),
+                Err(problem) => output::print_line(format_args!("WRONG {check}: {problem}")),
             }
         }
     }

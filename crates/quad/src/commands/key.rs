@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::KeyCommand;
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad key";
@@ -17,9 +17,9 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
         KeyCommand::Rotate => {
             let new_key = app.auth.rotate_keys(ACTOR).await?;
             if as_json {
-                outcome::print_json(&new_key.to_json());
+                output::print_json(&new_key.to_json());
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{} signs from now on; the tokens made so far stay good",
                     new_key.kid
                 ));
@@ -29,7 +29,7 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
             let keys = app.auth.keys().await?;
             if as_json {
                 let entries: Vec<Value> = keys.iter().map(KeyRecord::to_json).collect();
-                outcome::print_json(&json!({"keys": entries}));
+                output::print_json(&json!({"keys": entries}));
             } else {
                 keys.iter().for_each(print_key);
             }
@@ -37,9 +37,9 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
         KeyCommand::Drop { kid } => {
             app.auth.drop_key(&kid, ACTOR).await?;
             if as_json {
-                outcome::print_json(&json!({"kid": kid, "dropped": true}));
+                output::print_json(&json!({"kid": kid, "dropped": true}));
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{kid} is dropped; the tokens that it signed stop working with the next call"
                 ));
             }
@@ -54,5 +54,5 @@ fn print_key(key: &KeyRecord) {
         Some(until) => format!("has tokens until {until}"),
         None => "has no tokens".to_owned(),
     };
-    outcome::print_line(format_args!("{}  {state}  made {}  {usage}", key.kid, key.created_at));
+    output::print_line(format_args!("{}  {state}  made {}  {usage}", key.kid, key.created_at));
 }

@@ -5,7 +5,7 @@ use quad_core::resolver::View;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::outcome;
+use crate::output;
 
 /// Prints every address that can be read, one a line.
 pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
@@ -20,7 +20,7 @@ pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
             if as_json {
                 entries.push(entry.to_json());
             } else {
-                outcome::print_line(format_args!(
+                output::print_line(format_args!(
                     "{}  {}",
                     entry.uri,
                     entry.title.as_deref().unwrap_or(&entry.name)
@@ -33,7 +33,7 @@ pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
         }
     }
     if as_json {
-        outcome::print_json(&json!({"resources": entries}));
+        output::print_json(&json!({"resources": entries}));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use quad_core::{Error, Kind, Result};
 use quad_markdoc::limits::SOURCE_BYTES_MAX;
 
 use crate::cli::MarkdocCommand;
-use crate::outcome;
+use crate::output;
 
 /// Documents as trees.
 pub fn run(command: &MarkdocCommand) -> Result<()> {
@@ -36,7 +36,7 @@ fn print_ast(file: &Path) -> Result<()> {
         let _ = writeln!(io::stderr(), "warning: {name}:{warning}");
     }
     let tree = serde_json::to_value(&document.root).map_err(Error::internal)?;
-    outcome::print_json(&tree);
+    output::print_json(&tree);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::progress::Progress;
 use crate::app::App;
 use crate::cli::{MemoryCommand, MemoryFormat};
-use crate::outcome;
+use crate::output;
 
 /// Memories in and out, as files.
 pub async fn run(app: &App, command: MemoryCommand, as_json: bool) -> Result<()> {
@@ -54,7 +54,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     if as_json {
         let lines: Vec<Value> =
             bad_lines.told.iter().map(|line| json!({"line": line.line, "reason": line.reason})).collect();
-        outcome::print_json(&json!({
+        output::print_json(&json!({
             "format": format.as_str(),
             "nodes": imported.nodes,
             "edges": imported.edges,
@@ -66,7 +66,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
             "badLinesTold": lines,
         }));
     } else {
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{} nodes, {} edges and {} sessions added; {} nodes and edges were there already",
             imported.nodes, imported.edges, imported.sessions, imported.known
         ));
@@ -75,7 +75,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
             (imported.vectors_left_out, "vectors left out: they are not of the graph's dimension"),
         ];
         for (count, reason) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            outcome::print_line(format_args!("{count} {reason}"));
+            output::print_line(format_args!("{count} {reason}"));
         }
     }
     if bad_lines.count == 0 {
@@ -100,14 +100,14 @@ async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Re
     }
     let exported = exported?;
     if as_json {
-        outcome::print_json(&json!({
+        output::print_json(&json!({
             "export": file.display().to_string(),
             "format": format.as_str(),
             "nodes": exported.nodes,
             "edges": exported.edges,
         }));
     } else {
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{} holds {} nodes and {} edges",
             file.display(),
             exported.nodes,

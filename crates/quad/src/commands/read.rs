@@ -7,7 +7,7 @@ use quad_core::{Body, Error, Result};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::outcome;
+use crate::output;
 
 /// Prints the contents as they are; with `--json`, as a reply carries them.
 pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
@@ -15,7 +15,7 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     if as_json {
         let contents: Value =
             serde_json::from_slice(&answer.read.contents_json(uri)).map_err(Error::internal)?;
-        outcome::print_json(&json!({
+        output::print_json(&json!({
             "contents": contents,
             "contentHash": *answer.read.content_hash,
             "version": answer.receipt.version.0,
@@ -28,9 +28,9 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
         match &content.body {
             Body::Text(text) if content.mime_type == "application/json" => {
                 let value: Value = serde_json::from_str(text).map_err(Error::internal)?;
-                outcome::print_json(&value);
+                output::print_json(&value);
             }
-            Body::Text(text) => outcome::print_line(text),
+            Body::Text(text) => output::print_line(text),
             Body::Blob(bytes) => {
                 // A closed pipe means that the reader has seen enough.
                 let _ = std::io::stdout().write_all(bytes);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::cli::{PlanCommand, PlanCreate, PlanUpdate, RefraktCommand};
-use crate::outcome;
+use crate::output;
 
 /// The project at this command line.
 pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()> {
@@ -19,13 +19,13 @@ pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()
         RefraktCommand::Detect => print_result(&call_tool(app, "refrakt.detect", json!({})).await?, as_json, print_detection),
         RefraktCommand::Contracts { site } => {
             let contracts = call_tool(app, "refrakt.contracts", json!({"site": site})).await?;
-            print_result(&contracts, as_json, outcome::print_json)
+            print_result(&contracts, as_json, output::print_json)
         }
         RefraktCommand::Reference { rune, site } => {
             let format = if as_json { "json" } else { "markdown" };
             let reference =
                 call_tool(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format})).await?;
-            print_result(&reference, as_json, |reference| outcome::print_line(as_text(&reference["markdown"])))
+            print_result(&reference, as_json, |reference| output::print_line(as_text(&reference["markdown"])))
         }
         RefraktCommand::Inspect { rune, attribute, site } => {
             let mut attributes = Map::new();
@@ -56,21 +56,21 @@ pub fn render_with_all(file: &Path, as_json: bool) -> Result<()> {
 }
 
 fn print_html(rendered: &Value) {
-    outcome::print_line(as_text(&rendered["html"]));
+    output::print_line(as_text(&rendered["html"]));
 }
 
 fn print_inspection(result: &Value) {
     let runes = result.as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
     for (index, rune) in runes.iter().enumerate() {
         if index > 0 {
-            outcome::print_line("");
+            output::print_line("");
         }
-        outcome::print_line(as_text(&rune["input"]).trim_end());
-        outcome::print_line("");
-        outcome::print_line(as_text(&rune["html"]));
-        outcome::print_line("");
+        output::print_line(as_text(&rune["input"]).trim_end());
+        output::print_line("");
+        output::print_line(as_text(&rune["html"]));
+        output::print_line("");
         for selector in as_list(&rune["selectors"]) {
-            outcome::print_line(as_text(selector));
+            output::print_line(as_text(selector));
         }
     }
 }
@@ -114,8 +114,8 @@ async fn create(app: &App, flags: PlanCreate, as_json: bool) -> Result<()> {
     });
     let created = call_tool(app, "plan.create", arguments).await?;
     print_result(&created, as_json, |created| match created["diff"].as_str() {
-        Some(diff) => outcome::print_line(diff.trim_end()),
-        None => outcome::print_line(format_args!("{} is in {}", as_text(&created["id"]), as_text(&created["file"]))),
+        Some(diff) => output::print_line(diff.trim_end()),
+        None => output::print_line(format_args!("{} is in {}", as_text(&created["id"]), as_text(&created["file"]))),
     })
 }
 
@@ -144,15 +144,15 @@ async fn update(app: &App, flags: PlanUpdate, as_json: bool) -> Result<()> {
     print_result(&updated, as_json, |updated| {
         for entity in as_list(&updated["entities"]) {
             match entity["diff"].as_str() {
-                Some(diff) if !diff.is_empty() => outcome::print_line(diff.trim_end()),
+                Some(diff) if !diff.is_empty() => output::print_line(diff.trim_end()),
                 _ if entity["changed"] == true => {
-                    outcome::print_line(format_args!(
+                    output::print_line(format_args!(
                         "{} is changed in {}",
                         as_text(&entity["id"]),
                         as_text(&entity["file"])
                     ));
                 }
-                _ => outcome::print_line(format_args!("{} is so already", as_text(&entity["id"]))),
+                _ => output::print_line(format_args!("{} is so already", as_text(&entity["id"]))),
             }
         }
     })
@@ -176,7 +176,7 @@ async fn call_tool(app: &App, tool: &str, arguments: Value) -> Result<Value> {
 
 fn print_result(value: &Value, as_json: bool, print_text: impl FnOnce(&Value)) -> Result<()> {
     if as_json {
-        outcome::print_json(value);
+        output::print_json(value);
     } else {
         print_text(value);
     }
@@ -208,20 +208,20 @@ fn as_list(value: &Value) -> &[Value] {
 }
 
 fn print_detection(project: &Value) {
-    outcome::print_line(format_args!("project  {}", as_text(&project["cwd"])));
+    output::print_line(format_args!("project  {}", as_text(&project["cwd"])));
     match &project["plan"] {
-        Value::Null => outcome::print_line("plan     none"),
-        plan => outcome::print_line(format_args!("plan     {}, {} files", as_text(&plan["dir"]), plan["fileCount"])),
+        Value::Null => output::print_line("plan     none"),
+        plan => output::print_line(format_args!("plan     {}, {} files", as_text(&plan["dir"]), plan["fileCount"])),
     }
     let sites: Vec<&str> = as_list(&project["site"]["sites"]).iter().map(as_text).collect();
-    outcome::print_line(format_args!(
+    output::print_line(format_args!(
         "sites    {}",
         if sites.is_empty() { "none".to_owned() } else { sites.join(", ") }
     ));
     for package in as_list(&project["runePackages"]) {
         let version = package["installed"].as_str().unwrap_or("not installed");
         let reason = package["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "plugin   {} ({version}), runes {}{reason}",
             as_text(&package["name"]),
             as_text(&package["runes"])
@@ -232,7 +232,7 @@ fn print_detection(project: &Value) {
             Some(file) => format!("{file}:{}:{}", problem["line"], problem["column"]),
             None => format!("site {}", as_text(&problem["site"])),
         };
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{}    {position}: {}",
             as_text(&problem["severity"]),
             as_text(&problem["message"])
@@ -244,7 +244,7 @@ fn print_status(status: &Value) {
     if let Some(milestone) = status["milestone"].as_object() {
         let field = |key: &str| milestone.get(key).cloned().unwrap_or_default();
         let (name, state) = (field("name"), field("status"));
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "milestone  {} ({}): {} of {} done",
             as_text(&name),
             as_text(&state),
@@ -256,39 +256,39 @@ fn print_status(status: &Value) {
         let states = count["byStatus"].as_object().into_iter().flatten();
         let states: Vec<String> = states.map(|(state, count)| format!("{count} {state}")).collect();
         let states = if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
-        outcome::print_line(format_args!("{kind:<10} {}{states}", count["total"]));
+        output::print_line(format_args!("{kind:<10} {}{states}", count["total"]));
     }
     for (title, key) in [("ready", "ready"), ("blocked", "blocked"), ("done", "done")] {
         for (index, item) in as_list(&status[key]).iter().enumerate() {
             let label = if index == 0 { title } else { "" };
             let blockers: Vec<&str> = as_list(&item["blockedBy"]).iter().map(as_text).collect();
             let blockers = if blockers.is_empty() { String::new() } else { format!(" (by {})", blockers.join(", ")) };
-            outcome::print_line(format_args!("{label:<10} {} {}{blockers}", as_text(&item["id"]), as_text(&item["title"])));
+            output::print_line(format_args!("{label:<10} {} {}{blockers}", as_text(&item["id"]), as_text(&item["title"])));
         }
     }
     let warnings = as_list(&status["warnings"]).len();
     if warnings > 0 {
-        outcome::print_line(format_args!("{warnings} warnings; `quad refrakt plan validate` lists them"));
+        output::print_line(format_args!("{warnings} warnings; `quad refrakt plan validate` lists them"));
     }
 }
 
 fn print_next(next: &Value) {
     let items = as_list(&next["items"]);
     if items.is_empty() {
-        outcome::print_line("Nothing can be started now; `quad refrakt plan status` says what is blocked");
+        output::print_line("Nothing can be started now; `quad refrakt plan status` says what is blocked");
     }
     for item in items {
         let (priority, complexity) = (as_text(&item["priority"]), as_text(&item["complexity"]));
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{}  {} ({priority}, {complexity})",
             as_text(&item["id"]),
             as_text(&item["title"])
         ));
         for criterion in as_list(&item["criteria"]) {
             let sign = if criterion["checked"] == true { 'x' } else { ' ' };
-            outcome::print_line(format_args!("  [{sign}] {}", as_text(&criterion["text"])));
+            output::print_line(format_args!("  [{sign}] {}", as_text(&criterion["text"])));
         }
-        outcome::print_line(format_args!("  {}", as_text(&item["file"])));
+        output::print_line(format_args!("  {}", as_text(&item["file"])));
     }
 }
 
@@ -298,7 +298,7 @@ fn print_validation(report: &Value) {
             Some(line) => format!("{}:{line}", as_text(&issue["file"])),
             None => as_text(&issue["file"]).to_owned(),
         };
-        outcome::print_line(format_args!(
+        output::print_line(format_args!(
             "{:<8} {position}: {} [{}]",
             as_text(&issue["severity"]),
             as_text(&issue["message"]),
@@ -306,7 +306,7 @@ fn print_validation(report: &Value) {
         ));
     }
     let counts = &report["counts"];
-    outcome::print_line(format_args!(
+    output::print_line(format_args!(
         "{} entities: {} errors, {} warnings, {} remarks",
         report["scanned"], counts["errors"], counts["warnings"], counts["info"]
     ));

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::cli::{Client, Serve};
 use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::config::RateSetting;
-use crate::{local_token, outcome};
+use crate::{local_token, output};
 
 /// Serves until it is told to stop.
 pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
@@ -97,26 +97,26 @@ fn require_loopback(bound: SocketAddr) -> Result<()> {
 /// The three things to copy.
 fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
     if as_json {
-        outcome::print_line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
+        output::print_line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
         return;
     }
     let (text, file) = snippet(Client::ClaudeCode, &ConnectionTarget::Http { endpoint, token });
-    outcome::print_line(format_args!("Quadrivium {SERVER_VERSION}, serving tenant {}", app.tenant.name));
-    outcome::print_line(format_args!("  data      {}", app.config.data_dir.display()));
-    outcome::print_line(format_args!("  endpoint  {endpoint}"));
+    output::print_line(format_args!("Quadrivium {SERVER_VERSION}, serving tenant {}", app.tenant.name));
+    output::print_line(format_args!("  data      {}", app.config.data_dir.display()));
+    output::print_line(format_args!("  endpoint  {endpoint}"));
     match token {
-        Some(token) => outcome::print_line(format_args!("  token     {token}")),
+        Some(token) => output::print_line(format_args!("  token     {token}")),
         None if no_auth => {
-            outcome::print_line("  token     none needed (--no-auth): everyone on this machine is the local agent")
+            output::print_line("  token     none needed (--no-auth): everyone on this machine is the local agent")
         }
         None => {
-            outcome::print_line("  token     none: the local agent is kept out; `quad agent list` shows its state")
+            output::print_line("  token     none: the local agent is kept out; `quad agent list` shows its state")
         }
     }
-    outcome::print_line(format_args!(
+    output::print_line(format_args!(
         "\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"
     ));
-    outcome::print_line("Stop with Ctrl-C.");
+    output::print_line("Stop with Ctrl-C.");
 }
 
 async fn shutdown_signal() {

@@ -1,7 +1,7 @@
 //! `quad stdio`
 
 use quad_core::{Error, Result};
-use quad_server::standard;
+use quad_server::stdio_fds;
 use quad_server::stdio::{self, StdioOptions};
 
 use super::{SERVER_NAME, SERVER_VERSION};
@@ -23,7 +23,7 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
         version: SERVER_VERSION,
     };
     // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
-    let task = tokio::spawn(stdio::serve(options, standard::input(), standard::output()));
+    let task = tokio::spawn(stdio::serve(options, stdio_fds::input(), stdio_fds::output()));
     let result = task.await.map_err(Error::internal)?.map_err(Error::internal);
     store.flush_audit().await?;
     result

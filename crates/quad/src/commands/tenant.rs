@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::TenantCommand;
-use crate::outcome;
+use crate::output;
 
 /// Makes or lists tenants.
 pub async fn run(app: &App, command: TenantCommand, as_json: bool) -> Result<()> {
@@ -24,10 +24,10 @@ fn print_tenants(tenants: &[Tenant], as_json: bool) {
     if as_json {
         let entry = |t: &Tenant| json!({"id": t.id.as_str(), "name": t.name, "createdAt": t.created_at});
         let entries: Vec<Value> = tenants.iter().map(entry).collect();
-        outcome::print_json(&json!({"tenants": entries}));
+        output::print_json(&json!({"tenants": entries}));
         return;
     }
     for tenant in tenants {
-        outcome::print_line(format_args!("{}  {}  {}", tenant.name, tenant.id, tenant.created_at));
+        output::print_line(format_args!("{}  {}  {}", tenant.name, tenant.id, tenant.created_at));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::{Mint, TokenCommand};
-use crate::outcome;
+use crate::output;
 
 /// Who did it, in the audit trail: the person at this command line.
 const ACTOR: &str = "quad token";
@@ -19,7 +19,7 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
             let tokens = app.auth.tokens(&app.tenant.id).await?;
             if as_json {
                 let entries: Vec<Value> = tokens.iter().map(TokenRecord::to_json).collect();
-                outcome::print_json(&json!({"tokens": entries}));
+                output::print_json(&json!({"tokens": entries}));
             } else {
                 tokens.iter().for_each(print_token);
             }
@@ -28,9 +28,9 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
         TokenCommand::Revoke { id } => {
             let revoked = app.auth.revoke(&app.tenant.id, &id, ACTOR).await?;
             if as_json {
-                outcome::print_json(&revoked.to_json());
+                output::print_json(&revoked.to_json());
             } else {
-                outcome::print_line(format_args!("{id} is revoked; it stops working with the next call"));
+                output::print_line(format_args!("{id} is revoked; it stops working with the next call"));
             }
             Ok(())
         }
@@ -50,9 +50,9 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
     if as_json {
         let mut entry = minted.record.to_json();
         entry["token"] = minted.token.into();
-        outcome::print_json(&entry);
+        output::print_json(&entry);
     } else {
-        outcome::print_line(minted.token);
+        output::print_line(minted.token);
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ fn print_token(token: &TokenRecord) {
         (None, false) => "active",
     };
     let (id, subject, kind) = (&token.id, &token.subject, token.kind.as_str());
-    outcome::print_line(format_args!(
+    output::print_line(format_args!(
         "{id}  {state}  {kind} {subject}  until {}  {}",
         token.expires_at, token.scopes
     ));

@@ -2,14 +2,14 @@
 
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result, Timestamp};
-use quad_wire::pipe::StdioSession;
+use quad_wire::stdio_session::StdioSession;
 use quad_wire::{Endpoint, ServerState, ServerOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;
-use crate::outcome;
+use crate::output;
 
 /// Messages that may wait to be printed; a terminal is slower than a database.
 const PRINT_QUEUE: usize = 256;
@@ -62,9 +62,9 @@ fn print_message(message: &[u8], as_json: bool) -> Result<()> {
     if message["method"] == "notifications/resources/updated" {
         let (now, uri) = (Timestamp::now(), message["params"]["uri"].as_str().unwrap_or_default());
         if as_json {
-            outcome::print_line(json!({"updated": uri, "at": now}));
+            output::print_line(json!({"updated": uri, "at": now}));
         } else {
-            outcome::print_line(format_args!("{now}  {uri}"));
+            output::print_line(format_args!("{now}  {uri}"));
         }
     }
     Ok(())

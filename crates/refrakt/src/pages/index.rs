@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use super::front_matter::{FrontMatter, Problem, parse_front_matter};
 use super::{LAYOUT_FILE, route};
 use crate::limits::{PAGES_MAX, MTIME_RESOLUTION};
-use crate::plan::scan::{parse_ignoring_fences, find_title};
-use crate::project::folder::{FileEntry, ProjectDir};
-use crate::project::survey::DirScan;
+use crate::plan::parse::{parse_ignoring_fences, find_title};
+use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::project::dir_scan::DirScan;
 
 /// A page, as its file was when it was read.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render;
-use quad_runes::schema::{RenderContext, PageVariables, RenderError};
+use quad_runes::expand::{RenderContext, PageVariables, RenderError};
 use serde_json::{Map, Value};
 
 use super::front_matter::parse_front_matter;
 use super::index::Page;
-use crate::plan::scan::find_title;
+use crate::plan::parse::find_title;
 
 /// What `refrakt://pages/…` says of a page whose file holds this text now.
 pub fn render_page(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value, RenderError> {

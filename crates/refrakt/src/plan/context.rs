@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::index::PlanIndex;
-use super::vocabulary::EntityType;
+use super::entity_type::EntityType;
 use crate::limits::CONTEXT_ENTITIES_MAX;
 
 /// The context of an entity. `read` gives the text of a file.

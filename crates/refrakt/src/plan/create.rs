@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 
 use super::edit::quote_value;
 use super::index::PlanIndex;
-use super::scan::{find_entity_tag, parse_ignoring_fences, parse_file};
-use super::vocabulary::EntityType;
+use super::parse::{find_entity_tag, parse_ignoring_fences, parse_file};
+use super::entity_type::EntityType;
 use crate::limits::FILE_STEM_BYTES_MAX;
 
 /// What a new entity is to be.

@@ -7,9 +7,9 @@ use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Node};
 
 use super::entity::{Criterion, Entity};
-use super::passages;
-use super::scan::{EntityTag, find_entity_tag, parse_file};
-use super::vocabulary::EntityType;
+use super::checklist;
+use super::parse::{EntityTag, find_entity_tag, parse_file};
+use super::entity_type::EntityType;
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
 /// What is to become of an entity.
@@ -131,7 +131,7 @@ impl EntityChanges {
             return Ok(Vec::new());
         }
         let (start, end) = body_range(text, tag);
-        let checkboxes = passages::checkbox_offsets(&text[start..end]);
+        let checkboxes = checklist::checkbox_offsets(&text[start..end]);
         let mut edits: Vec<Edit> = Vec::new();
         for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
             for selector in selectors {
@@ -151,7 +151,7 @@ impl EntityChanges {
         let closing =
             closing.ok_or(EditError::NoEntity("the entity has no closing tag to put a section before"))?;
         let (start, end) = body_range(text, tag);
-        if passages::parse_resolution(&text[start..end]).1 > 0 {
+        if checklist::parse_resolution(&text[start..end]).1 > 0 {
             return Err(EditError::AlreadyResolved);
         }
         let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use super::vocabulary::{DEFAULT_COMPLEXITY, EntityType, DEFAULT_PRIORITY};
+use super::entity_type::{DEFAULT_COMPLEXITY, EntityType, DEFAULT_PRIORITY};
 
 /// One entity.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::entity::Entity;
 use super::index::PlanIndex;
-use super::vocabulary::EntityType;
+use super::entity_type::EntityType;
 
 /// The next free id of a type, and the highest that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use quad_address::closest_few;
 use serde_json::{Map, Value, json};
 
 use super::entity::{Entity, ParsedFile};
-use super::vocabulary::EntityType;
-use crate::project::folder::FileEntry;
+use super::entity_type::EntityType;
+use crate::project::project_dir::FileEntry;
 
 /// Every file of a plan with what it holds, in depth-first byte order.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +94,7 @@ impl PlanIndex {
                 modified: SystemTime::UNIX_EPOCH,
             },
             read_at: SystemTime::UNIX_EPOCH,
-            parsed: Arc::new(super::scan::parse_file(path, text)),
+            parsed: Arc::new(super::parse::parse_file(path, text)),
             hash: quad_core::canonical::sha256_hex(text.as_bytes()).into(),
         });
         PlanIndex::new(files.collect())

@@ -9,10 +9,10 @@ use quad_core::canonical::sha256_hex;
 
 use super::entity::{Fault, ParsedFile};
 use super::index::{IndexedFile, PlanIndex};
-use super::scan::parse_file;
+use super::parse::parse_file;
 use crate::limits::MTIME_RESOLUTION;
-use crate::project::folder::{FileEntry, ProjectDir};
-use crate::project::survey::DirScan;
+use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::project::dir_scan::DirScan;
 
 /// The index of a folder. Files that the previous index knows with the same size and time stamp are taken from there.
 pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {

@@ -16,13 +16,13 @@ pub mod ids;
 mod index;
 mod load;
 pub mod next;
-mod passages;
-pub mod scan;
+mod checklist;
+pub mod parse;
 pub mod status;
 pub mod validate;
-pub mod vocabulary;
+pub mod entity_type;
 
 pub use entity::{Criterion, Dependency, Direction, Entity, Fault, Resolution, ParsedFile, ScopedRef};
 pub use index::{IndexFilter, EntityNotFound, PlanIndex};
 pub use load::{load, load_with_scan};
-pub use vocabulary::EntityType;
+pub use entity_type::EntityType;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::index::PlanIndex;
-use super::vocabulary::{EntityType, complexity_rank, priority_rank};
+use super::entity_type::{EntityType, complexity_rank, priority_rank};
 
 /// Which tasks are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::entity::Entity;
 use super::index::PlanIndex;
 use super::next::ready_tasks;
-use super::vocabulary::{EntityType, is_done};
+use super::entity_type::{EntityType, is_done};
 
 /// Most ready tasks that a status shows; the list of next tasks shows all.
 pub const READY_SHOWN_MAX: usize = 5;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::index::PlanIndex;
-use super::vocabulary::{EntityType, is_done};
+use super::entity_type::{EntityType, is_done};
 
 /// How bad an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::json_place::key_position;
+use super::json_position::key_position;
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
 use quad_runes::catalogue::{RunePreferences, line_and_column};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::config::{Config, ConfigProblem, is_package_name};
-use super::folder::ProjectDir;
-use super::notes::FsDependencies;
+use super::project_dir::ProjectDir;
+use super::fs_dependencies::FsDependencies;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};

@@ -6,14 +6,14 @@
 
 pub mod config;
 pub mod detect;
-pub mod folder;
-mod json_place;
-pub mod notes;
+pub mod project_dir;
+mod json_position;
+pub mod fs_dependencies;
 mod plugin;
 mod site;
-pub mod survey;
+pub mod dir_scan;
 mod watch;
-pub mod writing;
+pub mod atomic_write;
 
 pub use config::{Config, ConfigProblem, ConfigShape, SiteConfig};
 pub use detect::{Project, detect};

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::pages;
 use super::routes::{FORMATS, TYPES};
-use crate::live::ProjectCache;
+use crate::project_cache::ProjectCache;
 use crate::plan::{Entity, EntityType};
 
 /// Which values are wanted; owned, since looking at a folder is done elsewhere.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use quad_core::scheme::ResourceEntry;
 
 use super::routes::{ROUTES, ResourceKind};
-use crate::live::ProjectCache;
+use crate::project_cache::ProjectCache;
 
 /// Which kinds of resources a project has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

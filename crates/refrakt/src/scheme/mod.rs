@@ -4,16 +4,16 @@
 
 mod completion;
 mod listing;
-mod page_telling;
+mod page_change_poller;
 mod pages;
-mod question;
-mod refusal;
+mod query;
+mod errors;
 mod routes;
 mod runes;
 mod tags;
-mod telling;
+mod change_poller;
 mod tools;
-mod writes;
+mod journaled_write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use quad_core::{
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::live::{CachedState, ProjectCache};
+use crate::project_cache::{CachedState, ProjectCache};
 pub use runes::render;
 
 use listing::ListedResources;
-use question::ResourceQuery;
+use query::ResourceQuery;
 use tags::ProjectTags;
-use telling::FolderSnapshot;
+use change_poller::FolderSnapshot;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["refrakt:read", "plan:write"];
@@ -52,7 +52,7 @@ pub struct Refrakt {
     /// What the folder was when its last change was told; none before the first look.
     published: tokio::sync::Mutex<Option<FolderSnapshot>>,
     /// The same of the content folders that were asked for.
-    published_pages: tokio::sync::Mutex<page_telling::PublishedPages>,
+    published_pages: tokio::sync::Mutex<page_change_poller::PublishedPages>,
     /// Whether somebody waits for changes, and whether the first look was taken.
     is_polling: AtomicBool,
     baseline_taken: tokio::sync::SetOnce<()>,
@@ -77,7 +77,7 @@ impl Refrakt {
     /// Settles what an earlier process left unfinished, then tells of changes in the folder, for ever.
     pub async fn watch(self: Arc<Refrakt>) {
         self.is_polling.store(true, Ordering::Release);
-        if let Err(error) = writes::try_recover_intents(&self).await {
+        if let Err(error) = journaled_write::try_recover_intents(&self).await {
             tracing::warn!(cause = error.cause_chain(), "an unfinished write of the project is not settled yet");
         }
         loop {
@@ -88,20 +88,20 @@ impl Refrakt {
                     crate::limits::POLL_INTERVAL_MAX
                 }
             };
-            tokio::time::sleep(telling::next_poll_delay(elapsed)).await;
+            tokio::time::sleep(change_poller::next_poll_delay(elapsed)).await;
         }
     }
 
     /// Looks at all of the folder that anybody waits for. Says how long it took.
     async fn poll_and_publish(&self) -> Result<Duration> {
-        Ok(telling::poll_and_publish(self).await? + page_telling::poll_and_publish(self).await?)
+        Ok(change_poller::poll_and_publish(self).await? + page_change_poller::poll_and_publish(self).await?)
     }
 
     /// Makes sure that whoever reads now hears of every change after that: the first look, from which changes count, comes before
     /// the first answer.
     async fn ensure_baseline(&self) -> Result<()> {
         if self.is_polling.load(Ordering::Acquire) && !self.baseline_taken.initialized() {
-            telling::ensure_baseline(self).await?;
+            change_poller::ensure_baseline(self).await?;
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Scheme for Refrakt {
 
     fn map_error(&self, _caller: &Principal, asked: RequestTarget<'_>, error: Error) -> Error {
         let names: Vec<&'static str> = tools::all().iter().map(|tool| tool.name).collect();
-        refusal::with_client_error_code(asked, &names, error)
+        errors::with_client_error_code(asked, &names, error)
     }
 
     fn read<'a>(

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use quad_core::{Address, Error, Kind, Result};
-use quad_runes::schema::RenderError;
+use quad_runes::expand::RenderError;
 
-use super::question::{ResourceDocument, require_site};
-use super::refusal::{io_error, excerpt};
+use super::query::{ResourceDocument, require_site};
+use super::errors::{io_error, excerpt};
 use super::tags::ProjectTags;
-use crate::live::{CachedState, ProjectCache, PagesError, PagesSnapshot};
+use crate::project_cache::{CachedState, ProjectCache, PagesError, PagesSnapshot};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
 

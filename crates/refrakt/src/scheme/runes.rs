@@ -4,10 +4,10 @@ use quad_core::{Error, Kind, Result};
 use quad_runes::catalogue::Catalogue;
 use quad_runes::inspect::{self, InspectError};
 use quad_runes::render;
-use quad_runes::schema::{PageVariables, RenderError};
+use quad_runes::expand::{PageVariables, RenderError};
 use serde_json::{Value, json};
 
-use super::refusal;
+use super::errors;
 use crate::project::Site;
 
 /// What a rune's example becomes with these attributes; a list where one of them is every value.
@@ -21,11 +21,11 @@ pub(crate) fn inspect(
         InspectError::Unknown(unknown) => {
             let hint =
                 site.and_then(|site| site.rune(name).err()).map_or_else(|| unknown.hint(), |(_, hint)| hint);
-            refusal::rune_unknown(&unknown.name, &hint)
+            errors::rune_unknown(&unknown.name, &hint)
         }
         InspectError::Invalid(invalid) => {
-            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", refusal::capitalize(&invalid.message))
-                .hint(refusal::capitalize(&invalid.hint()))
+            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", errors::capitalize(&invalid.message))
+                .hint(errors::capitalize(&invalid.hint()))
                 .with_detail("attribute", invalid.attribute)
                 .with_detail("allowed", invalid.allowed)
         }
@@ -42,7 +42,7 @@ pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
 
 /// Why a document was not rendered, and what to do.
 pub(crate) fn render_error(error: &RenderError) -> Error {
-    let message = refusal::capitalize(&error.to_string());
+    let message = errors::capitalize(&error.to_string());
     match error {
         RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::RunesNestedTooDeep => {
             Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)

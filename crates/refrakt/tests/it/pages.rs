@@ -6,7 +6,7 @@ use std::time::Duration;
 use quad_core::{Change, ChangeFeed as _, Kind};
 use serde_json::json;
 
-use crate::world::{file_hashes, test_projects};
+use crate::fixture::{file_hashes, test_projects};
 
 const SITE: (&str, &str) = ("refrakt.config.json", r#"{"site": {"contentDir": "./content"}}"#);
 const HOME: (&str, &str) = (

@@ -7,10 +7,10 @@ use quad_refrakt::plan::next::{self, NextFilter};
 use quad_refrakt::plan::status::{milestone_progress, plan_status};
 use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{Entity, EntityType, IndexFilter, PlanIndex, ids, load};
-use quad_refrakt::project::folder::ProjectDir;
+use quad_refrakt::project::project_dir::ProjectDir;
 use serde_json::{Value, json};
 
-use crate::oracle;
+use crate::recorded;
 
 struct RecordedPlan {
     name: &'static str,
@@ -19,19 +19,19 @@ struct RecordedPlan {
 }
 
 fn load_plan(name: &'static str) -> Option<RecordedPlan> {
-    let dir = oracle::recorded_dir()?.join("plan").join(name);
+    let dir = recorded::recorded_dir()?.join("plan").join(name);
     let index = load(&ProjectDir::new(dir.join("files")), None).unwrap();
     Some(RecordedPlan { name, dir, index })
 }
 
 impl RecordedPlan {
     fn recorded(&self, file: &str) -> Value {
-        oracle::recorded_json(&self.dir, file)
+        recorded::recorded_json(&self.dir, file)
     }
 
     fn assert_same(&self, label: &str, actual: &Value, expected: &Value) {
         let (actual, expected) = (&without_messages(actual), &without_messages(expected));
-        if let Some(difference) = oracle::first_difference(actual, expected) {
+        if let Some(difference) = recorded::first_difference(actual, expected) {
             panic!("plan {}: {label}{difference}", self.name);
         }
     }

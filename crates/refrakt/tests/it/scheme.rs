@@ -11,7 +11,7 @@ use quad_core::{Change, ChangeFeed as _};
 use quad_store::params;
 use serde_json::json;
 
-use crate::world::{file_hashes, save_file, start_server, work, test_projects};
+use crate::fixture::{file_hashes, save_file, start_server, work, test_projects};
 
 const SITE: (&str, &str) =
     ("refrakt.config.json", r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan"]}}"#);

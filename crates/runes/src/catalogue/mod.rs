@@ -7,29 +7,29 @@
 
 mod attribute;
 pub mod builtin;
-mod content;
-mod content_form;
-mod emit;
-mod engine;
-mod engine_form;
+mod content_model;
+mod content_serde;
+mod template;
+mod engine_config;
+mod engine_serde;
 mod error;
-mod merge;
+mod site_catalogue;
 mod names;
 mod package;
 
 pub use attribute::{Attribute, AttributeType};
-pub use content::{
+pub use content_model::{
     ModelBranch, Condition, ContentModel, CustomModel, DelimitedModel, PartExtractor, PartSource, Field, KnownSection, NodePattern,
     NodePatternAlternative, SectionsModel, ConditionalModel, Zone,
 };
-pub use emit::{RuneTemplate, TemplatePart};
-pub use engine::{
+pub use template::{RuneTemplate, TemplatePart};
+pub use engine_config::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
     Modifier, ModifierSource, OrderedMap, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
 pub use error::{CatalogueError, line_and_column};
-pub use merge::{Catalogue, MergeProblem, RunePreferences, UnknownRune};
+pub use site_catalogue::{Catalogue, MergeProblem, RunePreferences, UnknownRune};
 pub use names::{is_rune_name, kebab_case, pascal_case};
 pub use package::{Package, Preset, Rune};
 

@@ -20,9 +20,9 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::attribute::Attribute;
-use super::content::ContentModel;
-use super::emit::RuneTemplate;
-use super::engine::{EngineConfig, OrderedMap};
+use super::content_model::ContentModel;
+use super::template::RuneTemplate;
+use super::engine_config::{EngineConfig, OrderedMap};
 use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};

@@ -2,7 +2,7 @@
 
 use quad_markdoc::{Node, NodeType};
 
-use super::ast;
+use super::node_ext;
 
 /// What stands before the first group, and the groups: a heading and what stands below it.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub struct HeadingGroups {
 /// Groups nodes below the headings of a level; of the first heading's level where none is asked for. Without such a heading
 /// the nodes come back.
 pub fn group_by_heading(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGroups, Vec<Node>> {
-    let level = level.or_else(|| nodes.iter().find_map(ast::heading_level));
-    let is_heading = |node: &Node| level.is_some() && ast::heading_level(node) == level;
+    let level = level.or_else(|| nodes.iter().find_map(node_ext::heading_level));
+    let is_heading = |node: &Node| level.is_some() && node_ext::heading_level(node) == level;
     if !nodes.iter().any(is_heading) {
         return Err(nodes);
     }

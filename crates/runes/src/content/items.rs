@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use quad_markdoc::{Node, NodeType, Value};
 
-use super::{ItemFields, ast};
+use super::{ItemFields, node_ext};
 use crate::catalogue::{PartExtractor, PartSource};
 
 /// The parts of one list item.
 pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
-    let nodes: Vec<&Node> = ast::inline_children(item).collect();
+    let nodes: Vec<&Node> = node_ext::inline_children(item).collect();
     let mut parts = ItemFields::new();
     // A node that is a part itself is used up; one that only holds a part (a link around bold text) can still be one.
     let (mut used, mut partly_used) = (BTreeSet::new(), BTreeSet::new());
@@ -30,7 +30,7 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
                 let value = [node, inner].into_iter().find_map(|node| node.attributes.get(name));
                 value.and_then(scalar_to_string)
             }
-            None => Some(ast::joined_text(inner, "")),
+            None => Some(node_ext::joined_text(inner, "")),
         };
         if let Some(value) = value {
             parts.insert(part.name.clone(), value);
@@ -47,7 +47,7 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
 fn scalar_to_string(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(crate::value::number_text(*number)),
+        Value::Number(number) => Some(crate::js_value::number_text(*number)),
         Value::Bool(value) => Some(value.to_string()),
         _ => None,
     }

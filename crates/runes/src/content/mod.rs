@@ -3,18 +3,18 @@
 //! [`resolve`] follows a [`ContentModel`] of the catalogue. It takes the nodes and gives them back sorted: each field holds the
 //! nodes that it matched, zones and sections hold fields of their own. Nothing is rendered here, and nothing is known of runes.
 
-pub mod ast;
+pub mod node_ext;
 pub mod headings;
 mod items;
 mod sections;
-mod sequence;
+mod field_sequence;
 
 use indexmap::IndexMap;
 use quad_markdoc::Node;
 
 use crate::catalogue::{Condition, ContentModel, DelimitedModel, NodePattern, NodePatternAlternative};
-use crate::schema::Arguments;
-use crate::value::to_text;
+use crate::expand::Arguments;
+use crate::js_value::to_text;
 
 /// What was found in a rune, by name.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl ContentFields {
 /// Sorts nodes by a model. A custom model leaves them as they are, under the name `children`.
 pub fn resolve(model: &ContentModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
     match model {
-        ContentModel::Sequence(fields) => sequence::resolve(fields, nodes),
+        ContentModel::Sequence(fields) => field_sequence::resolve(fields, nodes),
         ContentModel::Sections(model) => sections::resolve(model, nodes, arguments),
         ContentModel::Delimited(model) => resolve_delimited(model, nodes, arguments),
         ContentModel::Custom(_) => {
@@ -145,7 +145,7 @@ fn is_met(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool 
 }
 
 fn resolve_delimited(model: &DelimitedModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
-    let mut groups = ast::split_at_thematic_breaks(nodes);
+    let mut groups = node_ext::split_at_thematic_breaks(nodes);
     let mut resolved = ContentFields::default();
     if let Some(zone) = &model.dynamic {
         let zones = groups.into_iter().map(|group| resolve(zone, group, arguments)).collect();
@@ -161,7 +161,7 @@ fn resolve_delimited(model: &DelimitedModel, nodes: Vec<Node>, arguments: &Argum
             None => Some(index),
         };
         let group = group_index.and_then(|group_index| groups.get_mut(group_index)).map(std::mem::take).unwrap_or_default();
-        resolved.insert(zone.name.as_str(), FieldContent::Group(sequence::resolve(&zone.fields, group)));
+        resolved.insert(zone.name.as_str(), FieldContent::Group(field_sequence::resolve(&zone.fields, group)));
     }
     resolved
 }
@@ -185,10 +185,10 @@ impl NodePatternAlternative {
             NodePatternAlternative::Any => true,
             NodePatternAlternative::Paragraph => node.kind == NodeType::Paragraph,
             NodePatternAlternative::Heading(None) => node.kind == NodeType::Heading,
-            NodePatternAlternative::Heading(level) => ast::heading_level(node) == *level,
+            NodePatternAlternative::Heading(level) => node_ext::heading_level(node) == *level,
             NodePatternAlternative::List(None) => node.kind == NodeType::List,
-            NodePatternAlternative::List(ordered) => ast::list_is_ordered(node) == *ordered,
-            NodePatternAlternative::Image => node.kind == NodeType::Image || ast::is_lone_image(node),
+            NodePatternAlternative::List(ordered) => node_ext::list_is_ordered(node) == *ordered,
+            NodePatternAlternative::Image => node.kind == NodeType::Image || node_ext::is_lone_image(node),
             NodePatternAlternative::Blockquote => node.kind == NodeType::Blockquote,
             NodePatternAlternative::Fence => node.kind == NodeType::Fence,
             NodePatternAlternative::ThematicBreak => node.kind == NodeType::Hr,

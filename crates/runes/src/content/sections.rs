@@ -2,7 +2,7 @@
 
 use quad_markdoc::{AttributeMap, Node, Value};
 
-use super::{Arguments, FieldContent, ItemFields, ContentFields, ast, resolve as resolve_model, sequence};
+use super::{Arguments, FieldContent, ItemFields, ContentFields, node_ext, resolve as resolve_model, field_sequence};
 use crate::catalogue::{PartExtractor, PartSource, KnownSection, SectionsModel};
 
 /// A heading and what stands below it.
@@ -21,10 +21,10 @@ pub(super) fn resolve(model: &SectionsModel, nodes: Vec<Node>, arguments: &Argum
     {
         let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let mut resolved = ContentFields::default();
-        resolved.insert("sections", FieldContent::Nodes(vec![ast::new_tag_with(rune, attributes, preamble)]));
+        resolved.insert("sections", FieldContent::Nodes(vec![node_ext::new_tag_with(rune, attributes, preamble)]));
         return resolved;
     }
-    let mut resolved = sequence::resolve(&model.fields, preamble);
+    let mut resolved = field_sequence::resolve(&model.fields, preamble);
     let content = match &model.emit_tag {
         Some(rune) => {
             FieldContent::Nodes(sections.into_iter().map(|section| to_rune_node(model, rune, section)).collect())
@@ -44,7 +44,7 @@ fn section_level(requested: &str, nodes: &[Node]) -> Option<u8> {
     if let Some((_, level)) = requested.split_once(':') {
         return level.parse().ok();
     }
-    let levels: Vec<u8> = nodes.iter().filter_map(ast::heading_level).collect();
+    let levels: Vec<u8> = nodes.iter().filter_map(node_ext::heading_level).collect();
     match levels.as_slice() {
         [first, second, ..]
             if second > first && levels.iter().filter(|level| *level == second).count() >= 2 =>
@@ -60,7 +60,7 @@ fn split_sections(nodes: Vec<Node>, level: Option<u8>) -> (Vec<Node>, Vec<Sectio
     let mut preamble = Vec::new();
     let mut sections: Vec<Section> = Vec::new();
     for node in nodes {
-        if level.is_some() && ast::heading_level(&node) == level {
+        if level.is_some() && node_ext::heading_level(&node) == level {
             sections.push(Section { heading: node, body: Vec::new() });
         } else {
             sections.last_mut().map_or(&mut preamble, |section| &mut section.body).push(node);
@@ -71,7 +71,7 @@ fn split_sections(nodes: Vec<Node>, level: Option<u8>) -> (Vec<Node>, Vec<Sectio
 
 /// The tag that a section becomes.
 fn to_rune_node(model: &SectionsModel, rune: &str, section: Section) -> Node {
-    let heading = ast::joined_text(&section.heading, " ");
+    let heading = node_ext::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
     let mut attributes = AttributeMap::new();
     for (name, text) in &model.emit_attributes {
@@ -82,12 +82,12 @@ fn to_rune_node(model: &SectionsModel, rune: &str, section: Section) -> Node {
         };
         attributes.insert(name.clone(), Value::String(value));
     }
-    ast::new_tag(rune, attributes, section.body)
+    node_ext::new_tag(rune, attributes, section.body)
 }
 
 /// The fields of a section that stays one.
 fn section_fields(model: &SectionsModel, section: Section, arguments: &Arguments) -> ContentFields {
-    let heading = ast::joined_text(&section.heading, " ");
+    let heading = node_ext::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
     let canonical = known_section(model, &heading);
     let body = canonical.and_then(|(_, definition)| definition.model.as_ref()).unwrap_or(&model.section_model);
@@ -97,7 +97,7 @@ fn section_fields(model: &SectionsModel, section: Section, arguments: &Arguments
     resolved.insert("$headingNode", FieldContent::Nodes(vec![section.heading]));
     if let Some((name, _)) = canonical {
         resolved.insert("$canonicalName", FieldContent::Text(name.to_owned()));
-        resolved.insert("$canonicalSlug", FieldContent::Text(crate::schema::slug::section_slug(name)));
+        resolved.insert("$canonicalSlug", FieldContent::Text(crate::expand::slug::section_slug(name)));
     }
     for (name, value) in parts {
         resolved.insert(format!("${name}"), FieldContent::Text(value));

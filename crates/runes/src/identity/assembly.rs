@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::block;
 use super::find::part_name;
 use crate::catalogue::{Container, EngineConfig};
-use crate::tree::{Attributes, RenderNode, Element};
+use crate::render_tree::{Attributes, RenderNode, Element};
 
 /// The children of a rune, in their places.
 pub(super) fn assemble(config: &EngineConfig, modifier_values: &Attributes, children: Vec<RenderNode>) -> Vec<RenderNode> {

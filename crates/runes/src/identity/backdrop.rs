@@ -2,11 +2,11 @@
 //!
 //! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
 
-use super::chrome::lookup;
-use super::look::RootStyle;
-use super::subject::RuneInput;
-use crate::tree::{RenderNode, Element};
-use crate::value::{parse_float, number_text, is_truthy};
+use super::surface_style::lookup;
+use super::root_style::RootStyle;
+use super::rune_input::RuneInput;
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{parse_float, number_text, is_truthy};
 
 /// Fields that the backdrop has done with once it is there.
 const CONSUMED_FIELDS: [&str; 20] = [
@@ -151,7 +151,7 @@ fn is_token(text: &str) -> bool {
 /// What keeps text on the backdrop legible; text takes the colours that go with its tone.
 fn scrim_layer(input: &RuneInput<'_>, edge: String, root_style: &mut RootStyle) -> RenderNode {
     let field_or = |field, default: &str| match input.meta(field) {
-        Some(value) => crate::value::to_text(value),
+        Some(value) => crate::js_value::to_text(value),
         None => default.to_owned(),
     };
     let (kind, tone) = (field_or("scrim-type", "gradient"), field_or("scrim-tone", "dark"));

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::catalogue::{Block, BlockLayout, EngineConfig, MetaField};
 use crate::limits::RATING_MARKS_MAX;
-use crate::tree::{Attributes, RenderNode, Element};
-use crate::value::{parse_int, to_text, is_truthy};
+use crate::render_tree::{Attributes, RenderNode, Element};
+use crate::js_value::{parse_int, to_text, is_truthy};
 
 /// Sorts of values that are shown as chips.
 const CHIP_META_TYPES: [&str; 3] = ["status", "category", "tag"];

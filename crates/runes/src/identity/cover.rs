@@ -3,9 +3,9 @@
 //! The place of the text, the scrim that keeps it legible, the colours of the text, and media that does not take clicks.
 
 use super::find;
-use super::look::RootStyle;
-use super::subject::RuneInput;
-use crate::tree::{RenderNode, Element};
+use super::root_style::RootStyle;
+use super::rune_input::RuneInput;
+use crate::render_tree::{RenderNode, Element};
 
 /// The scrim's fields that the media takes over in a cover.
 const SCRIM_FIELDS: [&str; 4] = ["scrim", "scrim-type", "scrim-blur", "scrim-tone"];

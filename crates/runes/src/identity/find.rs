@@ -1,6 +1,6 @@
 //! The first element in the order of the document that carries a mark.
 
-use crate::tree::{RenderNode, Element};
+use crate::render_tree::{RenderNode, Element};
 
 /// The first element with this `data-name`.
 pub(super) fn find_named<'n>(nodes: &'n mut [RenderNode], name: &str) -> Option<&'n mut Element> {

@@ -11,26 +11,26 @@ mod assembly;
 mod backdrop;
 mod block;
 mod checklist;
-mod chrome;
+mod surface_style;
 mod cover;
-mod element;
+mod parts;
 mod find;
-mod hook;
+mod post_transform;
 mod label;
-mod look;
+mod root_style;
 mod modifiers;
 mod projection;
-mod reading;
+mod reading_mode;
 mod rune;
-mod sequence;
+mod list_markers;
 mod style;
-mod subject;
+mod rune_input;
 mod surface;
 mod tint;
 
 use crate::catalogue::{Catalogue, EngineConfig, kebab_case, pascal_case};
-use crate::tree::{RenderNode, Element};
-use crate::value::is_truthy;
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::is_truthy;
 
 /// What the engine makes of a tree.
 pub fn transform(catalogue: &Catalogue, mut tree: RenderNode) -> RenderNode {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::ParentRune;
-use super::look::RootStyle;
-use super::subject::{RuneInput, modifier_value};
+use super::root_style::RootStyle;
+use super::rune_input::{RuneInput, modifier_value};
 use crate::catalogue::{EngineConfig, ModifierSource};
-use crate::tree::Element;
-use crate::value::{to_text, is_truthy};
+use crate::render_tree::Element;
+use crate::js_value::{to_text, is_truthy};
 
 /// The configuration with the variants that the rune's values choose.
 pub(super) fn with_variants<'c>(

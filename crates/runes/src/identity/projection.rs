@@ -1,9 +1,9 @@
 //! Projection: parts that are hidden, put together or moved, after everything else is in place.
 
-use super::element::PartStyler;
+use super::parts::PartStyler;
 use super::find::{self, part_name};
 use crate::catalogue::Projection;
-use crate::tree::{RenderNode, Element};
+use crate::render_tree::{RenderNode, Element};
 
 /// Hides, then groups, then moves.
 pub(super) fn apply(projection: &Projection, part_styler: &PartStyler<'_>, children: &mut Vec<RenderNode>) {
@@ -51,7 +51,7 @@ fn take_part(children: &mut Vec<RenderNode>, name: &str) -> Option<RenderNode> {
 mod tests {
     use super::*;
     use crate::catalogue::EngineConfig;
-    use crate::identity::look::RootStyle;
+    use crate::identity::root_style::RootStyle;
 
     fn names(nodes: &[RenderNode]) -> String {
         let name = |node: &RenderNode| {

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::element::PartStyler;
-use super::look::RootStyle;
-use super::subject::{RuneInput, rune_fields};
+use super::parts::PartStyler;
+use super::root_style::RootStyle;
+use super::rune_input::{RuneInput, rune_fields};
 use super::{ParentRune, Engine};
 use super::{
-    assembly, backdrop, chrome, cover, hook, label, modifiers, projection, sequence, style, surface,
+    assembly, backdrop, surface_style, cover, post_transform, label, modifiers, projection, list_markers, style, surface,
 };
 use crate::catalogue::{EngineConfig, kebab_case};
 use crate::contracts::CLASS_PREFIX;
-use crate::schema::component::RUNE_FIELDS_ATTRIBUTE;
-use crate::tree::{Attributes, RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
+use crate::render_tree::{Attributes, RenderNode, Element};
+use crate::js_value::to_text;
 
 /// A rune whose look is settled: everything that its children do not change.
 struct PreparedRune<'c> {
@@ -69,7 +69,7 @@ fn finalize(prepared: &mut PreparedRune<'_>, tag: &mut Element) {
     finalize_children(config, root_style, &mut tag.children);
     tag.attributes = root_attributes(&tag.attributes, config, block, root_style);
     if let Some(post_transform) = config.post_transform {
-        hook::apply(post_transform, tag, root_style);
+        post_transform::apply(post_transform, tag, root_style);
     }
 }
 
@@ -89,7 +89,7 @@ fn lay_out_children(config: &EngineConfig, root_style: &mut RootStyle, children:
 
 /// Marks on children that are in place, and metas that have done their work.
 fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children: &mut Vec<RenderNode>) {
-    chrome::apply_media_attributes(root_style, children);
+    surface_style::apply_media_attributes(root_style, children);
     cover::disable_media_interaction(root_style, children);
     let modifiers: Vec<String> = config.modifiers.keys().map(|name| kebab_case(name)).collect();
     children.retain(|child| {
@@ -102,10 +102,10 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
             let value = root_style.modifier_values.get(&direction.from_modifier);
             value.map_or_else(|| direction.default.clone(), to_text)
         });
-        sequence::mark_lists(children, sequence, direction.as_deref());
+        list_markers::mark_lists(children, sequence, direction.as_deref());
     }
     if let (true, Some(name)) = (root_style.is_staggered, &config.stagger_items) {
-        sequence::number_parts(children, name, &mut 0);
+        list_markers::number_parts(children, name, &mut 0);
     }
     cover::set_content_color_scheme(root_style, children);
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::ParentRune;
-use super::look::RootStyle;
-use super::subject::RuneInput;
-use crate::value::{to_text, is_truthy};
+use super::root_style::RootStyle;
+use super::rune_input::RuneInput;
+use crate::js_value::{to_text, is_truthy};
 
 /// Roles of parts that make a header, which prominence scales.
 const HEADER_ROLES: [&str; 4] = ["header", "preamble", "title", "description"];

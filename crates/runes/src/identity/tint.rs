@@ -2,8 +2,8 @@
 //!
 //! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
 
-use super::look::RootStyle;
-use super::subject::RuneInput;
+use super::root_style::RootStyle;
+use super::rune_input::RuneInput;
 
 /// The colours that a tint may set, in order.
 const COLOUR_TOKENS: [&str; 6] = ["bg", "surface", "text", "muted", "primary", "border"];

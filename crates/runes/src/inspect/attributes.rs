@@ -145,7 +145,7 @@ fn parse_number(text: &str) -> Option<Value> {
         .iter()
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     let number = text.parse::<f64>().ok().filter(|number| is_number && number.is_finite())?;
-    Some(crate::value::json_number(number))
+    Some(crate::js_value::json_number(number))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@
 
 mod attributes;
 mod config;
-mod splice;
+mod set_attributes;
 
 use std::fmt;
 
@@ -31,11 +31,11 @@ use serde_json::{Value, json};
 
 pub use attributes::{ALL_VALUES, InvalidAttribute, check_attributes};
 pub use config::engine_config_json;
-pub use splice::set_attributes;
+pub use set_attributes::set_attributes;
 
 use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
 use crate::render::render;
-use crate::schema::{PageVariables, RenderError};
+use crate::expand::{PageVariables, RenderError};
 
 /// The theme that every answer is rendered with.
 const THEME: &str = "base";

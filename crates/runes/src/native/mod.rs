@@ -15,9 +15,9 @@ mod plan;
 mod storytelling;
 
 use crate::catalogue::{CORE, Rune};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 /// What a native rune does.
 pub type RuneTransform = fn(RuneUse<'_>, &mut RenderContext<'_>) -> Result<RenderNode>;

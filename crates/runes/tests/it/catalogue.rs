@@ -5,7 +5,7 @@ use quad_runes::contracts::contracts;
 use quad_runes::reference::{self, Detail};
 use serde_json::Value;
 
-use crate::{oracle, snapshot};
+use crate::{recorded, snapshot};
 
 /// Drops what is written by people: descriptions, examples, templates.
 fn without_prose(value: &Value) -> Value {
@@ -23,18 +23,18 @@ fn without_prose(value: &Value) -> Value {
 }
 
 fn assert_same_without_prose(actual: &Value, expected: &Value) {
-    if let Some(difference) = oracle::first_difference(&without_prose(actual), &without_prose(expected)) {
+    if let Some(difference) = recorded::first_difference(&without_prose(actual), &without_prose(expected)) {
         panic!("{difference}");
     }
 }
 
 #[test]
 fn contracts_match_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     for (catalogue, file) in
         [(Catalogue::all_builtin(), "contracts.single.json"), (Catalogue::core(), "contracts.coreonly.json")]
     {
-        let (actual, expected) = (contracts(&catalogue), oracle::read_recorded(&dir, file));
+        let (actual, expected) = (contracts(&catalogue), recorded::read_recorded(&dir, file));
         assert_same_without_prose(&actual, &expected);
         // The order of keys too: the two can be compared as text.
         assert_eq!(without_prose(&actual).to_string(), without_prose(&expected).to_string(), "{file}");
@@ -43,20 +43,20 @@ fn contracts_match_npm() {
 
 #[test]
 fn reference_matches_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     let catalogue = Catalogue::all_builtin();
     assert_same_without_prose(
         &reference::all_rune_references(&catalogue, Detail::NpmCompatible),
-        &oracle::read_recorded(&dir, "reference.dump.single.json"),
+        &recorded::read_recorded(&dir, "reference.dump.single.json"),
     );
-    assert_same_without_prose(&reference::list(&catalogue), &oracle::read_recorded(&dir, "reference.list.single.json"));
+    assert_same_without_prose(&reference::list(&catalogue), &recorded::read_recorded(&dir, "reference.list.single.json"));
 }
 
 #[test]
 fn rune_attributes_match_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     let catalogue = Catalogue::all_builtin();
-    let expected = oracle::read_recorded(&dir, "data/runes.json");
+    let expected = recorded::read_recorded(&dir, "data/runes.json");
     for rune in expected.as_array().unwrap() {
         let name = rune["name"].as_str().unwrap();
         let actual = catalogue.rune(name).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_runes::catalogue::{Catalogue, Package, RunePreferences};
-use quad_runes::tree::{RenderNode, Element};
+use quad_runes::render_tree::{RenderNode, Element};
 use quad_runes::{html, identity};
 
 /// A tree after the transform, with types configured as `engine` says.

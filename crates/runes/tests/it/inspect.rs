@@ -4,7 +4,7 @@ use quad_runes::catalogue::Catalogue;
 use quad_runes::inspect::{engine_config_json, inspect, set_attributes};
 use serde_json::Value;
 
-use crate::oracle;
+use crate::recorded;
 
 /// Cases in which the original changes the wrong bytes, none, or writes what cannot be read back.
 const NPM_IS_WRONG: [&str; 7] = [
@@ -19,7 +19,7 @@ const NPM_IS_WRONG: [&str; 7] = [
 
 #[test]
 fn set_attributes_matches_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     let text = std::fs::read_to_string(dir.join("overrides.jsonl")).unwrap();
     let mut compared = 0;
     for line in text.lines() {
@@ -36,7 +36,7 @@ fn set_attributes_matches_npm() {
 
 #[test]
 fn engine_config_matches_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     let catalogue = Catalogue::all_builtin();
     let mut compared = 0;
     for rune in catalogue.runes() {
@@ -44,7 +44,7 @@ fn engine_config_matches_npm() {
         if !dir.join(&path).is_file() {
             continue;
         }
-        let recorded = oracle::read_recorded(&dir, &path);
+        let recorded = recorded::read_recorded(&dir, &path);
         let Some(text) = recorded["response"]["result"]["contents"][0]["text"].as_str() else { continue };
         let expected: Value = serde_json::from_str(text).unwrap();
         // For a plugin's runes the original has no answer.

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod catalogue;
-mod hostile;
+mod adversarial;
 mod identity;
 mod inspect;
-mod oracle;
+mod recorded;
 mod parity;
 mod plugins;
 mod properties;

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render::render;
-use quad_runes::schema::PageVariables;
+use quad_runes::expand::PageVariables;
 use serde_json::Value;
 
-use crate::oracle;
+use crate::recorded;
 
 /// Cases that differ on purpose, each with the reason. There are none: whatever the original makes of a document, its defects
 /// included, is what pages and themes were written for.
@@ -84,7 +84,7 @@ fn differing_lines(actual: &str, expected: &str) -> String {
 
 #[test]
 fn rendered_documents_match_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
+    let Some(dir) = recorded::recorded_dir() else { return };
     let catalogue = Catalogue::all_builtin();
     let selected_rune = std::env::var("QUAD_PARITY").unwrap_or_default();
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();

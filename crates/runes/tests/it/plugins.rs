@@ -2,7 +2,7 @@
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render::render;
-use quad_runes::schema::PageVariables;
+use quad_runes::expand::PageVariables;
 
 /// The markup of a document on one line, without white space between elements.
 fn render_on_one_line(source: &str) -> String {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use quad_runes::catalogue::Catalogue;
 use quad_runes::render::render;
-use quad_runes::schema::PageVariables;
+use quad_runes::expand::PageVariables;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::all_builtin);
 

@@ -1,15 +1,15 @@
 //! The order of selectors, compared with the original's.
 
 use quad_runes::selectors;
-use quad_runes::tree::{RenderNode, Element};
+use quad_runes::render_tree::{RenderNode, Element};
 use serde_json::Value;
 
-use crate::oracle;
+use crate::recorded;
 
 #[test]
 fn selector_order_matches_npm() {
-    let Some(dir) = oracle::recorded_dir() else { return };
-    let cases_file = oracle::read_recorded(&dir, "selectors-sort.json");
+    let Some(dir) = recorded::recorded_dir() else { return };
+    let cases_file = recorded::read_recorded(&dir, "selectors-sort.json");
     let cases = cases_file["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {

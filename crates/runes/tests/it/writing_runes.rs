@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quad_runes::catalogue::{Catalogue, LOCAL, Package, RunePreferences};
 use quad_runes::contracts::contracts;
 use quad_runes::render::render;
-use quad_runes::schema::PageVariables;
+use quad_runes::expand::PageVariables;
 
 const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
 

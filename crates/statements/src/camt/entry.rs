@@ -2,7 +2,7 @@
 
 use crate::camt::tree::Node;
 use crate::camt::{day_of_element, with_sign};
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::fingerprint::is_meaningful_id;
 use crate::number::{self, DecimalMark};
 use crate::{

@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use crate::date::{self, DateOrder};
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::number::{self, DecimalMark};
 use crate::{
     AccountHint, AccountKind, Amount, Balance, Currency, Document, Format, ParseError, Statement, fingerprint,

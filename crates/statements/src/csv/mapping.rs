@@ -92,7 +92,7 @@ impl Overrides {
     /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
     /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.
     pub fn set(&mut self, setting: &str) -> Result<(), ParseError> {
-        let invalid = |why: &str| ParseError::BadOverride { text: crate::finding::quote(setting), why: why.into() };
+        let invalid = |why: &str| ParseError::BadOverride { text: crate::diagnostic::quote(setting), why: why.into() };
         let (key, value) = setting.split_once('=').ok_or_else(|| invalid("it has no equals sign"))?;
         let (key, value) = (key.trim(), value.trim());
         match key {
@@ -195,7 +195,7 @@ impl Header {
                 None => {
                     for part in reference.split('+') {
                         let index = self.find(part.trim()).ok_or_else(|| ParseError::NoSuchColumn {
-                            column: crate::finding::quote(part.trim()),
+                            column: crate::diagnostic::quote(part.trim()),
                             columns: self.column_list(),
                         })?;
                         places.push(index);

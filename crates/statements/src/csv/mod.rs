@@ -4,7 +4,7 @@
 //! what; [`rows`] turns rows into entries; the shared parts settle fingerprints and balances. Rows are looked at twice,
 //! since the order of dates and the decimal mark can only be told from all of them.
 
-mod guess;
+mod infer;
 mod mapping;
 mod records;
 mod role;
@@ -14,7 +14,7 @@ mod table;
 pub use mapping::{Mapping, Overrides};
 pub use role::Role;
 
-use crate::finding::Diagnostics;
+use crate::diagnostic::Diagnostics;
 use crate::{Document, Format, Options, ParseError};
 
 /// Reads a table.
@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str, options: &Options, mut diagnostics: Diagnostics) 
         // A remembered delimiter that finds nothing is of another export.
         .or_else(|| table::find(text, options.overrides.delimiter))
         .ok_or(ParseError::Unrecognised)?;
-    let layout = guess::infer_layout(&table, saved_mapping, &options.overrides, &mut diagnostics)?;
+    let layout = infer::infer_layout(&table, saved_mapping, &options.overrides, &mut diagnostics)?;
     let statements = rows::parse_rows(&table, &layout, options.currency, &mut diagnostics)?;
     let mut mapping = layout.to_mapping(&table);
     if mapping.currency.is_none() && mapping.columns(Role::Currency).is_empty() {

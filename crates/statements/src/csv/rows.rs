@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::csv::Role;
-use crate::csv::guess::{Layout, NO_COLUMN, count_consistent, parse_debit_credit};
+use crate::csv::infer::{Layout, NO_COLUMN, count_consistent, parse_debit_credit};
 use crate::csv::records::{RecordEvent, Record};
 use crate::csv::role::normalize_header;
 use crate::csv::table::Table;
-use crate::finding::{Diagnostics, Severity, quote};
+use crate::diagnostic::{Diagnostics, Severity, quote};
 use crate::number::ParsedAmount;
 use crate::{
     AccountHint, Amount, Balance, Counterparty, Currency, Entry, Kind, Money, References, ParseError, Statement,

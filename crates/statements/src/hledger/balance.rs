@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Amount;
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::hledger::parse::{Cost, Posting, PostingKind, Transaction};
 use crate::hledger::quantity::Quantity;
 

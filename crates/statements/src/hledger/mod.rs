@@ -10,7 +10,7 @@ mod quantity;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::{
     AccountHint, AccountKind, Counterparty, Currency, Document, Entry, Format, Kind, Money, Options,
     References, ParseError, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,

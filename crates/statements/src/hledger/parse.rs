@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use jiff::civil::Date;
 
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::hledger::quantity::{self, Quantity, Styles};
 use crate::limits;
 

@@ -8,7 +8,7 @@ pub(crate) use tokens::decode_entity;
 
 use jiff::civil::Date;
 
-use crate::finding::{Diagnostics, quote};
+use crate::diagnostic::{Diagnostics, quote};
 use crate::{
     AccountHint, AccountKind, Amount, Balance, Counterparty, Currency, Document, Entry, Format, Kind,
     Options, ParseError, Statement, fingerprint, kind, limits, number, reconcile, text,

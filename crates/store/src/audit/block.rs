@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use quad_core::{Error, Result, Timestamp};
 
-use crate::audit::{archive, packing};
+use crate::audit::{archive, compression};
 use crate::{Row, Sql, params};
 
 /// The events of one commit.
@@ -50,7 +50,7 @@ fn block_from_row(row: &Row) -> Result<Block> {
         first_sequence: row.int(0)?,
         event_count: row.int(1)?,
         created_at: Timestamp(row.int(2)?),
-        body: packing::decompress(row.text(3)?, row.opt_blob(4)?),
+        body: compression::decompress(row.text(3)?, row.opt_blob(4)?),
     })
 }
 

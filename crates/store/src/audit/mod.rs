@@ -10,10 +10,10 @@
 pub mod archive;
 pub mod block;
 pub mod checkpoint;
-pub mod find;
-pub(crate) mod packing;
-pub mod time;
-pub mod walk;
+pub mod lookup;
+pub(crate) mod compression;
+pub mod time_search;
+pub mod query;
 
 pub use block::Block;
-pub use walk::{Filter, Page};
+pub use query::{Filter, Page};

@@ -1,13 +1,13 @@
 //! One synchronous connection, whichever database is behind it.
 
-pub(crate) mod gathered;
+pub(crate) mod deferred_rows;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use quad_core::facts::AuditFields;
+use quad_core::audit_fields::AuditFields;
 use quad_core::{Error, Timestamp, Version};
 
 use crate::sql::{RowVisitor, Tx, visit_all};

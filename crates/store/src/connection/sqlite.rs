@@ -12,8 +12,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
-use super::gathered::SavepointStack;
-use crate::numbered::{RowidPredictor, IdQuery};
+use super::deferred_rows::SavepointStack;
+use crate::rows_by_id::{RowidPredictor, IdQuery};
 use crate::sql::RowVisitor;
 use crate::{DbError, Row, Value, limits};
 

@@ -12,19 +12,19 @@
 //! Answers are not cached. What is missing rests on no tag, so an answer that leaves a link out cannot know when its end comes
 //! back; and if only those answers were kept from which nothing was left out, being kept would tell.
 
-mod gone;
+mod removals;
 mod link;
 #[cfg(test)]
 mod model;
 mod relation;
-mod sight;
+mod visibility;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use quad_core::citations::{LinkIndex, VisibleLinks};
+use quad_core::link_index::{LinkIndex, VisibleLinks};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage, CompletionTarget};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
@@ -38,7 +38,7 @@ pub use link::{COMPONENT, LinkId};
 
 use crate::{limits, parse_route_spec};
 use link::{Direction, LinkEnd};
-use sight::{PageLimits, VisiblePage, LinkVisibility};
+use visibility::{PageLimits, VisiblePage, LinkVisibility};
 
 const CITING_TEMPLATE: &str = "link://citing{?uri,cursor}";
 
@@ -101,7 +101,7 @@ impl Links {
         let query_end = end.clone();
         let read = move |sql: &mut quad_store::Snapshot<'_>| {
             let links = link::list(sql, &query_end, direction, before.as_ref(), page_limits.scanned + 1)?;
-            Ok((links, gone::list(sql, &query_end, direction)?, sql.version()))
+            Ok((links, removals::list(sql, &query_end, direction)?, sql.version()))
         };
         let (links, removals, version) = self.store.read_inline(&caller.tenant, read).await?;
         let resolver = self.resolver()?;
@@ -109,7 +109,7 @@ impl Links {
         let read_set =
             ReadSet::at_version(version).merge_hidden(&ReadSet::default().with_tag(direction.tag(end))).merge_hidden(&read_set);
         let mut page = visibility.filter(links, direction, page_limits, read_set).await?;
-        let latest_removal = gone::latest_visible(&mut visibility, &removals).await?;
+        let latest_removal = removals::latest_visible(&mut visibility, &removals).await?;
         let links_json: Vec<Value> = page.links.iter().map(|link| Value::Object(link.to_json())).collect();
         let visible_part = serde_json::json!([latest_removal, links_json, page.next.as_ref().map(LinkId::as_str)]);
         page.read_set.visible_hash = Some(canonical::sha256_hex_of(&visible_part).into());

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::link::{self, Direction, LinkEnd, Link, LinkId};
 use super::relation::{self, Relation};
-use super::sight::LinkVisibility;
-use super::{Links, gone, links_uri, canonical_end};
+use super::visibility::LinkVisibility;
+use super::{Links, removals, links_uri, canonical_end};
 use crate::limits;
 
 /// Both tools. They ask for no scope: what they reach is checked like a read.
@@ -207,7 +207,7 @@ async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
         if !link::delete(tx, &existing)? {
             return Err(link_not_found());
         }
-        gone::record(tx, &existing)?;
+        removals::record(tx, &existing)?;
         tx.audit_output("link", existing.id.as_str());
         Ok(existing.clone())
     };

@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 use super::schema::{input_schema, one_of, string, boolean};
 use super::{output, non_empty_text};
 use crate::limits::TITLE_CHARS_MAX;
-use crate::live::PlanSnapshot;
+use crate::project_cache::PlanSnapshot;
 use crate::plan::create::NewEntity;
 use crate::plan::diff::unified_diff;
 use crate::plan::edit::check_value;
 use crate::plan::{EntityType, ids};
-use crate::scheme::question::{hash_text, require_plan};
+use crate::scheme::query::{hash_text, require_plan};
 use crate::scheme::routes::{TYPES, WRITE};
-use crate::scheme::writes::{FileWrite, PlannedWrite, write};
-use crate::scheme::{Refrakt, refusal};
+use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
+use crate::scheme::{Refrakt, errors};
 
 pub(super) fn tool() -> Tool {
     let attributes = json!({
@@ -52,8 +52,8 @@ pub(super) fn tool() -> Tool {
 pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let request = CreateRequest::parse(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
-        let preview = move |project: Option<&crate::live::ProjectCache>| {
-            let plan = require_plan(project.ok_or_else(|| refusal::plan_missing(None))?)?;
+        let preview = move |project: Option<&crate::project_cache::ProjectCache>| {
+            let plan = require_plan(project.ok_or_else(|| errors::plan_missing(None))?)?;
             let (_, mut response) = request.build(&plan)?;
             response.insert("dryRun".into(), true.into());
             Ok(Value::Object(response))
@@ -146,7 +146,7 @@ impl CreateRequest {
                 return Err(Error::bad_input(format!("attrs.{name}: the id is an argument of its own"))
                     .hint("Pass it as id, or leave it out"));
             }
-            check_value(kind, name, value).map_err(|error| refusal::edit_failed(&id, error))?;
+            check_value(kind, name, value).map_err(|error| errors::edit_failed(&id, error))?;
             attributes.insert(name.clone(), value.clone());
         }
         Ok(NewEntity { kind, id, title: self.title.clone(), attributes, body: self.body.clone() })

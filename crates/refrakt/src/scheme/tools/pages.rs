@@ -4,7 +4,7 @@ use quad_core::Tool;
 
 use super::reads::read_tool;
 use super::schema::{input_schema, site, string};
-use crate::scheme::question::ResourceQuery;
+use crate::scheme::query::ResourceQuery;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![

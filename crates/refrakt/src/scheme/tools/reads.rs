@@ -9,17 +9,17 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{input_schema, one_of, site, string, allowed_values, boolean};
 use super::{output, non_empty_text};
-use crate::content::{self, Severity};
+use crate::page_lint::{self, Severity};
 use crate::limits::{CONTENT_BYTES_MAX, NEXT_COUNT_MAX};
-use crate::live::ProjectCache;
+use crate::project_cache::ProjectCache;
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
 use crate::plan::{EntityType, IndexFilter, ids};
 use crate::project::Site;
-use crate::scheme::question::{ResourceQuery, require_site, require_entity, hash_text, require_plan};
+use crate::scheme::query::{ResourceQuery, require_site, require_entity, hash_text, require_plan};
 use crate::scheme::routes::{FORMATS, READ, TYPES};
 use crate::scheme::tags::ProjectTags;
-use crate::scheme::{Refrakt, refusal, runes};
+use crate::scheme::{Refrakt, errors, runes};
 
 pub(super) fn read_tool(
     name: &'static str,
@@ -216,7 +216,7 @@ fn execute(name: &str, arguments: &Map<String, Value>, project: Option<&ProjectC
         "refrakt.validate_content" => validate_content(arguments, project),
         "refrakt.inspect" => inspect(arguments, project),
         "refrakt.render" => render(arguments, project),
-        _ => execute_plan_tool(name, arguments, project.ok_or_else(|| refusal::plan_missing(None))?),
+        _ => execute_plan_tool(name, arguments, project.ok_or_else(|| errors::plan_missing(None))?),
     }
 }
 
@@ -279,7 +279,7 @@ fn catalogue_for(
             Ok((Some(site.clone()), site.catalogue.clone(), basis))
         }
         _ if requested_site.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()), basis)),
-        _ => Err(refusal::site_error(&crate::project::SiteError::Missing, None)),
+        _ => Err(errors::site_error(&crate::project::SiteError::Missing, None)),
     }
 }
 
@@ -316,12 +316,12 @@ fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCach
         .with_detail("limit_bytes", CONTENT_BYTES_MAX));
     }
     let (site, catalogue, basis) = catalogue_for(arguments, project)?;
-    let findings = content::lint_page(content, &catalogue);
+    let findings = page_lint::lint_page(content, &catalogue);
     let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let value = json!({
         "site": site.map(|site| site.name),
         "valid": count(Severity::Error) == 0,
-        "findings": findings.iter().map(content::Finding::to_json).collect::<Vec<_>>(),
+        "findings": findings.iter().map(page_lint::Finding::to_json).collect::<Vec<_>>(),
         "counts": { "errors": count(Severity::Error), "warnings": count(Severity::Warning) },
     });
     Ok((value, basis))
@@ -337,11 +337,11 @@ fn execute_plan_tool(name: &str, arguments: &Map<String, Value>, project: &Proje
         "plan.entity" => {
             let id = text("id").unwrap_or_default();
             let entity = match text("type").as_deref().and_then(EntityType::from_tag) {
-                Some(kind) => index.find(kind, &id).map_err(|missing| refusal::entity_not_found(&missing))?,
+                Some(kind) => index.find(kind, &id).map_err(|missing| errors::entity_not_found(&missing))?,
                 None => require_entity(index, &id)?,
             };
-            let source = plan.dir.read_plan_file(&entity.file).map_err(refusal::io_error)?;
-            let source = source.ok_or_else(|| refusal::id_not_found(&id, &[]))?;
+            let source = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
+            let source = source.ok_or_else(|| errors::id_not_found(&id, &[]))?;
             json!({
                 "id": entity.label(), "type": entity.kind.as_str(), "file": entity.file,
                 "hash": hash_text(&source), "source": source,

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use super::schema::{input_schema, one_of, string, allowed_values, boolean};
 use super::{output, non_empty_text, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
-use crate::live::{ProjectCache, PlanSnapshot};
+use crate::project_cache::{ProjectCache, PlanSnapshot};
 use crate::plan::diff::unified_diff;
 use crate::plan::edit::{EntityChanges, CriterionSelector};
-use crate::scheme::question::{require_entity, hash_text, require_plan};
+use crate::scheme::query::{require_entity, hash_text, require_plan};
 use crate::scheme::routes::WRITE;
-use crate::scheme::writes::{FileWrite, PlannedWrite, write};
-use crate::scheme::{Refrakt, refusal};
+use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
+use crate::scheme::{Refrakt, errors};
 
 /// Attributes that have an argument of their own; any other goes into `attrs`.
 const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
@@ -91,7 +91,7 @@ pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolRe
     let requests = parse_requests(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&ProjectCache>| {
-            let plan = require_plan(project.ok_or_else(|| refusal::plan_missing(None))?)?;
+            let plan = require_plan(project.ok_or_else(|| errors::plan_missing(None))?)?;
             Ok(to_response(&apply_updates(&plan, &requests)?, true))
         };
         let (value, version) = refrakt.with_project(call.caller, preview).await?;
@@ -121,7 +121,7 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
     let parse_request = |id: String, request_arguments: &Map<String, Value>| {
         let changes = parse_changes(request_arguments);
         if changes.is_empty() {
-            return Err(Error::bad_input(format!("{}: there is nothing to change", refusal::excerpt(&id)))
+            return Err(Error::bad_input(format!("{}: there is nothing to change", errors::excerpt(&id)))
                 .hint("Pass status, another attribute, check, uncheck or resolve"));
         }
         Ok(UpdateRequest { id, changes, if_hash: non_empty_text(request_arguments, "ifHash") })
@@ -227,13 +227,13 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
                 Error::bad_input(format!("{} is named twice", request.id)).hint("Put its changes together")
             );
         }
-        let text = plan.dir.read_plan_file(&entity.file).map_err(refusal::io_error)?;
-        let before = text.ok_or_else(|| refusal::id_not_found(&request.id, &[]))?;
+        let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
+        let before = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;
         let current_hash = hash_text(&before);
         if request.if_hash.as_ref().is_some_and(|expected| *expected != current_hash) {
-            return Err(refusal::entity_changed(&request.id, &entity.file, Some(&current_hash)));
+            return Err(errors::entity_changed(&request.id, &entity.file, Some(&current_hash)));
         }
-        let after = request.changes.apply(&before, &today).map_err(|error| refusal::edit_failed(&request.id, error))?;
+        let after = request.changes.apply(&before, &today).map_err(|error| errors::edit_failed(&request.id, error))?;
         let (id, kind, file) = (entity.label().to_owned(), entity.kind.as_str(), entity.file.clone());
         edits.push(EntityEdit { id, kind, file, before, after });
     }

@@ -1,12 +1,12 @@
 //! `cast` and `cast-member`: native because people come from list items and from tags alike, and a portrait may be a drawing.
 
-use crate::schema::component::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::text::text_node;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext, placeholder};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::text::text_node;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext, placeholder};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

@@ -1,11 +1,11 @@
 //! `organization`: native because its type in the structured data is an argument.
 
-use crate::schema::component::{new_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{new_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

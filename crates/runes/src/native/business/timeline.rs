@@ -1,10 +1,10 @@
 //! `timeline`: native because its entries come from headings and from tags alike, and are numbered.
 
-use crate::schema::component::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

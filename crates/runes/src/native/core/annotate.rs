@@ -2,10 +2,10 @@
 //!
 //! Native because the notes among the content are marked.
 
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut body = cx.render_nodes(rune_use.content.take("body"))?;

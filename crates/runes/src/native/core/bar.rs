@@ -2,11 +2,11 @@
 //!
 //! Native because its root is not built by the schema: it is the markup that the engine makes of a row of values.
 
-use crate::schema::component::new_element;
-use crate::schema::context::Result;
-use crate::schema::layout::split_at_first_thematic_break;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::new_element;
+use crate::expand::render_context::Result;
+use crate::expand::layout::split_at_first_thematic_break;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let (left, right) = split_at_first_thematic_break(rune_use.content.take("body"));

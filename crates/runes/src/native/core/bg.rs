@@ -2,10 +2,10 @@
 //!
 //! Native because values that are the default are left out, and because a sandbox within it becomes what stands behind the rune.
 
-use crate::schema::component::field_meta_element;
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::field_meta_element;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 /// Arguments with the field that the engine reads, and the value that needs no saying.
 const BACKGROUND_FIELDS: [(&str, &str, &str); 14] = [

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, set_field, field_meta_element, named_element, set_rdfa_property};
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, set_field, field_meta_element, named_element, set_rdfa_property};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let root = RootBuilder::new("breadcrumb", "nav")

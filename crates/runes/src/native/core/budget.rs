@@ -5,15 +5,15 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use super::money::{Currency, duration_days, parse_amount};
-use crate::content::ast;
+use crate::content::node_ext;
 use crate::content::headings::group_by_heading_or_list;
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::rune::rune_fields;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{parse_float, number_text, to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::rune::rune_fields;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{parse_float, number_text, to_text, is_truthy};
 
 pub(super) fn transform_category(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes: Vec<MarkdocNode> = rune_use.content.take("children").into_iter().flat_map(line_items).collect();
@@ -39,10 +39,10 @@ fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
         return vec![node];
     }
     let item = |item: &MarkdocNode| {
-        let text = ast::joined_text(item, " ");
+        let text = node_ext::joined_text(item, " ");
         let (description, amount) = split_amount(text.trim());
         let attributes = [("description", description.to_owned()), ("amount", amount.to_owned())];
-        ast::new_tag_with("budget-line-item", attributes, Vec::new())
+        node_ext::new_tag_with("budget-line-item", attributes, Vec::new())
     };
     node.children.iter().map(item).collect()
 }
@@ -134,7 +134,7 @@ fn footer_element(total: f64, per_day: Option<f64>, currency: &Currency) -> Rend
 /// Headings with what stands below them as categories. A first heading above deeper ones is the title.
 fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut headings =
-        nodes.iter().enumerate().filter_map(|(index, node)| Some((index, ast::heading_level(node)?)));
+        nodes.iter().enumerate().filter_map(|(index, node)| Some((index, node_ext::heading_level(node)?)));
     let title_end = match (headings.next(), headings.next()) {
         (Some((_, first)), Some((index, second))) if first < second => index,
         _ => 0,
@@ -152,7 +152,7 @@ fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
 }
 
 fn to_category_node(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
-    let text = ast::joined_text(heading, " ");
+    let text = node_ext::joined_text(heading, " ");
     let text = text.trim();
     let is_struck_through = heading.descendants().any(|node| node.kind == NodeType::Strikethrough);
     let (label, estimate) = match strip_estimate_mark(text) {
@@ -162,7 +162,7 @@ fn to_category_node(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNod
     let mut attributes = AttributeMap::new();
     attributes.insert("label", MarkdocValue::String(label.to_owned()));
     attributes.insert("estimate", MarkdocValue::Bool(estimate));
-    ast::new_tag("budget-category", attributes, body)
+    node_ext::new_tag("budget-category", attributes, body)
 }
 
 /// `Fuel (est.)` and `~Fuel~` are estimates.

@@ -4,13 +4,13 @@
 
 use quad_markdoc::NodeType;
 
-use crate::schema::component::{RootBuilder, meta_element, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::is_heading;
-use crate::schema::layout::{SplitLayout, Zones};
-use crate::schema::media::take_media;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, meta_element, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_heading;
+use crate::expand::layout::{SplitLayout, Zones};
+use crate::expand::media::take_media;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Zones { media, mut body, footer } = Zones::split(rune_use.content.take("body"));

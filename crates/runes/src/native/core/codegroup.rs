@@ -4,11 +4,11 @@
 
 use quad_markdoc::Node as MarkdocNode;
 
-use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 /// Languages whose name is not their abbreviation with a capital.
 const LANGUAGE_NAMES: [(&str, &str); 22] = [

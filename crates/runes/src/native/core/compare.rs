@@ -2,11 +2,11 @@
 //!
 //! Native because only code blocks are taken, each with a label that is derived where none is given.
 
-use crate::schema::component::{RootBuilder, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;

@@ -4,11 +4,11 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use crate::content::ast;
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::content::node_ext;
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let speakers = rune_use.arguments.text("speakers").unwrap_or_default();
@@ -37,18 +37,18 @@ fn to_message_node(quote: MarkdocNode, count: usize, speakers: &[&str]) -> Markd
         let next_speaker = speakers.get(count % speakers.len()).copied().unwrap_or_default();
         next_speaker.clone_into(&mut speaker);
         if let Some(host) = children.first_mut().and_then(text_container) {
-            let name = ast::new_node(NodeType::Strong, AttributeMap::new(), vec![text_node(format!("{speaker}:"))]);
+            let name = node_ext::new_node(NodeType::Strong, AttributeMap::new(), vec![text_node(format!("{speaker}:"))]);
             host.children.splice(0..0, [name, text_node(" ".into())]);
         }
     }
     let align = if count.is_multiple_of(2) { "left" } else { "right" };
-    ast::new_tag_with("conversation-message", [("speaker", speaker), ("align", align.to_owned())], children)
+    node_ext::new_tag_with("conversation-message", [("speaker", speaker), ("align", align.to_owned())], children)
 }
 
 fn text_node(content: String) -> MarkdocNode {
     let mut attributes = AttributeMap::new();
     attributes.insert("content", MarkdocValue::String(content));
-    ast::new_node(NodeType::Text, attributes, Vec::new())
+    node_ext::new_node(NodeType::Text, attributes, Vec::new())
 }
 
 /// The node that holds the text of a paragraph.
@@ -67,7 +67,7 @@ fn leading_bold_name(host: &MarkdocNode) -> String {
     let Some(strong) = host.children.first().filter(|child| child.kind == NodeType::Strong) else {
         return String::new();
     };
-    let name = ast::joined_text(strong, "");
+    let name = node_ext::joined_text(strong, "");
     let trimmed = name.trim_end();
     trimmed.strip_suffix(':').map_or_else(|| name.clone(), str::to_owned)
 }

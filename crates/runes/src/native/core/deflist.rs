@@ -4,11 +4,11 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use crate::content::ast;
-use crate::schema::component::{new_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::content::node_ext;
+use crate::expand::root_builder::{new_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let list = rune_use.content.take("list").into_iter().find(|node| node.kind == NodeType::List);
@@ -40,8 +40,8 @@ fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     trim_leading_space(&mut rest);
     let blocks = children.into_iter().skip(1);
     let value = (!rest.is_empty()).then(|| {
-        let inline = ast::new_node(NodeType::Inline, AttributeMap::new(), rest);
-        ast::new_node(NodeType::Paragraph, AttributeMap::new(), vec![inline])
+        let inline = node_ext::new_node(NodeType::Inline, AttributeMap::new(), rest);
+        node_ext::new_node(NodeType::Paragraph, AttributeMap::new(), vec![inline])
     });
     (Some(term), value.into_iter().chain(blocks).collect())
 }

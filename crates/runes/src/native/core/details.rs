@@ -2,10 +2,10 @@
 //!
 //! Native because `open` is an attribute of the element that is there or not, whatever its value.
 
-use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let body = cx.render_nodes(rune_use.content.take("body"))?;

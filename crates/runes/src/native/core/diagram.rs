@@ -2,10 +2,10 @@
 //!
 //! Native because the text of the code block is kept twice: to be read, and to be drawn from.
 
-use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, new_element, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let fence = rune_use.content.take("source").into_iter().next();

@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use super::line_diff::{Change, DiffLine, line_diff};
-use crate::schema::component::{RootBuilder, new_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{parse_int, number_text, to_text};
+use crate::expand::root_builder::{RootBuilder, new_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{parse_int, number_text, to_text};
 
 /// One of the two versions.
 #[derive(Default)]

@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, new_element, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::layout::split_at_first_thematic_break;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::layout::split_at_first_thematic_break;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;

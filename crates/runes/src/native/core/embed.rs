@@ -2,11 +2,11 @@
 //!
 //! Native because the address of the frame follows from the address of the page, by provider.
 
-use crate::schema::component::{RootBuilder, named_element, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{number_text, to_text};
+use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{number_text, to_text};
 
 /// What a frame may do.
 const IFRAME_ALLOW: &str =

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, new_element, set_field};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Some(Value::Object(error)) = rune_use.arguments.get("error") else {

@@ -2,9 +2,9 @@
 //!
 //! Native because this engine reads no files: what a file says must be put in its place before the document is rendered.
 
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     Err(rune_use.error("shows a file, which is read when the site is built; render the page within its site"))

@@ -2,11 +2,11 @@
 //!
 //! Native because the text of the link is the last part of the path where none is given; where it leads, a later stage knows.
 
-use crate::schema::component::{RootBuilder, field_meta_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let argument_text = |name: &str| rune_use.arguments.get(name).map(to_text).unwrap_or_default();

@@ -4,12 +4,12 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use crate::content::ast;
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::content::node_ext;
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 /// Words in the name of a field that say what is typed into it.
 const FIELD_TYPES: [(&[&str], &str); 8] = [
@@ -64,7 +64,7 @@ impl FormField {
         attributes.insert("required", MarkdocValue::Bool(self.required));
         attributes.insert("placeholder", MarkdocValue::String(self.placeholder));
         attributes.insert("options", MarkdocValue::String(self.options));
-        ast::new_tag("form-field", attributes, Vec::new())
+        node_ext::new_tag("form-field", attributes, Vec::new())
     }
 }
 
@@ -80,12 +80,12 @@ fn to_field_nodes(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
             continue;
         }
         converted.extend(pending.map(|text| FormField::new("help", text).into_node()));
-        let text = ast::joined_text(&node, "");
+        let text = node_ext::joined_text(&node, "");
         match node.kind {
             NodeType::Heading => converted.push(FormField::new("group", text).into_node()),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
-                converted.extend(items.map(|item| parse_field(&ast::joined_text(item, "")).into_node()));
+                converted.extend(items.map(|item| parse_field(&node_ext::joined_text(item, "")).into_node()));
             }
             NodeType::Blockquote => question = Some(text),
             _ if submit == Some(index) => converted.push(FormField::new("submit", text).into_node()),
@@ -106,9 +106,9 @@ fn is_all_bold(node: &MarkdocNode) -> bool {
     let bold: String = node
         .descendants()
         .filter(|node| node.kind == NodeType::Strong)
-        .map(|strong| ast::joined_text(strong, ""))
+        .map(|strong| node_ext::joined_text(strong, ""))
         .collect();
-    let text = ast::joined_text(node, "");
+    let text = node_ext::joined_text(node, "");
     !text.trim().is_empty() && text.trim() == bold.trim()
 }
 
@@ -160,7 +160,7 @@ fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
         .children
         .iter()
         .filter(|item| item.kind == NodeType::Item)
-        .map(|item| ast::joined_text(item, ""))
+        .map(|item| node_ext::joined_text(item, ""))
         .collect();
     let kind = if lower.contains("(multiple)") || lower.contains("select all") {
         "checkbox"

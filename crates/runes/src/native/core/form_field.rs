@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, new_element, field_meta_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, new_element, field_meta_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{to_text, is_truthy};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;

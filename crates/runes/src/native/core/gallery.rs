@@ -2,12 +2,12 @@
 //!
 //! Native because every picture, wherever it stands, becomes a figure of its own with its label as caption.
 
-use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
-use crate::schema::context::Result;
-use crate::schema::media::collect_media;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{json_number, to_text};
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::media::collect_media;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{json_number, to_text};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, set_name};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{parse_int, json_number};
+use crate::expand::root_builder::{RootBuilder, set_name};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{parse_int, json_number};
 
 /// Words that `layout` used to mean before it was called `mode`.
 const MODES: [&str; 3] = ["columns", "auto", "masonry"];

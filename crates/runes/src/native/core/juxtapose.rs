@@ -2,12 +2,12 @@
 //!
 //! Native because each zone becomes an element that the engine knows as a type of its own, with a label from a list.
 
-use crate::schema::component::{RootBuilder, set_field, named_element};
-use crate::schema::context::Result;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{json_number, to_text};
+use crate::expand::root_builder::{RootBuilder, set_field, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{json_number, to_text};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let labels = rune_use.arguments.text("labels").unwrap_or_default();

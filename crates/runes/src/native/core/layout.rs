@@ -2,9 +2,9 @@
 //!
 //! Native because its mark is an attribute without a value.
 
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let tag = Element::new("div")

@@ -2,11 +2,11 @@
 //!
 //! Native because pictures that stand alone are sorted to one side, all else to the other.
 
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let (mut media, mut body) = (Vec::new(), Vec::new());

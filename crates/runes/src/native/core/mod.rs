@@ -26,7 +26,7 @@ mod form;
 mod form_field;
 mod gallery;
 mod grid;
-mod inline;
+mod inline_runes;
 mod juxtapose;
 mod layout;
 mod line_diff;
@@ -52,7 +52,7 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
         "accordion" => accordion::transform,
         "aggregate" => query::transform_aggregate,
         "annotate" => annotate::transform,
-        "badge" => inline::transform_badge,
+        "badge" => inline_runes::transform_badge,
         "bar" => bar::transform,
         "bg" => bg::transform,
         "breadcrumb" => breadcrumb::transform,
@@ -73,14 +73,14 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
         "drawer" => drawer::transform,
         "embed" => embed::transform,
         "error" => error::transform,
-        "expand" => inline::transform_expand,
+        "expand" => inline_runes::transform_expand,
         "figure" => figure::transform,
         "file-ref" => file_ref::transform,
         "form" => form::transform,
         "form-field" => form_field::transform,
         "gallery" => gallery::transform,
         "grid" => grid::transform,
-        "icon" => inline::transform_icon,
+        "icon" => inline_runes::transform_icon,
         "juxtapose" => juxtapose::transform,
         "layout" => layout::transform,
         "mediatext" => mediatext::transform,
@@ -96,7 +96,7 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
         "textblock" => textblock::transform,
         "tint" => tint::transform,
         "toc" => toc::transform,
-        "xref" => inline::transform_xref,
+        "xref" => inline_runes::transform_xref,
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! Amounts of money as people write them, and as they are printed.
 
-use crate::value::{parse_int, parse_float, number_text};
+use crate::js_value::{parse_int, parse_float, number_text};
 
 /// Signs of currencies by code.
 const CURRENCY_SIGNS: [(&str, &str); 16] = [

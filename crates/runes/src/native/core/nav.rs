@@ -4,13 +4,13 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
-use crate::content::ast;
+use crate::content::node_ext;
 use crate::content::headings::group_by_heading;
-use crate::schema::component::{RootBuilder, new_element, set_field, field_meta_element, set_name, named_element};
-use crate::schema::context::{Result, Override};
-use crate::schema::header::{is_element, is_heading};
-use crate::schema::{Arguments, RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, field_meta_element, set_name, named_element};
+use crate::expand::render_context::{Result, Override};
+use crate::expand::header::{is_element, is_heading};
+use crate::expand::{Arguments, RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
@@ -42,10 +42,10 @@ fn group_first_level(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     match group_by_heading(nodes, Some(1)) {
         Ok(grouped) => {
             let item = |(heading, body): (MarkdocNode, Vec<MarkdocNode>)| {
-                ast::new_node(NodeType::Item, AttributeMap::new(), std::iter::once(heading).chain(body).collect())
+                node_ext::new_node(NodeType::Item, AttributeMap::new(), std::iter::once(heading).chain(body).collect())
             };
             let items = grouped.groups.into_iter().map(item).collect();
-            grouped.before.into_iter().chain([ast::new_node(NodeType::List, AttributeMap::new(), items)]).collect()
+            grouped.before.into_iter().chain([node_ext::new_node(NodeType::List, AttributeMap::new(), items)]).collect()
         }
         Err(nodes) => nodes,
     }

@@ -2,12 +2,12 @@
 //!
 //! Native because percentage and reading are computed.
 
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::text::text_of;
-use crate::schema::{Arguments, RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::number_text;
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::text::text_of;
+use crate::expand::{Arguments, RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::number_text;
 use serde_json::Value;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

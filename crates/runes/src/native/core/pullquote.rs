@@ -2,11 +2,11 @@
 //!
 //! Native because it is the first quotation in the content, or all its paragraphs where there is none.
 
-use crate::schema::component::RootBuilder;
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut nodes = cx.render_nodes(rune_use.content.take("body"))?;

@@ -2,11 +2,11 @@
 //!
 //! Native because only steps are taken, whether they come from headings or are written as tags.
 
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, meta_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::header_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, meta_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::header_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let head = cx.render_nodes(rune_use.content.take("header"))?;

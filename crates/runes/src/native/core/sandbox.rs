@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::RootBuilder;
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let source = lines_between(cx.source, &rune_use.node.lines);

@@ -4,14 +4,14 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use crate::content::ast;
+use crate::content::node_ext;
 use crate::content::headings::group_by_heading_or_list;
-use crate::schema::component::{RootBuilder, new_element, set_field, fragment, is_rune_root, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::{header_element, is_element};
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, fragment, is_rune_root, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{header_element, is_element};
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 use serde_json::Value;
 
 pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -19,7 +19,7 @@ pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     if let Some(image) = rune_use.arguments.truthy("image") {
         let mut attributes = AttributeMap::new();
         attributes.insert("src", MarkdocValue::String(to_text(image)));
-        label = cx.render_nodes(vec![ast::new_node(NodeType::Image, attributes, Vec::new())])?;
+        label = cx.render_nodes(vec![node_ext::new_node(NodeType::Image, attributes, Vec::new())])?;
     }
     label.push(new_element("span", [label_node(rune_use.arguments.get("name"))]));
     for node in &mut label {
@@ -78,5 +78,5 @@ fn heading_to_tab(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode 
     if let Some(source) = image.and_then(|image| image.attributes.get("src")) {
         attributes.insert("image", source.clone());
     }
-    ast::new_tag("tab", attributes, body)
+    node_ext::new_tag("tab", attributes, body)
 }

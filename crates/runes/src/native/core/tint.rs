@@ -5,11 +5,11 @@
 use indexmap::IndexMap;
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::content::ast;
-use crate::schema::component::field_meta_element;
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::content::node_ext;
+use crate::expand::root_builder::field_meta_element;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 /// Tokens that a list may set.
 const TOKENS: [&str; 6] = ["background", "surface", "primary", "secondary", "accent", "border"];
@@ -38,13 +38,13 @@ fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
     let mut is_dark = false;
     for node in nodes {
         match node.kind {
-            NodeType::Heading => match ast::joined_text(node, " ").trim().to_lowercase().as_str() {
+            NodeType::Heading => match node_ext::joined_text(node, " ").trim().to_lowercase().as_str() {
                 "dark" => is_dark = true,
                 "light" => is_dark = false,
                 _ => {}
             },
             NodeType::List => {
-                let colours = node.children.iter().filter_map(|item| parse_colour(&ast::joined_text(item, " ")));
+                let colours = node.children.iter().filter_map(|item| parse_colour(&node_ext::joined_text(item, " ")));
                 if is_dark { dark.extend(colours) } else { light.extend(colours) }
             }
             _ => {}

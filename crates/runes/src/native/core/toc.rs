@@ -2,10 +2,10 @@
 //!
 //! Native because it reads the whole document, not its own content.
 
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 use serde_json::Value;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

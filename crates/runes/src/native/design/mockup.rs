@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{to_text, is_truthy};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let viewport = named_element("div", "viewport", cx.render_nodes(rune_use.content.take("body"))?);

@@ -1,6 +1,6 @@
 //! The native runes of the package `design`, one file each. What the runes of tokens share stands in [`tokens`].
 
-mod context;
+mod design_context;
 mod mockup;
 mod palette;
 mod preview;
@@ -14,7 +14,7 @@ use super::RuneTransform;
 /// The transform of a rune of this package.
 pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
-        "design-context" => context::transform,
+        "design-context" => design_context::transform,
         "mockup" => mockup::transform,
         "palette" => palette::transform,
         "preview" => preview::transform,

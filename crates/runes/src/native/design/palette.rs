@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
 
 use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element};
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{to_text, is_truthy};
 
 /// Contrast against white that text needs, by grade.
 const CONTRAST_MIN: [(&str, f64); 2] = [("AA", 4.5), ("AAA", 7.0)];

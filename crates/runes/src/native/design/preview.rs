@@ -7,11 +7,11 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
-use crate::schema::component::RootBuilder;
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{number_text, to_text};
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{number_text, to_text};
 
 /// Language of a code block that names none.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";

@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Map, Value, json};
 
 use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element};
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{parse_float, number_text};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{parse_float, number_text};
 
 /// Least width of a bar, in percent, so that the smallest distance can still be seen.
 const BAR_MIN_PERCENT: f64 = 2.0;

@@ -2,11 +2,11 @@
 //!
 //! Native because the value stands beside the name only where the author asks for it.
 
-use crate::schema::component::{RootBuilder, new_element, set_field, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{to_text, is_truthy};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
     let colour = rune_use.arguments.non_null_or("color", "");

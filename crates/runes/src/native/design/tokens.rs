@@ -2,10 +2,10 @@
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::content::ast;
-use crate::schema::RuneUse;
-use crate::schema::component::named_element;
-use crate::tree::RenderNode;
+use crate::content::node_ext;
+use crate::expand::RuneUse;
+use crate::expand::root_builder::named_element;
+use crate::render_tree::RenderNode;
 
 /// One line of a rune of tokens.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(super) fn read_lines(nodes: &[MarkdocNode]) -> Vec<TokenLine> {
     let mut lines = Vec::new();
     for node in nodes {
         match node.kind {
-            NodeType::Heading => lines.push(TokenLine::Heading(ast::joined_text(node, ""))),
+            NodeType::Heading => lines.push(TokenLine::Heading(node_ext::joined_text(node, ""))),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
-                lines.extend(items.filter_map(|item| parse_token(&ast::joined_text(item, ""))));
+                lines.extend(items.filter_map(|item| parse_token(&node_ext::joined_text(item, ""))));
             }
             _ => {}
         }

@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
 
 use super::tokens::{TokenLine, read_lines, text_part, title_element};
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::{Arguments, RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{parse_int, json_number, number_text, to_text};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{Arguments, RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{parse_int, json_number, number_text, to_text};
 
 /// Sizes of the samples, in pixels. Those above [`WHOLE_MAX_PX`] show only as much of the sentence as fits in a line.
 const SIZES_PX: [u16; 5] = [48, 32, 24, 18, 14];

@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 use quad_markdoc::Node as MarkdocNode;
 use regex::Regex;
 
-use crate::content::{ContentFields, ast};
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::header_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::content::{ContentFields, node_ext};
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::header_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 /// A version, a dash, a date: `v2.1.0-rc.1 — 3 May`.
 static VERSION_AND_DATE: LazyLock<Option<Regex>> =
@@ -33,7 +33,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 /// The tag that a section becomes.
 fn to_release_node(mut section: ContentFields) -> MarkdocNode {
     let (version, date) = version_and_date(section.text("$heading").unwrap_or_default());
-    ast::new_tag_with("changelog-release", [("version", version), ("date", date)], section.take("body"))
+    node_ext::new_tag_with("changelog-release", [("version", version), ("date", date)], section.take("body"))
 }
 
 fn version_and_date(heading: &str) -> (String, String) {

@@ -6,13 +6,13 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
 use crate::catalogue::ContentModel;
-use crate::content::{self, ast, headings};
-use crate::schema::component::{RootBuilder, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::{SectionHeader, is_heading};
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::content::{self, node_ext, headings};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{SectionHeader, is_heading};
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 /// Level of the headings that open a group, and of those that open a member.
 const GROUP_LEVEL: u8 = 3;
@@ -53,7 +53,7 @@ fn wrap_by_heading(rune: &str, level: u8, nodes: Vec<MarkdocNode>) -> Vec<Markdo
     };
     let tags = grouped.groups.into_iter().map(|(heading, mut body)| {
         body.insert(0, heading);
-        ast::new_tag(rune, AttributeMap::new(), body)
+        node_ext::new_tag(rune, AttributeMap::new(), body)
     });
     grouped.before.into_iter().chain(tags).collect()
 }

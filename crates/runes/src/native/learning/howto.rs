@@ -1,12 +1,12 @@
 //! `howto`: native because lists of either kind are gathered, and each of their items is marked.
 
 use super::{ItemKind, take_list_items};
-use crate::schema::component::{named_element, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{named_element, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
 
 const TOOL: ItemKind = ItemKind { part: "tool", type_of: "HowToTool", property: "tool", text_property: "name" };
 const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "step", text_property: "text" };

@@ -4,8 +4,8 @@ mod howto;
 mod recipe;
 
 use super::RuneTransform;
-use crate::schema::component::{new_element, set_name, set_rdfa_property};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{new_element, set_name, set_rdfa_property};
+use crate::render_tree::RenderNode;
 
 /// The transform of a rune of this package.
 pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {

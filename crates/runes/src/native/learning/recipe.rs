@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::{ItemKind, take_list_items};
-use crate::schema::component::{set_name, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::{SectionHeader, is_element};
-use crate::schema::layout::SplitLayout;
-use crate::schema::media::take_media;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{set_name, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{SectionHeader, is_element};
+use crate::expand::layout::SplitLayout;
+use crate::expand::media::take_media;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "recipeInstructions", text_property: "text" };
 

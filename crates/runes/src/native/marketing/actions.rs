@@ -2,10 +2,10 @@
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::schema::component::{for_each_descendant, new_element, set_name};
-use crate::schema::context::{Result, Override};
-use crate::schema::{RenderContext, nodes};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{for_each_descendant, new_element, set_name};
+use crate::expand::render_context::{Result, Override};
+use crate::expand::{RenderContext, markdown_nodes};
+use crate::render_tree::RenderNode;
 
 /// Renders lists and fences: each item is an action, each fence a command.
 pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
@@ -18,7 +18,7 @@ pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> R
 fn render_action(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
         NodeType::Item => Override::Rendered(vec![new_element("li", cx.render_nodes_with(render_label, node.children)?)]),
-        NodeType::Fence => Override::Rendered(vec![new_element("div", [nodes::render_fence(&node)])]),
+        NodeType::Fence => Override::Rendered(vec![new_element("div", [markdown_nodes::render_fence(&node)])]),
         _ => Override::NotHandled(node),
     })
 }

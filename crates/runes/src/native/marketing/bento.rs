@@ -4,13 +4,13 @@ use quad_markdoc::{AttributeMap, Node as MarkdocNode, Value as MarkdocValue};
 use serde_json::Value;
 
 use super::bento_cell::{CellSpan, span_of_size};
-use crate::content::ast;
-use crate::schema::arguments::to_markdoc_value;
-use crate::schema::component::{set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::{parse_int, json_number, to_text};
+use crate::content::node_ext;
+use crate::expand::arguments::to_markdoc_value;
+use crate::expand::root_builder::{set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::{parse_int, json_number, to_text};
 
 /// Chrome that a tile has and the grid has not: where a tile does not say, what the grid says holds.
 pub(super) const FORWARDED_ATTRIBUTES: [&str; 9] = [
@@ -59,7 +59,7 @@ fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<Mar
     let spans: Vec<CellSpan> = arguments.text("levels").map(|levels| parse_spans(&levels)).unwrap_or_default();
     let (mut intro, mut cells) = (Vec::new(), Vec::<MarkdocNode>::new());
     for node in nodes {
-        let Some(level) = ast::heading_level(&node) else {
+        let Some(level) = node_ext::heading_level(&node) else {
             cells.last_mut().map_or(&mut intro, |cell| &mut cell.children).push(node);
             continue;
         };
@@ -73,7 +73,7 @@ fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<Mar
         attributes.insert("size".to_owned(), MarkdocValue::String(size.to_owned()));
         attributes.insert("cols".to_owned(), to_markdoc_value(&span.columns));
         attributes.insert("rows".to_owned(), to_markdoc_value(&span.rows));
-        cells.push(ast::new_tag("bento-cell", attributes, vec![node]));
+        cells.push(node_ext::new_tag("bento-cell", attributes, vec![node]));
     }
     (intro, cells)
 }

@@ -3,13 +3,13 @@
 use quad_markdoc::{NodeType, Value as MarkdocValue};
 use serde_json::Value;
 
-use crate::schema::component::{set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::layout::Zones;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::{json_number, to_text};
+use crate::expand::root_builder::{set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::layout::Zones;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{json_number, to_text};
 
 /// Level of every title: tiles are neighbours whatever the heading was that made them.
 const TITLE_LEVEL: f64 = 3.0;

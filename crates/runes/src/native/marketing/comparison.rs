@@ -5,13 +5,13 @@ use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as Markdoc
 
 use super::comparison_table::{self, Column, Row};
 use crate::content::headings::HeadingGroups;
-use crate::content::{ast, headings};
-use crate::schema::component::{set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::text::text_node;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::content::{node_ext, headings};
+use crate::expand::root_builder::{set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::text::text_node;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 /// Level of the headings that head a column.
 const COLUMN_LEVEL: u8 = 2;
@@ -57,7 +57,7 @@ fn split_columns(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<ColumnSource
     let HeadingGroups { before: mut tags, groups } =
         grouped.unwrap_or_else(|nodes| HeadingGroups { before: nodes, ..HeadingGroups::default() });
     tags.retain(|node| node.is_tag("comparison-column"));
-    let section = |(heading, body): (MarkdocNode, _)| ColumnSource { name: ast::joined_text(&heading, ""), body };
+    let section = |(heading, body): (MarkdocNode, _)| ColumnSource { name: node_ext::joined_text(&heading, ""), body };
     (tags, groups.into_iter().map(section).collect())
 }
 
@@ -83,7 +83,7 @@ fn align_rows(sections: Vec<ColumnSource>, highlighted: Option<&str>) -> (Vec<St
         let nodes = named.collect::<Vec<_>>().into_iter().chain(rows.others).chain(rows.callouts).collect();
         let is_highlighted = highlighted == Some(name.as_str());
         let attributes = [("name", name), ("highlighted", is_highlighted.to_string())];
-        ast::new_tag_with("comparison-column", attributes, nodes)
+        node_ext::new_tag_with("comparison-column", attributes, nodes)
     });
     let tags = tags.collect();
     (labels, tags)
@@ -112,17 +112,17 @@ fn read_rows(body: Vec<MarkdocNode>) -> ColumnRows {
 }
 
 fn row_node(label: &str, kind: &str, nodes: Vec<MarkdocNode>) -> MarkdocNode {
-    ast::new_tag_with("comparison-row", [("label", label.to_owned()), ("rowType", kind.to_owned())], nodes)
+    node_ext::new_tag_with("comparison-row", [("label", label.to_owned()), ("rowType", kind.to_owned())], nodes)
 }
 
 /// The first bold words of an item name its row.
 fn row_label(item: &MarkdocNode) -> Option<String> {
-    item.descendants().find(|node| node.kind == NodeType::Strong).map(|strong| ast::joined_text(strong, ""))
+    item.descendants().find(|node| node.kind == NodeType::Strong).map(|strong| node_ext::joined_text(strong, ""))
 }
 
 /// What an item says: a ticked box, an empty one, something crossed out, or words.
 fn row_kind(item: &MarkdocNode) -> &'static str {
-    let text = ast::joined_text(item, "");
+    let text = node_ext::joined_text(item, "");
     let text = text.trim_start();
     if text.starts_with("[x]") || text.starts_with("[X]") {
         return "check";
@@ -153,7 +153,7 @@ fn row_description(item: MarkdocNode) -> Vec<MarkdocNode> {
     if rest.is_empty() {
         nodes.remove(0);
     } else {
-        *first = ast::new_node(NodeType::Paragraph, std::mem::take(&mut first.attributes), rest);
+        *first = node_ext::new_node(NodeType::Paragraph, std::mem::take(&mut first.attributes), rest);
     }
     nodes
 }

@@ -2,8 +2,8 @@
 //!
 //! The classes stand here and not in the engine, as the cells have no names that it could dress them by.
 
-use crate::schema::component::new_element;
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::new_element;
+use crate::render_tree::{RenderNode, Element};
 
 /// One product.
 pub(super) struct Column {

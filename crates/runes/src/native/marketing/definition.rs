@@ -2,10 +2,10 @@
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::schema::component::{new_element, set_name, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{new_element, set_name, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut content = rune_use.content;

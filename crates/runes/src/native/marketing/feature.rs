@@ -3,13 +3,13 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
-use crate::schema::component::{for_each_descendant, new_element, set_name, named_element};
-use crate::schema::context::{Result, Override};
-use crate::schema::header::SectionHeader;
-use crate::schema::layout::SplitLayout;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{for_each_descendant, new_element, set_name, named_element};
+use crate::expand::render_context::{Result, Override};
+use crate::expand::header::SectionHeader;
+use crate::expand::layout::SplitLayout;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

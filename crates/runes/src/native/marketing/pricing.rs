@@ -4,14 +4,14 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use crate::content::headings::HeadingGroups;
-use crate::content::{ast, headings};
-use crate::schema::component::{for_each_descendant, new_element, set_field, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::{SectionHeader, is_element, is_heading};
-use crate::schema::text::text_node;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::content::{node_ext, headings};
+use crate::expand::root_builder::{for_each_descendant, new_element, set_field, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{SectionHeader, is_element, is_heading};
+use crate::expand::text::text_node;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 /// What a price begins with, and the money that it is then.
 const CURRENCY_SIGNS: [(&str, &str); 9] = [
@@ -57,8 +57,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 /// Headings that name a price become tiers with what stands below them. The first of them tells the level; others of that
 /// level stay as they are.
 fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
-    let is_tier_heading = |node: &MarkdocNode| ast::heading_level(node).is_some() && name_and_price(node).is_some();
-    let Some(level) = nodes.iter().find(|node| is_tier_heading(node)).and_then(ast::heading_level) else {
+    let is_tier_heading = |node: &MarkdocNode| node_ext::heading_level(node).is_some() && name_and_price(node).is_some();
+    let Some(level) = nodes.iter().find(|node| is_tier_heading(node)).and_then(node_ext::heading_level) else {
         return nodes;
     };
     let HeadingGroups { before: mut result, groups } = match headings::group_by_heading(nodes, Some(level)) {
@@ -68,7 +68,7 @@ fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     for (heading, body) in groups {
         match name_and_price(&heading) {
             Some([name, price]) => {
-                result.push(ast::new_tag_with("tier", [("name", name), ("price", price)], body))
+                result.push(node_ext::new_tag_with("tier", [("name", name), ("price", price)], body))
             }
             None => {
                 result.push(heading);
@@ -81,7 +81,7 @@ fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
 
 /// Name and price in a heading: what stands before and after the first dash that has something on both sides.
 fn name_and_price(heading: &MarkdocNode) -> Option<[String; 2]> {
-    let text = ast::joined_text(heading, " ");
+    let text = node_ext::joined_text(heading, " ");
     let dashes = text.char_indices().skip(1).filter(|(_, c)| matches!(c, '-' | '–' | '—'));
     let mut offers =
         dashes.filter_map(|(index, dash)| Some((text.get(..index)?, text.get(index + dash.len_utf8()..)?)));

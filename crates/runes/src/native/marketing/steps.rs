@@ -2,14 +2,14 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
-use crate::content::{ContentFields, ast};
-use crate::schema::component::{new_element, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::{SectionHeader, is_heading};
-use crate::schema::layout::SplitLayout;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
+use crate::content::{ContentFields, node_ext};
+use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{SectionHeader, is_heading};
+use crate::expand::layout::SplitLayout;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut content = rune_use.content;
@@ -21,7 +21,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         let items = content.take("list").into_iter().flat_map(|list| list.children);
         items.map(|item| item.children).collect()
     };
-    let tags = bodies.into_iter().map(|body| ast::new_tag("step", AttributeMap::new(), body)).collect();
+    let tags = bodies.into_iter().map(|body| node_ext::new_tag("step", AttributeMap::new(), body)).collect();
     let mut steps = cx.render_nodes(tags)?;
     steps.retain(|step| is_rune_root(step, "li", "step"));
     steps.iter_mut().for_each(|step| set_field(step, "step"));

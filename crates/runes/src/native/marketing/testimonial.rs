@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{new_element, meta_element, set_name, set_rdfa_property};
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::media::is_media;
-use crate::schema::text::bare_text;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{new_element, meta_element, set_name, set_rdfa_property};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::media::is_media;
+use crate::expand::text::bare_text;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 /// Who says something, and what.
 #[derive(Default)]

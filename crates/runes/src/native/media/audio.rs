@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use super::duration;
 use super::playlist::json_script;
 use crate::content::ItemFields;
-use crate::schema::component::named_element;
-use crate::schema::context::Result;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::named_element;
+use crate::expand::render_context::Result;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

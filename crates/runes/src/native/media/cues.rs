@@ -3,9 +3,9 @@
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use super::duration;
-use crate::content::ast;
-use crate::schema::component::{new_element, named_element};
-use crate::tree::{RenderNode, Element};
+use crate::content::node_ext;
+use crate::expand::root_builder::{new_element, named_element};
+use crate::render_tree::{RenderNode, Element};
 
 /// The longest line that counts as one of a song, in units of UTF-16.
 const LYRIC_LENGTH_MAX: usize = 99;
@@ -20,20 +20,20 @@ pub(super) struct Cue {
 impl Cue {
     /// The moments below a list item: of the first list within it.
     pub fn read_all(item: &MarkdocNode) -> Vec<Cue> {
-        let list = ast::inline_children(item).find(|node| node.kind == NodeType::List);
+        let list = node_ext::inline_children(item).find(|node| node.kind == NodeType::List);
         list.map(|list| list.children.iter().map(Cue::parse).collect()).unwrap_or_default()
     }
 
     /// Bold words are the label; the time is taken out of the other words.
     fn parse(item: &MarkdocNode) -> Cue {
-        let nodes: Vec<&MarkdocNode> = ast::inline_children(item).collect();
+        let nodes: Vec<&MarkdocNode> = node_ext::inline_children(item).collect();
         let label = nodes.iter().enumerate().find_map(|(index, node)| Some((index, find_strong(node)?)));
         let label_index = label.map(|(index, _)| index);
         let others = nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
         let texts = others.filter(|node| node.kind == NodeType::Text);
         let text: String = texts.filter_map(|node| node.attributes.get_str("content")).collect();
         let (time, text) = take_time(text.trim());
-        Cue { time, label: label.map(|(_, strong)| ast::joined_text(strong, "")), text: text.trim().to_owned() }
+        Cue { time, label: label.map(|(_, strong)| node_ext::joined_text(strong, "")), text: text.trim().to_owned() }
     }
 
     fn list_item(&self, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {

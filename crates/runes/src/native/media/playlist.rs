@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use super::cues::{self, Cue};
 use super::duration;
 use crate::content::ItemFields;
-use crate::schema::component::{new_element, set_field, meta_element, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::layout::SplitLayout;
-use crate::schema::media::take_media;
-use crate::schema::{RuneUse, RootBuilder, RenderContext};
-use crate::tree::{RenderNode, Element};
-use crate::value::to_text;
+use crate::expand::root_builder::{new_element, set_field, meta_element, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::layout::SplitLayout;
+use crate::expand::media::take_media;
+use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

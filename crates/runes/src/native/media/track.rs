@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::duration;
-use crate::schema::component::{set_field, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::{is_element, is_heading};
-use crate::schema::text::text_of_node;
-use crate::schema::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{set_field, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::{is_element, is_heading};
+use crate::expand::text::text_of_node;
+use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

@@ -2,12 +2,12 @@
 //!
 //! Native because parts of the header are structured data too, and the place is an element of its own within it.
 
-use crate::schema::component::{RootBuilder, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::SectionHeader;
-use crate::schema::media::unwrap_paragraphs;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::SectionHeader;
+use crate::expand::media::unwrap_paragraphs;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut header = unwrap_paragraphs(cx.render_nodes(rune_use.content.take("header"))?);

@@ -2,12 +2,12 @@
 //!
 //! Native because a journey takes days and nothing else, and a day takes stops and nothing else.
 
-use crate::schema::component::{RootBuilder, new_element, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::header_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::header_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 /// The journey.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

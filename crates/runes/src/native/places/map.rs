@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 use regex::Regex;
 
-use crate::content::ast;
-use crate::schema::component::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::content::node_ext;
+use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
 static COORDINATES: LazyLock<Option<Regex>> =
@@ -46,7 +46,7 @@ fn lists_to_pins(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut converted = Vec::new();
     for node in nodes {
         match node.kind {
-            NodeType::Heading => group = ast::joined_text(&node, ""),
+            NodeType::Heading => group = node_ext::joined_text(&node, ""),
             NodeType::List => {
                 let items = node.children.iter().filter(|item| item.kind == NodeType::Item);
                 converted.extend(items.map(|item| Place::read(item).into_pin_node(&group)));
@@ -73,13 +73,13 @@ impl Place {
         let mut place = Place::default();
         for node in item.descendants() {
             match node.kind {
-                NodeType::Strong => place.name = ast::joined_text(node, ""),
-                NodeType::Em if place.description.is_empty() => place.description = ast::joined_text(node, ""),
+                NodeType::Strong => place.name = node_ext::joined_text(node, ""),
+                NodeType::Em if place.description.is_empty() => place.description = node_ext::joined_text(node, ""),
                 NodeType::Link => place.url = node.attributes.get_str("href").unwrap_or_default().to_owned(),
                 _ => {}
             }
         }
-        let text = ast::joined_text(item, "");
+        let text = node_ext::joined_text(item, "");
         let mut remaining = text.replacen(&place.name, "", 1).replacen(&place.description, "", 1);
         if let Some(captures) = COORDINATES.as_ref().and_then(|pattern| pattern.captures(&remaining)) {
             let part = |group_index: usize| captures.get(group_index).map(|part| part.as_str().to_owned()).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Place {
             ("url", self.url),
             ("group", group.to_owned()),
         ];
-        ast::new_tag_with("map-pin", attributes, Vec::new())
+        node_ext::new_tag_with("map-pin", attributes, Vec::new())
     }
 }
 

@@ -6,11 +6,11 @@
 use serde_json::Value;
 
 use crate::content::ContentFields;
-use crate::schema::component::{RootBuilder, new_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, new_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
 
 /// A value and what holds without one.
 type AttributeDefault = (&'static str, &'static str);

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, field_meta_element, named_element};
-use crate::schema::context::Result;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::render_context::Result;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 /// Marks the element that a site fills with entities.
 const SENTINEL: &str = "__collection-sentinel";

@@ -5,14 +5,14 @@
 
 use serde_json::Value;
 
-use crate::schema::component::{RootBuilder, new_element, set_field, is_rune_root, set_name, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::schema::context::Result;
-use crate::schema::header::is_element;
-use crate::schema::layout::SplitLayout;
-use crate::schema::media::take_media;
-use crate::schema::{RuneUse, RenderContext};
-use crate::tree::RenderNode;
-use crate::value::to_text;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field, is_rune_root, set_name, named_element, set_rdfa_property, rdfa_meta_element};
+use crate::expand::render_context::Result;
+use crate::expand::header::is_element;
+use crate::expand::layout::SplitLayout;
+use crate::expand::media::take_media;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::RenderNode;
+use crate::js_value::to_text;
 
 /// A person. Text before the first section is not shown, and a drawing is no portrait.
 pub(super) fn transform_character(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

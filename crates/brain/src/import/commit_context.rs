@@ -1,0 +1,43 @@
+//! The desk: what the steps of one commit share, whichever files they are of.
+
+use std::sync::Arc;
+
+use quad_core::Result;
+use quad_store::Tx;
+
+use super::transactions::LookupCache;
+use crate::own_accounts::OwnAccounts;
+use crate::posting::PostingBatch;
+use crate::tags::TouchedTags;
+
+/// What the steps of one commit share.
+pub(super) struct CommitContext {
+    pub(super) cache: LookupCache,
+    pub(super) batch: PostingBatch,
+    pub(super) touched: TouchedTags,
+    /// The own accounts, unless they are to be looked up again.
+    pub(super) own_accounts: Option<Arc<OwnAccounts>>,
+    /// Transfers that were paired.
+    pub(super) paired: usize,
+}
+
+impl CommitContext {
+    pub(super) fn begin(tx: &mut Tx<'_>, cache: LookupCache, own_accounts: Option<Arc<OwnAccounts>>) -> Result<CommitContext> {
+        tx.lock("brain")?;
+        Ok(CommitContext { cache, batch: PostingBatch::new(tx), touched: TouchedTags::default(), own_accounts, paired: 0 })
+    }
+
+    pub(super) fn own_accounts(&mut self, tx: &mut Tx<'_>) -> Result<Arc<OwnAccounts>> {
+        match &self.own_accounts {
+            Some(accounts) => Ok(accounts.clone()),
+            None => Ok(self.own_accounts.insert(Arc::new(OwnAccounts::load(tx)?)).clone()),
+        }
+    }
+
+    /// Writes what was gathered.
+    pub(super) fn flush(mut self, tx: &mut Tx<'_>) -> Result<(LookupCache, Option<Arc<OwnAccounts>>)> {
+        self.batch.flush(tx)?;
+        self.touched.touch(tx);
+        Ok((self.cache, self.own_accounts))
+    }
+}

@@ -1,0 +1,120 @@
+//! Reading a file: with what is known about it beforehand, and what a projection keeps of it.
+
+use quad_core::{Error, Kind, Result};
+use quad_statements::{Currency, Document, Options, ParseError, csv};
+use quad_store::{Sql, Tx, params};
+use serde_json::{Value, json};
+
+use super::ImportOptions;
+use crate::account::Account;
+use crate::{limits, entity, errors};
+
+/// What is known of a file's account before the file is read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct AccountDefaults {
+    /// How its last table was read.
+    mapping: Option<csv::Mapping>,
+    /// Its currency, for a file that names none.
+    currency: Option<Currency>,
+}
+
+/// A file that is read.
+#[derive(Debug)]
+pub(super) struct ParsedDocument {
+    pub(super) document: Document,
+    /// What its projection keeps.
+    pub(super) extracted: String,
+}
+
+pub(super) fn parse(bytes: &[u8], import_options: &ImportOptions, defaults: &AccountDefaults) -> Result<ParsedDocument> {
+    let unreadable = |error: ParseError| {
+        let hint = match error {
+            ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            _ => error.hint(),
+        };
+        Error::new(Kind::BadInput, "statement_unreadable", error.to_string()).hint(hint.to_owned())
+    };
+    let explicit_currency = import_options
+        .currency
+        .as_deref()
+        .map(|code| Currency::parse(code).map_err(|error| errors::invalid("currency", error)))
+        .transpose()?;
+    let mut mapping = defaults.mapping.clone();
+    // What is said now counts more than what is remembered.
+    if let (Some(mapping), Some(_)) = (&mut mapping, explicit_currency) {
+        mapping.currency = explicit_currency;
+    }
+    let options = Options {
+        format: None,
+        mapping,
+        overrides: csv::Overrides::parse(import_options.settings.iter().map(String::as_str)).map_err(unreadable)?,
+        currency: explicit_currency.or(defaults.currency),
+    };
+    let document = quad_statements::parse(bytes, &options).map_err(unreadable)?;
+    let extracted = projection_json(&document);
+    Ok(ParsedDocument { document, extracted })
+}
+
+/// What is known of an account, if it is there.
+pub(super) fn load_defaults(sql: &mut dyn Sql, account: Option<&str>) -> Result<AccountDefaults> {
+    let Some(account) = account else { return Ok(AccountDefaults::default()) };
+    let tenant = sql.tenant().as_str().to_owned();
+    let row = sql.query_opt(
+        "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
+        params![tenant, account],
+    )?;
+    // A mapping that an older program wrote and that no longer reads is guessed anew.
+    let mapping = row.map(|row| Ok::<_, Error>(serde_json::from_str(row.text(0)?).ok())).transpose()?;
+    let currency = entity::find::<Account>(sql, account)?.map(|account| account.currency);
+    Ok(AccountDefaults { mapping: mapping.flatten(), currency })
+}
+
+pub(super) fn save_mapping(tx: &mut Tx<'_>, account: &str, mapping: &csv::Mapping) -> Result<()> {
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    let text = serde_json::to_string(mapping).map_err(Error::internal)?;
+    tx.execute(
+        "INSERT INTO brain_mapping (tenant_id, account_id, mapping, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (tenant_id, account_id) DO UPDATE SET mapping = excluded.mapping, updated_at = excluded.updated_at",
+        params![tenant, account, text, now],
+    )?;
+    Ok(())
+}
+
+pub(super) fn mime_type(document: &Document) -> &'static str {
+    match document.format.name() {
+        "csv" => "text/csv",
+        "ofx" => "application/x-ofx",
+        "camt" => "application/xml",
+        _ => "text/plain",
+    }
+}
+
+/// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
+fn projection_json(document: &Document) -> String {
+    let statements: Vec<Value> = document
+        .statements
+        .iter()
+        .map(|statement| {
+            let first_entries = &statement.entries[..statement.entries.len().min(limits::PROJECTION_ENTRIES)];
+            json!({
+                "account": statement.account,
+                "currency": statement.currency,
+                "from": statement.from,
+                "to": statement.to,
+                "opening": statement.opening,
+                "closing": statement.closing,
+                "entry_count": statement.entries.len(),
+                "entries": first_entries,
+            })
+        })
+        .collect();
+    let findings = &document.findings[..document.findings.len().min(limits::PROJECTION_FINDINGS)];
+    json!({
+        "format": document.format,
+        "mapping": document.mapping,
+        "statements": statements,
+        "findings": findings,
+        "finding_count": document.findings.len(),
+    })
+    .to_string()
+}

@@ -1,0 +1,147 @@
+//! Several ranges of one index, read as one: the transactions of a counterparty are a range for each account that has dealt with it.
+//!
+//! An index by counterparty and day alone would be one range. But then a statement, which is of one account and many
+//! counterparties over years, would write to a page of its own for every row. This way the rows of a statement lie together, and a
+//! page of the list costs a look at each of those accounts, which are few.
+
+use std::collections::{HashMap, VecDeque};
+
+use quad_core::Result;
+use quad_store::Sql;
+
+use crate::keyset::{Key, IndexRange, RowSource};
+use crate::entity::{self, Entity};
+
+/// Ranges that are sorted alike.
+pub(crate) struct MergeScan {
+    ranges: Vec<IndexRange>,
+}
+
+/// What was read of a range and not taken yet.
+#[derive(Default)]
+struct RangeBuffer {
+    keys: VecDeque<Key>,
+    /// Whether nothing is behind it.
+    is_exhausted: bool,
+}
+
+impl MergeScan {
+    pub(crate) fn new(ranges: Vec<IndexRange>) -> MergeScan {
+        MergeScan { ranges }
+    }
+
+    /// The first keys of all ranges after a key, in order.
+    fn keys<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<Key>> {
+        // As if each had an equal share, and a little more; those with a larger one are asked again.
+        let batch_size = (2 * limit / self.ranges.len().max(1) + 2).min(limit);
+        let mut buffers: Vec<RangeBuffer> = self.ranges.iter().map(|_| RangeBuffer::default()).collect();
+        let mut keys: Vec<Key> = Vec::with_capacity(limit);
+        while keys.len() < limit {
+            for (buffer, range) in buffers.iter_mut().zip(&self.ranges) {
+                if buffer.keys.is_empty() && !buffer.is_exhausted {
+                    // Nothing of it lies between the last key that was taken and what it has behind.
+                    let batch = range.keys::<N>(sql, keys.last().or(after), batch_size)?;
+                    buffer.is_exhausted = batch.len() < batch_size;
+                    buffer.keys = batch.into();
+                }
+            }
+            let next = buffers.iter_mut().filter(|buffer| !buffer.keys.is_empty()).max_by(|a, b| {
+                let is_desc = self.ranges.first().is_some_and(|range| range.desc);
+                let order = a.keys.front().cmp(&b.keys.front());
+                if is_desc { order } else { order.reverse() }
+            });
+            match next.and_then(|buffer| buffer.keys.pop_front()) {
+                Some(key) => keys.push(key),
+                None => break,
+            }
+        }
+        Ok(keys)
+    }
+}
+
+impl RowSource for MergeScan {
+    fn rows<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>> {
+        if let [range] = self.ranges.as_slice() {
+            return range.rows(sql, after, limit);
+        }
+        let ids: Vec<String> = self.keys::<N>(sql, after, limit)?.into_iter().map(|key| key.id).collect();
+        let mut rows: Vec<N> = entity::find_many(sql, &ids)?;
+        let positions: HashMap<&str, usize> =
+            ids.iter().enumerate().map(|(position, id)| (id.as_str(), position)).collect();
+        rows.sort_by_key(|row| positions.get(row.id_text()).copied());
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestRunner};
+    use quad_core::Timestamp;
+    use serde_json::json;
+
+    use crate::calendar;
+    use crate::testing::test_envs;
+    use crate::transaction::Filter;
+
+    /// One counterparty over some accounts: account, day and whether it is of that counterparty.
+    fn rows_strategy() -> impl Strategy<Value = Vec<(u8, u8, bool)>> {
+        prop::collection::vec((0_u8..5, 1_u8..12, prop::bool::weighted(0.8)), 0..60)
+    }
+
+    #[test]
+    fn counterparty_pages_merge_all_accounts() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let mut runner = TestRunner::new(Config { cases: 10, max_shrink_iters: 100, ..Config::default() });
+        let outcome = runner.run(&(rows_strategy(), 1_usize..9, 1_u8..12), |(rows, limit, since)| {
+            runtime.block_on(async {
+                for env in test_envs().await {
+                    let mut lines: Vec<String> = (0..5)
+                        .map(|it| json!({"kind": "account", "id": format!("acct_{it}"), "name": "A", "currency": "USD"}).to_string())
+                        .collect();
+                    lines.extend((0..2).map(|it| json!({"kind": "counterparty", "id": format!("cp_{it}"), "name": format!("C{it}")}).to_string()));
+                    for (number, (account, day, is_match)) in rows.iter().enumerate() {
+                        lines.push(json!({"kind": "transaction", "id": format!("tx_{number}"), "account_id": format!("acct_{account}"),
+                            "amount": "1.00", "currency": "USD", "direction": "outflow", "transaction_date": format!("2025-01-{day:02}"),
+                            "counterparty_id": if *is_match { "cp_0" } else { "cp_1" }}).to_string());
+                    }
+                    env.load(&lines.join("\n")).await.unwrap();
+                    for (account, since) in [(None, None), (None, Some(since)), (Some(2_u8), None)] {
+                        let mut expected: Vec<(u8, String)> = rows
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, (row_account, day, is_match))| {
+                                *is_match && account.is_none_or(|id| id == *row_account) && since.is_none_or(|first_day| first_day <= *day)
+                            })
+                            .map(|(number, (_, day, _))| (*day, format!("tx_{number}")))
+                            .collect();
+                        expected.sort_by(|a, b| b.cmp(a));
+                        let filter = Filter {
+                            counterparty_id: Some("cp_0".to_owned()),
+                            account_id: account.map(|id| format!("acct_{id}")),
+                            since: since.map(|day| calendar::midnight(2025, 1, i64::from(day))),
+                            until: Some(Timestamp(i64::MAX)),
+                            ..Filter::default()
+                        };
+                        let read = env.test.store.read(&env.test.tenant, move |sql| {
+                            let (mut ids, mut after) = (Vec::new(), None);
+                            loop {
+                                let (page, next) = filter.page(sql, after, limit)?;
+                                assert!(page.len() <= limit);
+                                ids.extend(page.iter().map(|row| row.id.as_str().to_owned()));
+                                match next {
+                                    Some(next) => after = Some(next),
+                                    None => return Ok(ids),
+                                }
+                            }
+                        });
+                        let expected: Vec<String> = expected.into_iter().map(|(_, id)| id).collect();
+                        assert_eq!(read.await.unwrap(), expected);
+                    }
+                }
+            });
+            Ok(())
+        });
+        outcome.unwrap();
+    }
+}

@@ -1,0 +1,217 @@
+//! What is owed, to us and by us.
+
+use std::collections::BTreeMap;
+
+use quad_core::{Result, Timestamp};
+use quad_statements::{Amount, Currency};
+use quad_store::Sql;
+
+use super::{Answer, Question};
+use crate::counterparty::{self, Counterparty};
+use crate::money::{self, format_with_currency};
+use crate::obligation::{self, Obligation, ObligationDirection};
+use crate::total::{self, Subject};
+use crate::{calendar, limits, entity};
+
+fn describe_obligation(sql: &mut dyn Sql, row: &Obligation) -> Result<String> {
+    let party = entity::find::<Counterparty>(sql, row.counterparty_id.as_str())?;
+    let name = party.as_ref().map_or(row.counterparty_id.as_str(), |party| party.title());
+    let amount = format_with_currency(row.amount_due, row.currency);
+    Ok(format!("{amount} {} {name}, due {}", row.kind, calendar::format_date(row.due_date)))
+}
+
+fn cite_all(sql: &mut dyn Sql, answer: &mut Answer, rows: &[Obligation]) -> Result<()> {
+    for row in rows.iter().take(limits::MAX_CITATIONS) {
+        let excerpt = describe_obligation(sql, row)?;
+        answer.cite(row, excerpt);
+    }
+    Ok(())
+}
+
+fn filter_direction(rows: Vec<Obligation>, direction: ObligationDirection) -> Vec<Obligation> {
+    rows.into_iter().filter(|row| row.direction_or_payable() == direction).collect()
+}
+
+/// Open sums of one direction, each currency by itself.
+fn open_sums(
+    sql: &mut dyn Sql,
+    subject: (Subject, &str),
+    direction: ObligationDirection,
+) -> Result<Vec<(i64, String)>> {
+    let totals = total::for_subject(sql, subject.0, subject.1, total::OPEN)?;
+    let matching = totals.into_iter().filter(|total| total.direction == direction.as_str());
+    Ok(matching.map(|total| (total.count, format_with_currency(total.amount, total.currency))).collect())
+}
+
+fn open_total(sql: &mut dyn Sql, direction: ObligationDirection, verb: &str) -> Result<Answer> {
+    let sums = open_sums(sql, (Subject::Everything, ""), direction)?;
+    let count: i64 = sums.iter().map(|(count, _)| count).sum();
+    let amounts: Vec<&str> = sums.iter().map(|(_, amount)| amount.as_str()).collect();
+    let mut answer = Answer::new(if amounts.is_empty() {
+        format!("Nothing is open that {verb}.")
+    } else {
+        format!("{} in {count} open obligations {verb}.", amounts.join(" and "))
+    });
+    let rows = filter_direction(obligation::list_open(sql, None, None, None, limits::MAX_OBLIGATIONS_SUMMED)?, direction);
+    cite_all(sql, &mut answer, &rows)?;
+    Ok(answer)
+}
+
+/// What we owe.
+pub(super) fn payables(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
+    open_total(sql, ObligationDirection::Payable, "is to be paid")
+}
+
+/// What we are owed.
+pub(super) fn receivables(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
+    open_total(sql, ObligationDirection::Receivable, "is to be received")
+}
+
+/// What we owe somebody, or everybody.
+pub(super) fn owed_to_party(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    match counterparty::find_mentioned(sql, &question.words)? {
+        Some(party) => open_with_party(sql, &party, ObligationDirection::Payable, "is owed to"),
+        None => payables(sql, question),
+    }
+}
+
+/// What somebody owes us, or everybody.
+pub(super) fn owed_by_party(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    match counterparty::find_mentioned(sql, &question.words)? {
+        Some(party) => open_with_party(sql, &party, ObligationDirection::Receivable, "is owed by"),
+        None => receivables(sql, question),
+    }
+}
+
+fn open_with_party(
+    sql: &mut dyn Sql,
+    party: &Counterparty,
+    direction: ObligationDirection,
+    verb: &str,
+) -> Result<Answer> {
+    let sums = open_sums(sql, (Subject::Counterparty, party.id.as_str()), direction)?;
+    let amounts: Vec<&str> = sums.iter().map(|(_, amount)| amount.as_str()).collect();
+    let mut answer = Answer::new(if amounts.is_empty() {
+        format!("Nothing {verb} {}.", party.title())
+    } else {
+        format!("{} {verb} {}.", amounts.join(" and "), party.title())
+    });
+    answer.cite(party, party.title());
+    let rows = obligation::list_open(sql, Some(party.id.as_str()), None, None, limits::MAX_CITATIONS)?;
+    cite_all(sql, &mut answer, &filter_direction(rows, direction))?;
+    Ok(answer)
+}
+
+/// What we should have paid.
+pub(super) fn overdue_payables(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    answer_overdue(sql, question, ObligationDirection::Payable, "to be paid")
+}
+
+/// What we should have received.
+pub(super) fn overdue_receivables(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    answer_overdue(sql, question, ObligationDirection::Receivable, "to be received")
+}
+
+fn answer_overdue(
+    sql: &mut dyn Sql,
+    question: &Question,
+    direction: ObligationDirection,
+    verb: &str,
+) -> Result<Answer> {
+    let today = calendar::day_start(question.now).plus_ms(-1);
+    let rows = obligation::list_open(sql, None, None, Some(today), limits::MAX_OBLIGATIONS_SUMMED)?;
+    if rows.len() == limits::MAX_OBLIGATIONS_SUMMED {
+        return Ok(Answer::unanswered(
+            "More is overdue than one answer adds up; list it with ledger.obligations.list.",
+        ));
+    }
+    let rows = filter_direction(rows, direction);
+    let mut answer = Answer::new(if rows.is_empty() {
+        format!("Nothing {verb} is overdue.")
+    } else {
+        format!("{} in {} obligations {verb} is overdue.", format_sums(&rows)?, rows.len())
+    });
+    cite_all(sql, &mut answer, &rows)?;
+    Ok(answer)
+}
+
+/// Sums of rows, each currency by itself.
+fn format_sums(rows: &[Obligation]) -> Result<String> {
+    let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
+    for row in rows {
+        let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
+        *sum = money::add(*sum, row.amount_due)?;
+    }
+    let lines: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    Ok(lines.join(" and "))
+}
+
+/// What has to be paid within some days, by whom it is owed; what is late first.
+pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    let days = parse_days(question);
+    let until = calendar::day_start(question.now).plus_ms((days + 1) * calendar::DAY_MS - 1);
+    let rows = obligation::list_open(sql, None, None, Some(until), limits::MAX_OBLIGATIONS_SUMMED)?;
+    if rows.len() == limits::MAX_OBLIGATIONS_SUMMED {
+        return Ok(Answer::unanswered(
+            "More is due than one answer adds up; list it with ledger.obligations.list.",
+        ));
+    }
+    let rows = filter_direction(rows, ObligationDirection::Payable);
+    if rows.is_empty() {
+        return Ok(Answer::new(format!("Nothing is due in the next {days} days.")));
+    }
+    let mut by_party: BTreeMap<String, Vec<Obligation>> = BTreeMap::new();
+    for row in &rows {
+        by_party.entry(row.counterparty_id.as_str().to_owned()).or_default().push(row.clone());
+    }
+    let mut parts = Vec::new();
+    for (id, party_obligations) in &by_party {
+        let name = entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
+        let late_count = party_obligations.iter().filter(|row| row.is_overdue(question.now)).count();
+        let overdue_text = if late_count > 0 { format!(", {late_count} overdue") } else { String::new() };
+        parts.push((overdue_text.is_empty(), format!("{name}: {} ({}{overdue_text})", format_sums(party_obligations)?, party_obligations.len())));
+    }
+    parts.sort();
+    let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
+    let mut answer =
+        Answer::new(format!("{} is due in the next {days} days. {}.", format_sums(&rows)?, parts.join("; ")));
+    cite_all(sql, &mut answer, &rows)?;
+    Ok(answer)
+}
+
+/// The number before `days`; a week unless said.
+fn parse_days(question: &Question) -> i64 {
+    let parts: Vec<&str> = question.words.split_whitespace().collect();
+    let parsed =
+        parts.windows(2).find(|pair| pair[1].starts_with("day")).and_then(|pair| pair[0].parse().ok());
+    parsed.filter(|days| (1..=366).contains(days)).unwrap_or(7)
+}
+
+/// What has to be paid first.
+pub(super) fn next_payable(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    let from = calendar::day_start(question.now);
+    answer_chosen(sql, Some(from), "The next is", |rows| rows.into_iter().next())
+}
+
+/// The largest thing that has to be paid.
+pub(super) fn largest_payable(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
+    answer_chosen(sql, None, "The largest is", |rows| {
+        rows.into_iter()
+            .max_by(|a, b| a.amount_due.cmp(&b.amount_due).then_with(|| b.id.cmp(&a.id)))
+    })
+}
+
+fn answer_chosen(
+    sql: &mut dyn Sql,
+    from: Option<Timestamp>,
+    intro: &str,
+    choose: impl Fn(Vec<Obligation>) -> Option<Obligation>,
+) -> Result<Answer> {
+    let rows = obligation::list_open(sql, None, from, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    let rows = filter_direction(rows, ObligationDirection::Payable);
+    let Some(row) = choose(rows) else { return Ok(Answer::new("Nothing is to be paid.")) };
+    let text = describe_obligation(sql, &row)?;
+    let mut answer = Answer::new(format!("{intro} {text}."));
+    answer.cite(&row, text);
+    Ok(answer)
+}

@@ -1,0 +1,237 @@
+//! Booking: a line of a file, or what a person typed, becomes rows of the ledger.
+//!
+//! Every line says its `kind`. A row whose id is there is left as it is, so that a load can simply be run again; a line with
+//! `"operation": "upsert"` puts its row in the place of the one that is there.
+
+use quad_core::{Error, Kind, Result};
+use quad_store::Tx;
+use serde_json::{Map, Value};
+
+use crate::account::Account;
+use crate::balance::{self, Snapshot};
+use crate::category::Category;
+use crate::counterparty::{self, Counterparty};
+use crate::invoice::{self, Invoice};
+use crate::entity::{self, Field as _, Entity};
+use crate::obligation::{self, Obligation};
+use crate::payment_intent::{self, PaymentIntent};
+use crate::policy::{self, Policy};
+use crate::posting::{self, PostingCounts};
+use crate::reconciliation::{self, Match};
+use crate::row_meta::RowMeta;
+use crate::tags::TouchedTags;
+use crate::transaction::Transaction;
+use crate::transfer::{self, Transfer};
+use crate::{raw, errors};
+
+/// The kinds of lines.
+pub(crate) const KINDS: &[&str] = &[
+    "account",
+    "balance",
+    "transaction",
+    "counterparty",
+    "obligation",
+    "invoice",
+    "category",
+    "transfer",
+    "match",
+    "payment_intent",
+    "policy",
+    "raw",
+];
+
+/// What lines have become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadCounts {
+    /// Rows that were not there.
+    pub created: usize,
+    /// Rows that have changed.
+    pub updated: usize,
+    /// Rows that were there already.
+    pub skipped: usize,
+}
+
+impl std::ops::AddAssign for LoadCounts {
+    fn add_assign(&mut self, other: LoadCounts) {
+        self.created += other.created;
+        self.updated += other.updated;
+        self.skipped += other.skipped;
+    }
+}
+
+/// A line with its number in the file.
+pub(crate) type NumberedLine = (usize, Map<String, Value>);
+
+/// Books lines in their order, in one transaction. Transactions that follow one another are posted together.
+pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &RowMeta) -> Result<LoadCounts> {
+    tx.lock("brain")?;
+    let mut touched = TouchedTags::default();
+    let mut counts = LoadCounts::default();
+    let mut pending: Vec<Transaction> = Vec::new();
+    let mut first_pending = 0;
+    for (number, line) in lines {
+        let kind =
+            line.get("kind").and_then(Value::as_str).ok_or_else(|| with_line(*number, errors::missing("kind")))?;
+        if kind == Transaction::KIND && !is_upsert(line) {
+            let row =
+                RowMeta::from_line(line, defaults).and_then(|meta| Transaction::parse_line(line, meta));
+            if pending.is_empty() {
+                first_pending = *number;
+            }
+            pending.push(row.map_err(|error| with_line(*number, error))?);
+            continue;
+        }
+        counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
+        counts += apply_line(tx, kind, line, defaults, &mut touched).map_err(|error| with_line(*number, error))?;
+    }
+    counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
+    touched.touch(tx);
+    Ok(counts)
+}
+
+fn post_pending(
+    tx: &mut Tx<'_>,
+    pending: &mut Vec<Transaction>,
+    number: usize,
+    touched: &mut TouchedTags,
+) -> Result<LoadCounts> {
+    if pending.is_empty() {
+        return Ok(LoadCounts::default());
+    }
+    for row in pending.iter() {
+        if let Some(counterparty) = &row.counterparty_id {
+            entity::get::<Counterparty>(tx, counterparty.as_str()).map_err(|error| with_line(number, error))?;
+        }
+    }
+    let PostingCounts { added, updated, unchanged } =
+        posting::post(tx, pending, touched).map_err(|error| with_line(number, error))?;
+    pending.clear();
+    Ok(LoadCounts { created: added, updated, skipped: unchanged })
+}
+
+fn is_upsert(line: &Map<String, Value>) -> bool {
+    line.get("operation").and_then(Value::as_str) == Some("upsert")
+}
+
+/// Names the line that a refusal is about.
+fn with_line(number: usize, error: Error) -> Error {
+    if error.kind() == Kind::Internal || number == 0 {
+        return error;
+    }
+    let (kind, code) = (error.kind(), error.code().to_owned());
+    // A missing row is the line's fault, not the caller's address.
+    let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
+    let wrapped = Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
+    match error.hint_text() {
+        Some(hint) => wrapped.hint(hint),
+        None => wrapped,
+    }
+}
+
+fn apply_line(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    line: &Map<String, Value>,
+    defaults: &RowMeta,
+    touched: &mut TouchedTags,
+) -> Result<LoadCounts> {
+    let meta = RowMeta::from_line(line, defaults)?;
+    if is_upsert(line) && upsert(tx, kind, line, meta.clone(), touched)? {
+        return Ok(LoadCounts { updated: 1, ..LoadCounts::default() });
+    }
+    let created = match kind {
+        "account" => Account::insert_from_line(tx, line, meta, touched)?,
+        "balance" => balance::record(tx, Snapshot::from_line(line, meta)?, touched)?,
+        "transaction" => posting::post(tx, &[Transaction::parse_line(line, meta)?], touched)?.added > 0,
+        "counterparty" => counterparty::create(tx, &Counterparty::parse_line(line, meta)?, touched)?,
+        "obligation" => obligation::create(tx, &Obligation::parse_line(line, meta)?, touched)?,
+        "invoice" => invoice::create(tx, &Invoice::parse_line(line, meta)?, touched)?,
+        "category" => insert_simple(tx, &Category::from_line(line, meta)?, touched)?,
+        "transfer" => transfer::create(tx, &Transfer::from_line(line, meta)?, touched)?,
+        "match" => reconciliation::create(tx, &Match::from_line(line, meta)?, touched)?,
+        "payment_intent" => payment_intent::create(tx, &PaymentIntent::parse_line(line, meta)?, touched)?,
+        "policy" => policy::create(tx, &Policy::parse_line(line, meta)?, touched)?,
+        other => return Err(errors::unknown("kind of line", "kind", other, KINDS)),
+    };
+    Ok(if created {
+        LoadCounts { created: 1, ..LoadCounts::default() }
+    } else {
+        LoadCounts { skipped: 1, ..LoadCounts::default() }
+    })
+}
+
+fn insert_simple<N: Entity>(tx: &mut Tx<'_>, row: &N, touched: &mut TouchedTags) -> Result<bool> {
+    let added = entity::insert(tx, row)?;
+    if added {
+        raw::mark_cited(tx, row.meta())?;
+        touched.row(N::KIND, row.id_text());
+    }
+    Ok(added)
+}
+
+/// Puts a row in the place of the one that is there; false if there is none.
+fn upsert(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    line: &Map<String, Value>,
+    mut meta: RowMeta,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    meta.updated_at = tx.now();
+    match kind {
+        "transaction" => {
+            let row = Transaction::parse_line(line, meta)?;
+            let Some(old) = entity::find::<Transaction>(tx, row.id.as_str())? else { return Ok(false) };
+            let mut row = row;
+            row.meta.created_at = old.meta.created_at;
+            posting::replace(tx, &row, touched)?;
+        }
+        "obligation" => {
+            let mut row = Obligation::parse_line(line, meta)?;
+            let Some(old) = entity::find::<Obligation>(tx, row.id.as_str())? else { return Ok(false) };
+            row.meta.created_at = old.meta.created_at;
+            obligation::replace(tx, &row, touched)?;
+        }
+        "invoice" => return replace_entity(tx, Invoice::parse_line(line, meta)?, touched),
+        "counterparty" => return replace_entity(tx, Counterparty::parse_line(line, meta)?, touched),
+        "payment_intent" => return replace_entity(tx, PaymentIntent::parse_line(line, meta)?, touched),
+        "policy" => return replace_entity(tx, Policy::parse_line(line, meta)?, touched),
+        other => {
+            return Err(errors::invalid("operation", format!("upsert is not possible for {other}")));
+        }
+    }
+    Ok(true)
+}
+
+fn replace_entity<N: Entity>(tx: &mut Tx<'_>, mut row: N, touched: &mut TouchedTags) -> Result<bool> {
+    let Some(old) = entity::find::<N>(tx, row.id_text())? else { return Ok(false) };
+    row.meta_mut().created_at = old.meta().created_at;
+    entity::update(tx, &row)?;
+    raw::mark_cited(tx, row.meta())?;
+    touched.row(N::KIND, row.id_text());
+    touched.listing();
+    Ok(true)
+}
+
+/// The id that a line brings, for those who want to say what became of it.
+pub(crate) fn id_of(line: &Map<String, Value>) -> Option<String> {
+    line.get("id").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Gives a line an id of its kind if it has none, so that its maker knows what it made.
+pub(crate) fn ensure_id(line: &mut Map<String, Value>) -> Result<String> {
+    if let Some(id) = id_of(line) {
+        return Ok(id);
+    }
+    use crate::ids as i;
+    let id = match line.get("kind").and_then(Value::as_str).unwrap_or_default() {
+        "account" => i::AccountId::generate()?.to_json(),
+        "transaction" => i::TransactionId::generate()?.to_json(),
+        "counterparty" => i::CounterpartyId::generate()?.to_json(),
+        "obligation" => i::ObligationId::generate()?.to_json(),
+        "invoice" => i::InvoiceId::generate()?.to_json(),
+        other => return Err(errors::unknown("kind that can be added", "kind", other, KINDS)),
+    };
+    line.insert("id".into(), id.clone());
+    Ok(id.as_str().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,61 @@
+//! Closed vocabularies: words that a field may hold, and nothing else.
+
+/// Declares a vocabulary: an enum whose variants are the words of the wire and of the database.
+macro_rules! string_enum {
+    ($(#[$doc:meta])* $name:ident, $what:literal { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum $name { $($variant),+ }
+
+        impl $name {
+            /// Every word.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// Reads a word exactly.
+            pub fn parse(text: &str) -> Option<$name> {
+                match text { $($word => Some($name::$variant),)+ _ => None }
+            }
+
+            /// Reads a word, or says which there are.
+            #[allow(dead_code)]
+            pub(crate) fn parse_arg(field: &str, text: &str) -> quad_core::Result<$name> {
+                $name::parse(text).ok_or_else(|| crate::errors::unknown($what, field, text, Self::NAMES))
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl crate::entity::Field for $name {
+            fn bind(&self, cells: &mut Vec<quad_store::Value>) {
+                cells.push(self.as_str().into());
+            }
+
+            fn from_row(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
+                let text = row.text(crate::entity::next_column(at))?;
+                $name::parse(text).ok_or_else(|| {
+                    quad_core::Error::internal(format!("{text} is stored as {} but is none", $what))
+                })
+            }
+
+            fn to_json(&self) -> serde_json::Value {
+                self.as_str().into()
+            }
+
+            fn from_json(field: &str, value: &serde_json::Value) -> quad_core::Result<$name> {
+                let text = value.as_str().ok_or_else(|| crate::errors::invalid(field, "must be text"))?;
+                $name::parse_arg(field, text)
+            }
+        }
+    };
+}
+pub(crate) use string_enum;

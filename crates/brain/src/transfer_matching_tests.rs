@@ -1,0 +1,240 @@
+//! Transfers between own accounts, from statements to pairs: what is paired, what is not and said, and that no sum suffers.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::import::{self, FileReport, ImportOptions};
+use crate::listing::page_by_id;
+use crate::property_tests::stored_and_recomputed;
+use crate::testing::{TestEnv, test_envs};
+use crate::transaction::{Direction, Effect, Transaction};
+use crate::transfer::Transfer;
+use crate::{calendar, contribution, limits};
+
+async fn import_csv(env: &TestEnv, account: Option<&str>, csv: &str) -> FileReport {
+    let options = ImportOptions { account: account.map(str::to_owned), ..ImportOptions::default() };
+    let (store, writer) = (&env.test.store, env.writer());
+    import::import(store, &writer, "test", "a.csv", csv.as_bytes(), &options, |_, _| {}).await.unwrap()
+}
+
+/// Three accounts of which only the ids are known.
+async fn create_three_accounts(env: &TestEnv) {
+    let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
+    let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
+    env.load(&lines.join("\n")).await.unwrap();
+}
+
+fn csv(entries: &[(u8, &str, &str)]) -> String {
+    let mut csv = String::from("Date,Description,Amount,Currency\n");
+    for (day, description, amount) in entries {
+        csv.push_str(&format!("2025-01-{day:02},{description},{amount},USD\n"));
+    }
+    csv
+}
+
+async fn count_directions(env: &TestEnv) -> BTreeMap<String, usize> {
+    let page = env.call("ledger.transactions.list", json!({})).await.unwrap();
+    let mut counts = BTreeMap::new();
+    for row in page["items"].as_array().unwrap() {
+        *counts.entry(row["direction"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transfer_sides_match_in_either_import_order() {
+    for env in test_envs().await {
+        create_three_accounts(&env).await;
+        let first = import_csv(
+            &env,
+            Some("acct_0"),
+            &csv(&[(3, "Transfer to savings", "-100.00"), (4, "Bakery", "-100.00")]),
+        )
+        .await;
+        assert_eq!((first.transfers.paired, first.transfers.ambiguous), (0, 0));
+        // A weekend later, and its own bank does not call it a transfer.
+        let second =
+            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+        assert_eq!((second.transfers.paired, second.transfers.ambiguous), (1, 0));
+        let expect =
+            BTreeMap::from([("inflow".to_owned(), 1), ("outflow".to_owned(), 1), ("transfer".to_owned(), 2)]);
+        assert_eq!(count_directions(&env).await, expect);
+        let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
+        let (into, out) = (&page["items"][0], &page["items"][1]);
+        let transaction_uri = |row: &Value| format!("brain://ledger/transactions/{}", row["id"].as_str().unwrap());
+        let transaction = env.read(&transaction_uri(out)).await.unwrap();
+        assert_eq!(transaction["transfer"]["other_transaction_id"], into["id"]);
+        assert_eq!(transaction["reconciliation_status"], "matched");
+        assert_eq!(env.read(&transaction_uri(into)).await.unwrap()["transfer"]["other_account_id"], "acct_0");
+        // Once more finds nothing more.
+        let again =
+            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+        assert_eq!((again.transfers.paired, again.statements[0].posted.unchanged), (0, 2));
+        let (stored, recomputed) = stored_and_recomputed(&env).await;
+        assert_eq!(stored, recomputed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ambiguous_transfer_is_reported() {
+    for env in test_envs().await {
+        create_three_accounts(&env).await;
+        import_csv(&env, Some("acct_0"), &csv(&[(3, "Transfer", "-100.00")])).await;
+        import_csv(&env, Some("acct_1"), &csv(&[(4, "Gift", "40.00")])).await;
+        let two_credits = csv(&[(4, "From A", "100.00"), (5, "From B", "100.00")]);
+        let report = import_csv(&env, Some("acct_2"), &two_credits).await;
+        assert_eq!((report.transfers.paired, report.transfers.ambiguous), (0, 1));
+        let message = &report.transfers.messages[0];
+        assert!(message.contains("100.00 USD on 2025-01-03") && message.contains(" or "), "{message}");
+        assert_eq!(count_directions(&env).await.get("transfer"), None);
+        // Equal amounts of which none is called a transfer are nobody's business, nor are those too far apart.
+        import_csv(&env, Some("acct_0"), &csv(&[(4, "Gift", "-40.00"), (20, "Transfer", "-70.00")])).await;
+        let far = import_csv(&env, Some("acct_1"), &csv(&[(26, "Transfer", "70.00")])).await;
+        assert_eq!((far.transfers.paired, far.transfers.ambiguous), (0, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explicit_account_number_wins() {
+    const HEAD: &str = "Account,Date,Counterparty account,Description,Amount,Currency\n";
+    for env in test_envs().await {
+        // Two accounts got the same sum that day; the one that sent it says which it meant.
+        let report = import_csv(
+            &env,
+            None,
+            &format!("{HEAD}1001,2025-01-03,1003,Payment,-100.00,USD\n1002,2025-01-03,,Deposit,100.00,USD\n1003,2025-01-03,,Deposit,100.00,USD\n"),
+        )
+        .await;
+        assert_eq!((report.transfers.paired, report.transfers.ambiguous), (1, 0), "{:?}", report.transfers);
+        let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
+        assert_eq!(page["items"].as_array().unwrap().len(), 2);
+        // Money to a number that is not ours is spent, whatever the bank calls it.
+        let report = import_csv(
+            &env,
+            None,
+            &format!("{HEAD}1001,2025-02-03,7777,Transfer,-60.00,USD\n1002,2025-02-03,,Deposit,60.00,USD\n"),
+        )
+        .await;
+        assert_eq!((report.transfers.paired, report.transfers.ambiguous), (0, 0), "{:?}", report.transfers);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
+    for env in test_envs().await {
+        create_three_accounts(&env).await;
+        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        let payload = csv(&[(3, "Transfer", "100.00"), (4, "Tea", "-3.00")]);
+        let arguments =
+            json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
+        env.call("raw.contribute", arguments).await.unwrap();
+        let account = async || env.read("brain://ledger/accounts/acct_0").await.unwrap()["account"].clone();
+        assert_eq!(
+            (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
+            (&json!("97.00"), &json!("97.00"))
+        );
+        // The statement of the other account has the other side: what was said is true.
+        let report = import_csv(&env, Some("acct_1"), &csv(&[(2, "Transfer", "-100.00")])).await;
+        assert_eq!(report.transfers.paired, 1);
+        assert_eq!(
+            (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
+            (&json!("97.00"), &json!("-3.00"))
+        );
+        let answer = env.ask("What is the balance of acct_0?").await;
+        assert!(
+            answer["answer"].as_str().unwrap().contains("of which -3.00 USD are unconfirmed"),
+            "{answer}"
+        );
+        // A balance of the bank knows of everything before it.
+        env.load(r#"{"kind":"balance","account_id":"acct_0","as_of":"2025-01-31","current_balance":"97.00","currency":"USD"}"#).await.unwrap();
+        assert_eq!(account().await.get("includes_unconfirmed"), None);
+        let (stored, recomputed) = stored_and_recomputed(&env).await;
+        assert_eq!(stored, recomputed);
+    }
+}
+
+/// A statement of one account: small amounts within some days, of which some are called transfers.
+#[derive(Clone, Debug)]
+struct TestStatement {
+    account: u8,
+    by_agent: bool,
+    entries: Vec<(u8, u8, bool, bool)>,
+}
+
+fn test_statement() -> impl Strategy<Value = TestStatement> {
+    let entry = (1_u8..28, 1_u8..5, any::<bool>(), any::<bool>());
+    (0_u8..3, any::<bool>(), prop::collection::vec(entry, 1..8))
+        .prop_map(|(account, by_agent, entries)| TestStatement { account, by_agent, entries })
+}
+
+impl TestStatement {
+    fn csv(&self) -> String {
+        let mut csv = String::from("Date,Description,Amount,Currency\n");
+        for (day, amount, is_out, is_transfer) in &self.entries {
+            let (sign, description) =
+                (if *is_out { "-" } else { "" }, if *is_transfer { "Transfer" } else { "Groceries" });
+            csv.push_str(&format!("2025-01-{day:02},{description},{sign}{amount}0.00,USD\n"));
+        }
+        csv
+    }
+}
+
+#[test]
+fn transfer_matching_preserves_sums() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    // Each case is a database of its own.
+    let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 100, ..Config::default() });
+    let paired = std::cell::Cell::new(0);
+    let outcome = runner.run(&prop::collection::vec(test_statement(), 2..7), |files| {
+        runtime.block_on(async {
+            for env in test_envs().await {
+                create_three_accounts(&env).await;
+                contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+                for file in &files {
+                    let account = format!("acct_{}", file.account);
+                    if file.by_agent {
+                        let arguments = json!({"payload": file.csv(), "source_ref": {"account_id": account}});
+                        env.call("raw.contribute", arguments).await.unwrap();
+                    } else {
+                        import_csv(&env, Some(&account), &file.csv()).await;
+                    }
+                    let (stored, recomputed) = stored_and_recomputed(&env).await;
+                    assert_eq!(stored, recomputed);
+                }
+                paired.set(paired.get() + check_transfers(&env).await);
+            }
+        });
+        Ok(())
+    });
+    outcome.unwrap();
+    assert!(paired.get() > 0, "nothing was ever paired");
+}
+
+/// Every transfer has two sides that fit, and no side is in two; says how many there are.
+async fn check_transfers(env: &TestEnv) -> usize {
+    let read = env.test.store.read(&env.test.tenant, |sql| {
+        Ok((page_by_id::<Transfer>(sql, "", 1_000)?, page_by_id::<Transaction>(sql, "", 1_000)?))
+    });
+    let (transfers, rows) = read.await.unwrap();
+    let mut sides: Vec<&str> = Vec::new();
+    for transfer in &transfers {
+        let side = |id: &str| rows.iter().find(|row| row.id.as_str() == id).unwrap();
+        let (from, to) =
+            (side(transfer.from_transaction_id.as_str()), side(transfer.to_transaction_id.as_str()));
+        assert_eq!((from.effect, to.effect), (Effect::Debit, Effect::Credit));
+        assert_eq!((from.direction, to.direction), (Direction::Transfer, Direction::Transfer));
+        assert_eq!((from.amount, from.currency), (to.amount, to.currency));
+        assert_ne!(from.account_id, to.account_id);
+        let distance_ms = (from.transaction_date.0 - to.transaction_date.0).abs();
+        assert!(distance_ms <= limits::TRANSFER_DAYS * calendar::DAY_MS);
+        sides.extend([from.id.as_str(), to.id.as_str()]);
+    }
+    let count = sides.len();
+    sides.sort_unstable();
+    sides.dedup();
+    assert_eq!(sides.len(), count, "a transaction is a side of two transfers");
+    transfers.len()
+}

@@ -1,0 +1,91 @@
+//! Evidence that somebody brings as a file: what was imported, loaded or typed is kept as it came, and rows cite it.
+
+use std::sync::Arc;
+
+use quad_core::{EventDraft, Result, canonical};
+use quad_store::{Store, Tx, WriteContext};
+use serde_json::json;
+
+use crate::raw::{self, NewArtifact, SourceType};
+use crate::{limits, errors};
+
+/// A file on its way into the store.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    artifact: NewArtifact,
+    bytes: Vec<u8>,
+}
+
+impl Upload {
+    /// What `actor` brings under a name.
+    pub(crate) fn new(actor: &str, name: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Upload> {
+        if bytes.len() > limits::IMPORT_BYTES {
+            return Err(errors::limit(
+                "raw_artifact_too_large",
+                format!("{name} is larger than can be stored"),
+            )
+            .hint(format!("Split it into files of at most {} bytes", limits::IMPORT_BYTES)));
+        }
+        let artifact = NewArtifact {
+            source_type: source_type(mime_type),
+            source_ref: json!({"file": name}).as_object().cloned().unwrap_or_default(),
+            mime_type: Some(mime_type.to_owned()),
+            ingested_by: actor.to_owned(),
+            sha256: canonical::sha256_hex(&bytes),
+            bytes: bytes.len() as i64,
+        };
+        Ok(Upload { artifact, bytes })
+    }
+
+    /// What it says.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether it fits into one commit, with the row that speaks of it.
+    pub(crate) fn fits_one_commit(&self) -> bool {
+        self.bytes.len() <= limits::BYTES_PER_WRITE
+    }
+
+    /// Stores the bytes of one that is not small, before anybody speaks of it.
+    pub(crate) async fn store_bytes(&self, store: &Store, writer: &WriteContext) -> Result<()> {
+        if self.fits_one_commit() {
+            return Ok(());
+        }
+        raw::store_bytes(store, writer, &self.artifact.sha256, &self.bytes).await
+    }
+
+    /// Makes it an artifact, unless it is one already, and gives its id. Tells the event.
+    pub(crate) fn register(&self, tx: &mut Tx<'_>) -> Result<String> {
+        if self.fits_one_commit() {
+            raw::write_chunks(tx, &self.artifact.sha256, 0, &self.bytes)?;
+        }
+        let (artifact, is_new) = raw::register(tx, &self.artifact)?;
+        if artifact.tombstoned_at.is_some() {
+            return Err(raw::artifact_tombstoned(artifact.id.as_str()));
+        }
+        tx.audit_output("raw_id", artifact.id.as_str());
+        tx.audit_output("deduplicated", !is_new);
+        tx.emit_event(
+            EventDraft::system("raw", "raw.ingest", &self.artifact.ingested_by)
+                .input("sha256", self.artifact.sha256.as_str())
+                .input("bytes", self.bytes.len()),
+        );
+        Ok(artifact.id.as_str().to_owned())
+    }
+
+    /// Stores it by itself and gives its id.
+    pub(crate) async fn store(self, store: &Store, writer: &WriteContext) -> Result<String> {
+        self.store_bytes(store, writer).await?;
+        let upload = Arc::new(self);
+        store.write_with_events(writer, move |tx| upload.register(tx)).await
+    }
+}
+
+fn source_type(mime_type: &str) -> SourceType {
+    match mime_type {
+        "text/csv" => SourceType::CsvUpload,
+        "text/plain" | "application/x-ofx" | "application/xml" => SourceType::TxtUpload,
+        _ => SourceType::Other,
+    }
+}

@@ -1,0 +1,251 @@
+//! A page in the making: its lines by section, and every row that it has looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quad_core::{ReadSet, Timestamp, canonical};
+use quad_store::Sql;
+use serde_json::Value;
+
+use super::{PageName, RenderedPage};
+use crate::account::Account;
+use crate::calendar;
+use crate::counterparty::Counterparty;
+use crate::invoice::Invoice;
+use crate::money::format_with_currency;
+use crate::entity::{self, Entity};
+use crate::obligation::Obligation;
+use crate::payment_intent::PaymentIntent;
+use crate::raw::Artifact;
+use crate::tags;
+use crate::transaction::Transaction;
+
+/// The sections of every page, in their order; one without lines is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    CurrentTruth,
+    LinkedEntities,
+    RecentActivity,
+    OpenQuestions,
+    RiskNotes,
+    Timeline,
+    EvidenceLinks,
+}
+
+const SECTIONS: [(Section, &str); 7] = [
+    (Section::CurrentTruth, "Current Truth"),
+    (Section::LinkedEntities, "Key Linked Entities"),
+    (Section::RecentActivity, "Recent Activity"),
+    (Section::OpenQuestions, "Open Questions / Missing Evidence"),
+    (Section::RiskNotes, "Risk Notes"),
+    (Section::Timeline, "Timeline"),
+    (Section::EvidenceLinks, "Evidence Links"),
+];
+
+/// Artifacts that a page links to.
+const MAX_RAW_LINKS: usize = 10;
+
+/// A page in the making.
+#[derive(Debug)]
+pub(crate) struct PageBuilder {
+    title: String,
+    lines: Vec<(Section, String)>,
+    /// What each row that was looked at said, so that an edit of any of them shows.
+    dependencies: BTreeMap<String, String>,
+    raw_ids: Vec<String>,
+    tenant: String,
+    pub read_set: ReadSet,
+}
+
+impl PageBuilder {
+    pub(crate) fn new(sql: &dyn Sql, title: impl Into<String>) -> PageBuilder {
+        PageBuilder {
+            title: title.into(),
+            lines: Vec::new(),
+            dependencies: BTreeMap::new(),
+            raw_ids: Vec::new(),
+            tenant: sql.tenant().as_str().to_owned(),
+            read_set: tags::read_set(sql.version()),
+        }
+    }
+
+    /// Adds a line.
+    pub(crate) fn add_line(&mut self, section: Section, line: impl Into<String>) {
+        self.lines.push((section, line.into()));
+    }
+
+    /// Remembers that a row was looked at: its evidence is the page's evidence.
+    pub(crate) fn depend_on<N: Entity>(&mut self, row: &N) {
+        let text = Value::Object(row.to_json(&self.tenant)).to_string();
+        self.dependencies.insert(row.id_text().to_owned(), canonical::sha256_hex(text.as_bytes()));
+        self.read_set.tags.insert(tags::row(N::KIND, row.id_text()));
+        for raw in &row.meta().source_ids {
+            if self.raw_ids.len() < MAX_RAW_LINKS && !self.raw_ids.contains(raw) {
+                self.raw_ids.push(raw.clone());
+            }
+        }
+    }
+
+    /// Remembers a figure that is no row: a total.
+    pub(crate) fn record_value(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
+        self.dependencies.insert(name.into(), value.to_string());
+    }
+
+    /// The page says what day it is: at midnight it is another one.
+    pub(crate) fn expire_at_midnight(&mut self, now: Timestamp) {
+        self.read_set.valid_until = Some(calendar::day_start(now).plus_ms(calendar::DAY_MS));
+    }
+
+    /// The body and what it rests on.
+    pub(super) fn finish(mut self, name: PageName) -> RenderedPage {
+        for raw in std::mem::take(&mut self.raw_ids) {
+            self.add_line(Section::EvidenceLinks, link(&raw, &Artifact::uri(&raw)));
+        }
+        let mut body = format!("# {}\n", collapse_whitespace(&self.title));
+        for (section, heading) in SECTIONS {
+            let mut lines = self.lines.iter().filter(|(line_section, _)| *line_section == section).peekable();
+            if lines.peek().is_none() {
+                continue;
+            }
+            body.push_str(&format!("\n## {heading}\n\n"));
+            for (_, line) in lines {
+                body.push_str(&format!("- {line}\n"));
+            }
+        }
+        let dependencies: Vec<String> = self.dependencies.iter().map(|(id, hash)| format!("{id}|{hash}")).collect();
+        let mut source_revision = canonical::sha256_hex(dependencies.join("\n").as_bytes());
+        source_revision.truncate(16);
+        RenderedPage { name, body, source_revision, read_set: self.read_set }
+    }
+}
+
+/// A Markdown link. What stands between the brackets comes from banks, so it must not end them.
+pub(crate) fn link(text: &str, uri: &str) -> String {
+    format!("[{}]({uri})", escape_markdown(text))
+}
+
+/// Text of others on one line, without what Markdown would take for its own.
+pub(crate) fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in collapse_whitespace(text).chars() {
+        if matches!(character, '[' | ']' | '(' | ')' | '*' | '`' | '<' | '>' | '#' | '|' | '\\' | '!') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+fn collapse_whitespace(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn account_link(account: &Account) -> String {
+    link(&account.name, &Account::uri(account.id.as_str()))
+}
+
+pub(crate) fn counterparty_link(counterparty: &Counterparty) -> String {
+    link(counterparty.title(), &Counterparty::uri(counterparty.id.as_str()))
+}
+
+pub(crate) fn obligation_link(obligation: &Obligation) -> String {
+    link(obligation.id.as_str(), &Obligation::uri(obligation.id.as_str()))
+}
+
+pub(crate) fn invoice_link(invoice: &Invoice) -> String {
+    link(&invoice.invoice_number, &Invoice::uri(invoice.id.as_str()))
+}
+
+/// The names of the counterparties of some rows, each looked up once.
+#[derive(Debug, Default)]
+pub(crate) struct CounterpartyNames(BTreeMap<String, Counterparty>);
+
+impl CounterpartyNames {
+    /// Looks them up.
+    pub(crate) fn load<'a>(
+        sql: &mut dyn Sql,
+        builder: &mut PageBuilder,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> quad_core::Result<CounterpartyNames> {
+        let ids: BTreeSet<String> = ids.into_iter().map(str::to_owned).collect();
+        let ids: Vec<String> = ids.into_iter().collect();
+        let counterparties: Vec<Counterparty> = entity::find_many(sql, &ids)?;
+        counterparties.iter().for_each(|counterparty| builder.depend_on(counterparty));
+        Ok(CounterpartyNames(counterparties.into_iter().map(|counterparty| (counterparty.id.as_str().to_owned(), counterparty)).collect()))
+    }
+
+    /// A link to one.
+    pub(crate) fn link(&self, id: &str) -> String {
+        self.0.get(id).map_or_else(|| link(id, &Counterparty::uri(id)), counterparty_link)
+    }
+
+    /// All of them, by name: ids of the same moment come in any order.
+    pub(crate) fn sorted_by_name(&self) -> impl Iterator<Item = &Counterparty> {
+        let mut counterparties: Vec<&Counterparty> = self.0.values().collect();
+        counterparties.sort_by(|a, b| a.name.cmp(&b.name));
+        counterparties.into_iter()
+    }
+}
+
+/// One transaction on a line.
+pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> String {
+    let day = calendar::format_date(row.transaction_date);
+    let amount = format_with_currency(row.amount, row.currency);
+    let mut line = format!("{day}: {amount} {}", row.direction);
+    if !row.status.affects_totals() {
+        line.push_str(&format!(" ({})", row.status));
+    }
+    if let Some(counterparty) = &row.counterparty_id {
+        line.push_str(&format!(", {}", names.link(counterparty.as_str())));
+    } else if let Some(description) = row.description_normalized.as_ref().or(row.description_raw.as_ref()) {
+        line.push_str(&format!(", {}", escape_markdown(&crate::errors::truncate(description, 60))));
+    }
+    line.push_str(&format!(" — {}", link(row.id.as_str(), &Transaction::uri(row.id.as_str()))));
+    line
+}
+
+/// One obligation on a line.
+pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: Timestamp) -> String {
+    let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
+    let overdue = if row.is_overdue(now) { ", overdue" } else { "" };
+    let direction = row.direction_or_payable();
+    format!(
+        "{day}: {amount} {direction}, {} {}{overdue}, {} — {}",
+        row.kind,
+        row.status,
+        names.link(row.counterparty_id.as_str()),
+        obligation_link(row)
+    )
+}
+
+/// One payment intent on a line.
+pub(crate) fn intent_line(row: &PaymentIntent) -> String {
+    let amount = format_with_currency(row.amount, row.currency);
+    let link = link(row.id.as_str(), &PaymentIntent::uri(row.id.as_str()));
+    format!("{}: {amount} {}, {} — {link}", calendar::format_date(row.meta.created_at), row.action_type, row.status)
+}
+
+/// See and list transactions.
+pub(crate) fn add_transactions(
+    sql: &mut dyn Sql,
+    builder: &mut PageBuilder,
+    section: Section,
+    rows: &[Transaction],
+) -> quad_core::Result<CounterpartyNames> {
+    let ids = rows.iter().filter_map(|row| row.counterparty_id.as_ref().map(|id| id.as_str()));
+    let names = CounterpartyNames::load(sql, builder, ids)?;
+    for row in rows {
+        builder.depend_on(row);
+        builder.add_line(section, transaction_line(row, &names));
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bank_text_is_escaped() {
+        assert_eq!(link("a](x) b\n# c", "brain://x"), r"[a\]\(x\) b \# c](brain://x)");
+    }
+}

@@ -1,0 +1,136 @@
+//! Link definitions: `[label]: destination "title"`.
+//!
+//! A definition may reach over several lines, and how many is known only when it is read. The lines are looked at in
+//! growing portions, so that many definitions in a row do not each read the whole paragraph.
+
+use std::ops::Range;
+
+use super::{LinkDefinition, InterruptibleBlock, BlockParser, ParentBlock};
+use crate::char_class::{is_space_or_tab, is_js_whitespace, trim};
+use crate::link;
+
+/// What a portion of a paragraph turned out to be.
+enum ParseOutcome {
+    NotADefinition,
+    /// The portion ended before the question was decided.
+    NeedMoreLines,
+    Parsed {
+        label: String,
+        definition: LinkDefinition,
+        line_count: usize,
+    },
+}
+
+impl BlockParser<'_> {
+    /// Reads a definition, which makes no token.
+    pub(super) fn parse_definition(&mut self, line: usize) -> bool {
+        if self.first_byte(line) != Some(b'[')
+            || self.is_code_indented(line)
+            || self.cannot_be_definition(line)
+        {
+            return false;
+        }
+        let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
+        let mut line_window = 1;
+        let outcome = loop {
+            // One line more than is read, to know whether the portion is all there is.
+            let limit = self.line_max.min(line + line_window + 1);
+            let next = self.paragraph_end(line, limit, InterruptibleBlock::Definition);
+            let is_whole = next < limit || limit == self.line_max;
+            let end = if is_whole { next } else { line + line_window };
+            let text = self.lines_text(line, end, self.indent, !is_whole).text;
+            let text = if is_whole { trim(&text) } else { text.trim_start_matches(is_js_whitespace) };
+            let outcome = parse_definition_text(text, is_whole, &mut self.output.steps);
+            match outcome {
+                ParseOutcome::NeedMoreLines => line_window *= 2,
+                _ => break outcome,
+            }
+        };
+        self.parent = saved_parent;
+        let ParseOutcome::Parsed { label, definition, line_count } = outcome else { return false };
+        self.output.definitions.entry(label).or_insert(definition);
+        self.next_line = line + line_count;
+        true
+    }
+
+    /// A quick look at the first line: the bracket closes there, and what follows is no colon.
+    fn cannot_be_definition(&self, line: usize) -> bool {
+        let text = self.line_text(line).as_bytes();
+        let close = (1..text.len()).find(|pos| text[*pos] == b']' && text[*pos - 1] != b'\\');
+        close.is_some_and(|close| text.get(close + 1) != Some(&b':'))
+    }
+}
+
+fn parse_definition_text(text: &str, is_whole: bool, steps: &mut u64) -> ParseOutcome {
+    let bytes = text.as_bytes();
+    let incomplete = if is_whole { ParseOutcome::NotADefinition } else { ParseOutcome::NeedMoreLines };
+    let Some(label_end) = find_label_end(bytes) else { return ParseOutcome::NotADefinition };
+    let Some(label_end) = label_end else { return incomplete };
+    if bytes.get(label_end + 1) != Some(&b':') {
+        return ParseOutcome::NotADefinition;
+    }
+    let start = skip_whitespace(bytes, label_end + 2);
+    if start >= bytes.len() && !is_whole {
+        return incomplete;
+    }
+    let Some(destination) = link::parse_destination(text, start, bytes.len(), steps) else { return ParseOutcome::NotADefinition };
+    if destination.end >= bytes.len() && !is_whole {
+        return incomplete;
+    }
+    let Some(href) = link::sanitize_href(&destination.text) else { return ParseOutcome::NotADefinition };
+    let title_start = skip_whitespace(bytes, destination.end);
+    if title_start >= bytes.len() && !is_whole {
+        return incomplete;
+    }
+    let mut end = destination.end;
+    let mut title = String::new();
+    if title_start > destination.end && title_start < bytes.len() {
+        match link::parse_title(text, title_start, bytes.len(), steps) {
+            Some(parsed) => {
+                title = parsed.text;
+                end = parsed.end;
+            }
+            None if !is_whole && matches!(bytes[title_start], b'"' | b'\'' | b'(') => return incomplete,
+            None => {}
+        }
+    }
+    let is_line_end = |from: usize| {
+        bytes.iter().skip(from).find(|byte| !is_space_or_tab(**byte)).is_none_or(|byte| *byte == b'\n')
+    };
+    if !is_line_end(end) {
+        // What follows may only look like a title. A title without text is none either way.
+        if title.is_empty() || !is_line_end(destination.end) {
+            return ParseOutcome::NotADefinition;
+        }
+        title.clear();
+        end = destination.end;
+    }
+    let label = link::label_key(text.get(1..label_end).unwrap_or(""));
+    if label.is_empty() {
+        return ParseOutcome::NotADefinition;
+    }
+    // A line ending in the destination, behind a backslash, is not counted, as in the original: the line after it is
+    // read again.
+    let line_endings = |range: Range<usize>| text.get(range).unwrap_or("").matches('\n').count();
+    let line_count = line_endings(0..start) + line_endings(destination.end..end) + 1;
+    ParseOutcome::Parsed { label, definition: LinkDefinition { href, title }, line_count }
+}
+
+/// The place of the bracket that closes a label: none within this text, or none at all.
+fn find_label_end(bytes: &[u8]) -> Option<Option<usize>> {
+    let mut pos = 1;
+    while pos < bytes.len() {
+        match bytes[pos] {
+            b'[' => return None,
+            b']' => return Some(Some(pos)),
+            b'\\' => pos += 1,
+            _ => {}
+        }
+        pos += 1;
+    }
+    Some(None)
+}
+
+fn skip_whitespace(bytes: &[u8], from: usize) -> usize {
+    from + bytes.iter().skip(from).take_while(|byte| is_space_or_tab(**byte) || **byte == b'\n').count()
+}

@@ -1,0 +1,265 @@
+//! What is wrong with a text that uses runes: broken tags, runes and attributes that there are not, values outside their vocabulary.
+//! Each finding has its line and column. Nothing is rendered and nothing is read but the text.
+
+use quad_address::closest;
+use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
+use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
+use serde_json::{Map, json};
+
+use crate::limits::FINDINGS_MAX;
+use crate::plan::parse::parse_ignoring_fences;
+
+/// Tags of Markdoc itself, which no catalogue lists.
+const MARKDOC_TAGS: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
+
+/// Attributes that any tag may have.
+const UNIVERSAL_ATTRIBUTES: [&str; 2] = ["id", "class"];
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The text does not say what was meant.
+    Error,
+    /// Something has no effect, or soon will not.
+    Warning,
+}
+
+impl Severity {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// Something wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable word for it.
+    pub code: &'static str,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+    /// The rune that it is about.
+    pub rune: Option<String>,
+    /// The attribute that it is about.
+    pub attribute: Option<String>,
+    /// One sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// As JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut finding = Map::new();
+        finding.insert("severity".into(), json!(self.severity.as_str()));
+        finding.insert("code".into(), json!(self.code));
+        finding.insert("line".into(), json!(self.line));
+        finding.insert("column".into(), json!(self.column));
+        for (key, value) in [("rune", &self.rune), ("attribute", &self.attribute)] {
+            if let Some(value) = value {
+                finding.insert(key.into(), json!(value));
+            }
+        }
+        finding.insert("message".into(), json!(self.message));
+        if let Some(hint) = &self.hint {
+            finding.insert("hint".into(), json!(hint));
+        }
+        serde_json::Value::Object(finding)
+    }
+}
+
+/// All that is wrong with a text, in its order; at most [`FINDINGS_MAX`].
+pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
+    let Some(document) = parse_ignoring_fences(text) else { return Vec::new() };
+    let mut linter = PageLinter { text, document: &document, catalogue, findings: Vec::new() };
+    let mut nodes = vec![&document.root];
+    while let Some(node) = nodes.pop() {
+        if linter.findings.len() >= FINDINGS_MAX {
+            break;
+        }
+        linter.check_node(node);
+        // What stands in code is an example.
+        if node.kind != NodeType::Fence {
+            nodes.extend(node.children.iter().rev());
+        }
+    }
+    let mut findings = linter.findings;
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.truncate(FINDINGS_MAX);
+    findings
+}
+
+struct PageLinter<'a> {
+    text: &'a str,
+    document: &'a Document,
+    catalogue: &'a Catalogue,
+    findings: Vec<Finding>,
+}
+
+impl PageLinter<'_> {
+    fn check_node(&mut self, node: &Node) {
+        for error in &node.errors {
+            let severity =
+                if error.id.level() == Level::Warning { Severity::Warning } else { Severity::Error };
+            self.add_finding(severity, error.id.as_str(), error.span, error.message.clone());
+        }
+        let Some(name) = node.tag.as_deref().filter(|_| node.kind == NodeType::Tag) else { return };
+        let Some(opening) = node.opening().filter(|_| !MARKDOC_TAGS.contains(&name)) else { return };
+        match self.catalogue.rune(name) {
+            Ok(rune) => {
+                let rune = rune.clone();
+                self.check_attributes(node, opening, &rune);
+            }
+            Err(unknown) => {
+                let hint = unknown.hint();
+                self.add_finding(Severity::Error, "unknown-rune", opening, unknown.to_string());
+                self.with_details(Some(name), None, Some(hint));
+            }
+        }
+    }
+
+    fn check_attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
+        let catalogue = self.catalogue;
+        let written = node.annotations.iter().filter(|annotation| annotation.kind == AnnotationKind::Attribute);
+        for annotation in written.filter(|annotation| opening.contains(annotation.span)) {
+            match catalogue.attribute(rune, &annotation.name) {
+                Some(attribute) => self.check_value(rune, annotation, attribute),
+                None if UNIVERSAL_ATTRIBUTES.contains(&annotation.name.as_str()) => {}
+                None => self.report_unknown_attribute(rune, annotation),
+            }
+        }
+        for (name, attribute) in catalogue.own_attributes(rune) {
+            if attribute.required && node.annotation(name).is_none() {
+                let message = format!("{} needs the attribute {name}", rune.name);
+                self.add_finding(Severity::Error, "missing-attribute", opening, message);
+                self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+            }
+        }
+    }
+
+    fn report_unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
+        let own = self.catalogue.own_attributes(rune);
+        let universal = self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
+        let near = closest(&annotation.name, own.keys().copied().chain(universal));
+        let hint = match (near, own.is_empty()) {
+            (Some(near), _) => format!("did you mean {near}?"),
+            (None, true) => format!("{} has no attributes of its own", rune.name),
+            (None, false) => format!("it has {}", own.keys().copied().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("{} has no attribute called {}", rune.name, annotation.name);
+        self.add_finding(Severity::Warning, "unknown-attribute", annotation.span, message);
+        self.with_details(Some(&rune.name), Some(&annotation.name), Some(hint));
+    }
+
+    fn check_value(&mut self, rune: &Rune, annotation: &Annotation, attribute: &Attribute) {
+        let name = &annotation.name;
+        if attribute.deprecated {
+            let message = format!("the attribute {name} of {} is deprecated", rune.name);
+            self.add_finding(Severity::Warning, "deprecated-attribute", annotation.span, message);
+            self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+        }
+        let wrong_type = match (&annotation.value, attribute.kind) {
+            // Only a renderer knows these.
+            (Value::Variable(_) | Value::Function(_) | Value::Null, _) => false,
+            (Value::String(_), kind) => {
+                !matches!(kind, AttributeType::String | AttributeType::List | AttributeType::NumberOrString)
+            }
+            (Value::Number(_), kind) => {
+                !matches!(kind, AttributeType::Number | AttributeType::NumberOrString)
+            }
+            (Value::Bool(_), kind) => kind != AttributeType::Boolean,
+            (Value::Array(_), kind) => !matches!(kind, AttributeType::Array | AttributeType::List),
+            (Value::Hash(_), kind) => kind != AttributeType::Object,
+        };
+        if wrong_type {
+            let kind = attribute.kind.reference_name();
+            let message = format!("{name} of {} takes a value of type {kind}", rune.name);
+            self.add_finding(Severity::Error, "invalid-type", annotation.value_span, message);
+            self.with_details(Some(&rune.name), Some(name), None);
+        }
+        let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
+        if !attribute.matches.iter().any(|allowed| allowed == text) {
+            let near = closest(text, attribute.matches.iter().map(String::as_str));
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            let message = format!("{text:?} is no value of {name} of {}", rune.name);
+            self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);
+            let hint = format!("{near}there are {}", attribute.matches.join(", "));
+            self.with_details(Some(&rune.name), Some(name), Some(hint));
+        }
+    }
+
+    fn add_finding(&mut self, severity: Severity, code: &'static str, span: Span, message: String) {
+        let position = self.document.lines.position(span.start);
+        let start = self.document.lines.line_start(position.line).unwrap_or(0) as usize;
+        let before = self.text.get(start..start + position.column as usize).unwrap_or_default();
+        self.findings.push(Finding {
+            severity,
+            code,
+            line: position.line as usize + 1,
+            column: before.chars().count() + 1,
+            rune: None,
+            attribute: None,
+            message,
+            hint: None,
+        });
+    }
+
+    /// Says what the last finding is about.
+    fn with_details(&mut self, rune: Option<&str>, attribute: Option<&str>, hint: Option<String>) {
+        if let Some(last) = self.findings.last_mut() {
+            last.rune = rune.map(str::to_owned);
+            last.attribute = attribute.map(str::to_owned);
+            last.hint = hint;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lint_positions(text: &str) -> Vec<(&'static str, usize, usize)> {
+        let findings = lint_page(text, &Catalogue::all_builtin());
+        findings.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
+    }
+
+    #[test]
+    fn lint_findings_have_line_and_column() {
+        let text = "# T\n\n{% hint type=\"warnin\" %}\nText.\n{% /hint %}\n\n{% hnt %}\n{% /hnt %}\n\nä {% api method=\"GET\" /%}\n\n\
+                    {% gallery columns=\"3\" wobble=1 %}\n{% /gallery %}\n";
+        let expected = [
+            ("invalid-value", 3, 14),
+            ("unknown-rune", 7, 1),
+            ("missing-attribute", 10, 3),
+            ("invalid-type", 12, 20),
+            ("unknown-attribute", 12, 24),
+        ];
+        assert_eq!(lint_positions(text), expected);
+        let hints: Vec<Option<String>> =
+            lint_page(text, &Catalogue::all_builtin()).into_iter().map(|finding| finding.hint).collect();
+        assert!(hints[0].as_ref().unwrap().starts_with("did you mean warning?"), "{hints:?}");
+        assert!(hints[1].as_ref().unwrap().contains("hint"), "{hints:?}");
+    }
+
+    #[test]
+    fn lint_reports_broken_tags_and_ignores_code() {
+        assert_eq!(lint_positions("{% hint %}\n\nSee {% link to= /%}.\n")[0], ("missing-closing", 1, 1));
+        assert_eq!(lint_positions("```\n{% nonsense %}\n```\n"), []);
+        assert_eq!(lint_positions("{% if $x %}\n{% hint type=$kind %}\nA\n{% /hint %}\n{% /if %}\n"), []);
+        assert_eq!(lint_positions("# Plain {% #anchor .big %}\n"), []);
+    }
+
+    #[test]
+    fn unknown_rune_hint_names_its_package() {
+        let findings = lint_page("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core());
+        assert!(findings[0].hint.as_ref().unwrap().contains("@refrakt-md/marketing"), "{findings:?}");
+    }
+}

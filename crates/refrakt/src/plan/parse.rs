@@ -1,0 +1,305 @@
+//! One file's text → its entity.
+//!
+//! The first tag of the plan at the top of the document is the entity. Tags in code blocks are examples: Markdoc would read
+//! them, so they are hidden from it first, byte for byte, and every position stays true.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
+
+use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
+use super::checklist;
+use super::entity_type::{BLOCKED_BY, BLOCKS, EntityType};
+use quad_runes::catalogue::line_and_column;
+
+/// Reads one file.
+pub fn parse_file(file: &str, text: &str) -> ParsedFile {
+    // A byte order mark is no text, and would keep the first tag from standing alone on its line.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if !text.contains("{%") {
+        return ParsedFile::default();
+    }
+    let Some(document) = parse_ignoring_fences(text) else { return ParsedFile::default() };
+    let mut faults = Vec::new();
+    let mut entity = None;
+    for node in &document.root.children {
+        let Some(kind) =
+            node.tag.as_deref().filter(|_| node.kind == NodeType::Tag).and_then(EntityType::from_tag)
+        else {
+            continue;
+        };
+        let Some(opening) = node.opening() else {
+            faults.push(broken_opening_fault(text, node, kind));
+            continue;
+        };
+        let unclosed = node.errors.iter().any(|error| error.id == ErrorId::MissingClosing);
+        if unclosed {
+            let (line, column) = line_and_column(text, opening.start as usize);
+            let message = format!("this {kind} is never closed; end it with {{% /{kind} %}}");
+            faults.push(Fault { code: "unclosed-tag", line, column, message });
+        }
+        let end = node
+            .closing()
+            .map_or(if unclosed { text.len() } else { node.span.end as usize }, |tag| tag.start as usize);
+        let inner = text.get(opening.end as usize..end.max(opening.end as usize)).unwrap_or_default();
+        entity = Some(build_entity(file, kind, node, inner));
+        break;
+    }
+    ParsedFile { entity, faults }
+}
+
+/// The tag of a file's entity, with the bytes that each part of it was written with.
+pub(crate) struct EntityTag {
+    pub kind: EntityType,
+    pub node: Node,
+    /// How many bytes stand before the text that the positions count from: a byte order mark has three.
+    pub offset: usize,
+}
+
+/// Finds the tag that [`scan`] reads, for those who change it.
+pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
+    let without_bom = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_entity = |node: &Node| node.kind == NodeType::Tag && node.opening().is_some();
+    let kind_of = |node: &Node| node.tag.as_deref().and_then(EntityType::from_tag);
+    let nodes = parse_ignoring_fences(without_bom)?.root.children.into_iter();
+    let (node, kind) = nodes.filter(is_entity).find_map(|node| kind_of(&node).map(|kind| (node, kind)))?;
+    Some(EntityTag { kind, node, offset: text.len() - without_bom.len() })
+}
+
+/// Parses a text with the tags in its code blocks hidden. Every position stays that of the text.
+pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
+    let document = quad_markdoc::parse(text).ok()?;
+    let mut bytes = Vec::new();
+    for fence in document.root.descendants().filter(|node| node.kind == NodeType::Fence) {
+        // By lines: a tag in the fence that is never closed would stretch its span to the end of the document.
+        let [first, after, ..] = fence.lines[..] else { continue };
+        let start = document.lines.line_start(first).map_or(text.len(), |start| start as usize);
+        let end = document.lines.line_start(after).map_or(text.len(), |start| start as usize);
+        let Some(code) = text.get(start..end) else { continue };
+        for (offset, _) in code.match_indices("{%") {
+            if bytes.is_empty() {
+                bytes = text.as_bytes().to_vec();
+            }
+            // One sign for another of the same length: nothing moves.
+            if let Some(byte) = bytes.get_mut(start + offset + 1) {
+                *byte = b'#';
+            }
+        }
+    }
+    if bytes.is_empty() {
+        return Some(document);
+    }
+    let hidden = String::from_utf8(bytes).ok()?;
+    quad_markdoc::parse(&hidden).ok()
+}
+
+/// A closing tag without its opening one: the last thing before it that looks like one is what cannot be read.
+fn broken_opening_fault(text: &str, closing_tag: &Node, kind: EntityType) -> Fault {
+    let before = text.get(..closing_tag.span.start as usize).unwrap_or(text);
+    let mut openings = before.rmatch_indices("{%");
+    let looks_like = |at: usize| before[at + 2..].trim_start().starts_with(kind.as_str());
+    let offset = openings.find(|(at, _)| looks_like(*at)).map_or(before.len(), |(at, _)| at);
+    let (line, column) = line_and_column(text, offset);
+    let message = format!("the opening tag of this {kind} cannot be read; check its quotes and attributes");
+    Fault { code: "broken-tag", line, column, message }
+}
+
+fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entity {
+    let (resolution, resolution_count) = checklist::parse_resolution(inner);
+    let mut entity = Entity {
+        file: file.to_owned(),
+        kind,
+        attributes: attribute_texts(node),
+        title: find_title(node),
+        criteria: checklist::parse_criteria(inner),
+        refs: Vec::new(),
+        scoped_refs: Vec::new(),
+        dependencies: Vec::new(),
+        known_sections: Vec::new(),
+        resolution,
+        resolution_count,
+    };
+    let mut seen_refs = HashSet::new();
+    let mut section = None;
+    for child in &node.children {
+        if child.kind == NodeType::Heading && heading_level(child) == Some(2) {
+            section = kind.known_section(&plain_text(child));
+            if let Some(section_name) = section.filter(|section_name| !entity.known_sections.contains(section_name)) {
+                entity.known_sections.push(section_name);
+            }
+        }
+        for id in reference_ids(child) {
+            entity.add_reference(id, section, &mut seen_refs);
+        }
+    }
+    entity
+}
+
+/// References that were met: the id alone (`None`), and with the section that it stood in.
+type SeenRefs<'a> = HashSet<(&'a str, Option<Option<&'static str>>)>;
+
+impl Entity {
+    fn add_reference<'a>(&mut self, id: &'a str, section: Option<&'static str>, seen_refs: &mut SeenRefs<'a>) {
+        if seen_refs.insert((id, None)) {
+            self.refs.push(id.to_owned());
+        }
+        if !seen_refs.insert((id, Some(section))) {
+            return;
+        }
+        self.scoped_refs.push(ScopedRef { id: id.to_owned(), section });
+        let direction = match section {
+            Some(BLOCKED_BY) => Direction::BlockedBy,
+            Some(BLOCKS) => Direction::Blocks,
+            _ => return,
+        };
+        self.dependencies.push(Dependency { id: id.to_owned(), direction });
+    }
+}
+
+/// Attributes as text. A value that only a renderer knows (a variable, a call) or that is none counts as not written.
+fn attribute_texts(node: &Node) -> IndexMap<String, String> {
+    let written = node.attributes.iter();
+    written.filter_map(|(name, value)| Some((name.to_owned(), scalar_to_string(value)?))).collect()
+}
+
+fn scalar_to_string(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Array(values) => {
+            values.iter().map(scalar_to_string).collect::<Option<Vec<_>>>().map(|parts| parts.join(","))
+        }
+        Value::Null | Value::Hash(_) | Value::Variable(_) | Value::Function(_) => None,
+    }
+}
+
+fn heading_level(heading: &Node) -> Option<u8> {
+    heading.attributes.get("level").and_then(Value::as_number).map(|level| level as u8)
+}
+
+/// The text of the first heading of level 1.
+pub(crate) fn find_title(node: &Node) -> Option<String> {
+    let heading = node.descendants().find(|child| child.kind == NodeType::Heading && heading_level(child) == Some(1))?;
+    Some(plain_text(heading).trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The words of a node: its texts and its code.
+fn plain_text(node: &Node) -> String {
+    let mut text = String::new();
+    for part in node.descendants() {
+        match part.kind {
+            NodeType::Text | NodeType::Code => {
+                text.push_str(part.attributes.get_str("content").unwrap_or_default())
+            }
+            NodeType::Softbreak | NodeType::Hardbreak => text.push(' '),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Ids that a node refers to, in order.
+fn reference_ids(node: &Node) -> impl Iterator<Item = &str> {
+    std::iter::once(node)
+        .chain(node.descendants())
+        .filter(|part| part.is_tag("ref") || part.is_tag("xref"))
+        .filter_map(|tag| tag.attributes.get_str("primary"))
+        .filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entity(text: &str) -> Entity {
+        parse_file("a.md", text).entity.unwrap_or_else(|| panic!("no entity in {text}"))
+    }
+
+    #[test]
+    fn parse_file_reads_all_entity_parts() {
+        let entity = entity(
+            "Before.\n\n{% work id=\"WORK-1\" status=\"ready\" %}\n# Read the `x` *now*\n\nSee {% ref \"SPEC-1\" /%}.\n\n\
+             ## Depends on\n\n- {% ref \"WORK-2\" /%}\n- {% xref \"WORK-2\" /%}\n\n## Notes\n\n{% ref \"WORK-2\" /%}\n\n\
+             ## Unblocks\n\n{% ref \"BUG-1\" /%}\n\n## AC\n\n- [x] one\n- [ ] two\n{% /work %}\n",
+        );
+        assert_eq!(entity.title.as_deref(), Some("Read the x now"));
+        assert_eq!(entity.refs, ["SPEC-1", "WORK-2", "BUG-1"]);
+        assert_eq!(entity.known_sections, ["Blocked by", "Blocks", "Acceptance Criteria"]);
+        let dependencies: Vec<(&str, Direction)> =
+            entity.dependencies.iter().map(|dependency| (dependency.id.as_str(), dependency.direction)).collect();
+        assert_eq!(dependencies, [("WORK-2", Direction::BlockedBy), ("BUG-1", Direction::Blocks)]);
+        assert_eq!(entity.criteria.len(), 2);
+        assert_eq!((entity.id(), entity.status()), (Some("WORK-1"), "ready"));
+    }
+
+    #[test]
+    fn attribute_values_become_text_or_are_dropped() {
+        let entity = entity("{% work id=19 a=true b=null c=$v d=[\"x\", 2] e=\"\" %}\n{% /work %}\n");
+        let pairs: Vec<(&str, &str)> =
+            entity.attributes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(pairs, [("id", "19"), ("a", "true"), ("d", "x,2"), ("e", "")]);
+    }
+
+    #[test]
+    fn tags_in_code_blocks_are_ignored() {
+        for fence in [
+            "```\n{% spec id=\"X\" %}\n```",
+            "- a\n\n  ```\n  {% spec id=\"X\" %}\n  ```",
+            "~~~~\n{% /work %}\n~~~~",
+        ] {
+            let text = format!("{fence}\n\n{{% work id=\"WORK-1\" %}}\n# T\n\n{fence}\n{{% /work %}}\n");
+            let parsed = parse_file("a.md", &text);
+            assert_eq!(parsed.entity.as_ref().and_then(Entity::id), Some("WORK-1"), "{text}");
+            assert_eq!(parsed.faults, [], "{text}");
+        }
+        assert_eq!(parse_file("a.md", "```\n{% work id=\"WORK-1\" %}\n{% /work %}\n```\n").entity, None);
+    }
+
+    #[test]
+    fn only_top_level_tags_are_entities() {
+        assert_eq!(
+            parse_file("a.md", "{% section %}\n{% work id=\"W\" %}\n{% /work %}\n{% /section %}\n").entity,
+            None
+        );
+        assert_eq!(parse_file("a.md", "{% task id=\"W\" %}\n{% /task %}\n").entity, None);
+        let two = "{% work id=\"A\" %}\n{% /work %}\n\n{% work id=\"B\" %}\n{% /work %}\n";
+        assert_eq!(entity(two).id(), Some("A"));
+    }
+
+    #[test]
+    fn parse_file_accepts_bom_and_crlf() {
+        let text = "\u{feff}{% work id=\"W\" status=\"done\" %}\r\n# T\r\n\r\n- [x] a\r\n\r\n## Resolution\r\n\r\nCompleted: 2024-01-01\r\n\
+                    PR: a/b#1\r\n{% /work %}\r\n";
+        let entity = entity(text);
+        assert_eq!(entity.criteria[0].text, "a");
+        let resolution = entity.resolution.unwrap();
+        assert_eq!(
+            (resolution.date.as_deref(), resolution.pr.as_deref()),
+            (Some("2024-01-01"), Some("a/b#1"))
+        );
+        assert_eq!(resolution.body, "");
+    }
+
+    #[test]
+    fn unclosed_entity_keeps_criteria_and_reports_fault() {
+        let parsed = parse_file("a.md", "x\n\n{% work id=\"W\" %}\n# T\n\n- [ ] a\n");
+        assert_eq!(parsed.entity.unwrap().criteria.len(), 1);
+        assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("unclosed-tag", 3));
+    }
+
+    #[test]
+    fn broken_opening_tag_reports_fault_without_entity() {
+        for opening in ["{% work id=\"W\" status=\"ready %}", "{% work id=\"W\" status=ready %}"] {
+            let parsed = parse_file("a.md", &format!("x\n\n{opening}\n# T\n{{% /work %}}\n"));
+            assert_eq!(parsed.entity, None, "{opening}");
+            assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("broken-tag", 3), "{opening}");
+        }
+    }
+
+    #[test]
+    fn self_closing_tag_is_an_entity() {
+        assert_eq!(entity("{% milestone name=\"m\" status=\"active\" /%}\n").id(), Some("m"));
+    }
+}

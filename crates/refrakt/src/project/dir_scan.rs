@@ -1,0 +1,186 @@
+//! All Markdown files below a folder at one moment, and whether that is still so.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use super::project_dir::{FileEntry, FileStamp, ProjectDir, DirListing};
+use super::watch::Watch;
+use crate::limits::{MTIME_RESOLUTION, FULL_RESCAN_INTERVAL};
+
+/// The files and folders below one folder.
+#[derive(Debug)]
+pub struct DirScan {
+    scanned_at: SystemTime,
+    dirs: Vec<(PathBuf, SystemTime)>,
+    files: Vec<(PathBuf, FileStamp)>,
+    /// Present where every change below the folder is heard.
+    watch: Option<WatchedDir>,
+}
+
+/// A folder that has been listened to since before it was walked through.
+#[derive(Debug)]
+struct WatchedDir {
+    watch: Watch,
+    root_id: Option<DirId>,
+    /// When every file was last looked at; none while something that was heard has not been looked into.
+    last_full_check: Mutex<Option<Instant>>,
+}
+
+impl WatchedDir {
+    fn lock_last_full_check(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What makes a folder this folder, wherever it is moved to.
+type DirId = (u64, u64);
+
+impl DirScan {
+    /// Walks through a folder.
+    pub fn scan(folder: &ProjectDir) -> io::Result<(DirScan, Vec<FileEntry>)> {
+        let (scanned_at, started) = (SystemTime::now(), Instant::now());
+        let root_id = dir_id(folder.root());
+        let DirListing { files: entries, dirs: folders, watch, .. } = folder.list_and_watch()?;
+        let stamp = |entry: &FileEntry| FileStamp { size: entry.size, modified: entry.modified };
+        let files = entries.iter().map(|entry| (folder.root().join(&entry.path), stamp(entry))).collect();
+        let watch = watch.map(|watch| WatchedDir { watch, root_id, last_full_check: Mutex::new(Some(started)) });
+        Ok((DirScan { scanned_at, dirs: folders, files, watch }, entries))
+    }
+
+    /// Whether a walk would find the same now.
+    pub fn is_unchanged(&self) -> bool {
+        if self.has_no_events() {
+            return true;
+        }
+        let started = Instant::now();
+        let unchanged = self.stamps_match();
+        if let Some(watched) = self.watch.as_ref().filter(|_| unchanged) {
+            *watched.lock_last_full_check() = Some(started);
+        }
+        unchanged
+    }
+
+    /// Whether changes are heard, none was, and that is enough for now. Where this is not so, nothing is known.
+    pub fn has_no_events(&self) -> bool {
+        let Some(watched) = &self.watch else { return false };
+        let mut last_full_check = watched.lock_last_full_check();
+        if watched.watch.drain_events() {
+            *last_full_check = None;
+        }
+        // The folder may have been carried away whole, or another put in the way.
+        last_full_check.is_some_and(|checked_at| checked_at.elapsed() < FULL_RESCAN_INTERVAL)
+            && watched.root_id.is_some()
+            && watched.root_id == self.root().and_then(dir_id)
+    }
+
+    /// One look at each folder and each file, none of them opened. What changed shortly before the walk could have changed again
+    /// after it under the same time stamp, so it never counts as the same.
+    fn stamps_match(&self) -> bool {
+        let is_settled = |at: SystemTime| self.scanned_at.duration_since(at).is_ok_and(|age| age > MTIME_RESOLUTION);
+        let is_same_dir = |(path, modified): &(PathBuf, SystemTime)| {
+            is_settled(*modified)
+                && fs::metadata(path).is_ok_and(|now| now.modified().is_ok_and(|at| at == *modified))
+        };
+        let is_same_file = |(path, stamp): &(PathBuf, FileStamp)| {
+            is_settled(stamp.modified)
+                && fs::symlink_metadata(path)
+                    .is_ok_and(|now| now.is_file() && FileStamp::from(&now) == *stamp)
+        };
+        self.dirs.iter().all(is_same_dir) && self.files.iter().all(is_same_file)
+    }
+
+    fn root(&self) -> Option<&Path> {
+        self.dirs.first().map(|(path, _)| path.as_path())
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// Which folder a path leads to now.
+fn dir_id(path: &Path) -> Option<DirId> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn dir_scan_detects_add_remove_modify() {
+        let root = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let set_old_mtime = |path: &std::path::Path| fs::File::open(path).unwrap().set_modified(old).unwrap();
+        let (subdir, file) = (root.path().join("a"), root.path().join("a/x.md"));
+        fs::create_dir(&subdir).unwrap();
+        fs::write(&file, "x").unwrap();
+        let rescan = || {
+            for path in [&file, &subdir, &root.path().to_owned()] {
+                set_old_mtime(path);
+            }
+            DirScan::scan(&ProjectDir::new(root.path())).unwrap().0
+        };
+        assert!(rescan().is_unchanged());
+        let dir_scan = rescan();
+        fs::write(&file, "y").unwrap();
+        assert!(!dir_scan.is_unchanged(), "another text");
+        let dir_scan = rescan();
+        fs::write(subdir.join("y.txt"), "y").unwrap();
+        assert!(!dir_scan.is_unchanged(), "something came into a folder");
+        let dir_scan = rescan();
+        fs::write(&file, "z").unwrap();
+        set_old_mtime(&file);
+        assert!(dir_scan.is_unchanged(), "same size and same old stamp: whoever forges stamps deceives anybody");
+        let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
+        fs::write(root.path().join("new.md"), "n").unwrap();
+        assert!(!fresh.is_unchanged());
+        let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
+        assert!(!fresh.stamps_match(), "stamps too fresh to be trusted");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn dir_scan_skips_stat_when_inotify_is_silent() {
+        let root = tempfile::tempdir().unwrap();
+        let plan = root.path().join("plan");
+        fs::create_dir_all(plan.join("work")).unwrap();
+        fs::write(plan.join("work/a.md"), "a").unwrap();
+        let rescan = || DirScan::scan(&ProjectDir::new(&plan)).unwrap().0;
+        let dir_scan = rescan();
+        assert!(dir_scan.watch.is_some());
+        assert!(dir_scan.is_unchanged() && !dir_scan.stamps_match(), "as fresh as it is, nothing was heard");
+        // The same size and the same time: the stamps of before would have vouched for it.
+        let file = plan.join("work/a.md");
+        let stamp = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::write(&file, "b").unwrap();
+        fs::File::open(&file).unwrap().set_modified(stamp).unwrap();
+        assert!(!dir_scan.is_unchanged());
+        assert!(!dir_scan.is_unchanged(), "and not the second time either");
+        // A folder that came later is listened to by the survey that has seen it.
+        fs::create_dir(plan.join("bugs")).unwrap();
+        let dir_scan = rescan();
+        fs::write(plan.join("bugs/b.md"), "b").unwrap();
+        assert!(!dir_scan.is_unchanged());
+        // Carried away whole, by its own name and by that of the folder around it.
+        let dir_scan = rescan();
+        fs::rename(&plan, root.path().join("old")).unwrap();
+        assert!(!dir_scan.is_unchanged());
+        fs::rename(root.path().join("old"), &plan).unwrap();
+        let (dir_scan, elsewhere) = (rescan(), tempfile::tempdir().unwrap());
+        fs::rename(root.path(), elsewhere.path().join("moved")).unwrap();
+        assert!(!dir_scan.is_unchanged());
+    }
+}

@@ -1,0 +1,82 @@
+//! Telling of changes in content folders, for those who wait. Only folders that somebody has asked for are looked at; changes count
+//! from what the first to ask was answered.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quad_core::canonical::sha256_hex;
+use quad_core::{Result, Tag};
+
+use super::tags::ProjectTags;
+use super::change_poller::{FolderChange, publish};
+use crate::limits::CHANGE_ENTITIES_MAX;
+use crate::project_cache::{RescannedDir, PagesSnapshot};
+use crate::pages::route;
+
+/// Content folders as they were when their last change was told; none for one that was gone.
+pub(super) type PublishedPages = BTreeMap<String, Option<Arc<PagesSnapshot>>>;
+
+/// Looks at the folders once and tells what is different. Says how long the look took.
+pub(super) async fn poll_and_publish(refrakt: &super::Refrakt) -> Result<Duration> {
+    let (Some((tenant, project)), Some(project_tags)) = (refrakt.project(), refrakt.project_tags()) else {
+        return Ok(Duration::ZERO);
+    };
+    let mut published = refrakt.published_pages.lock().await;
+    let started = Instant::now();
+    let rescanned = super::run_blocking(move || Ok(project.rescan_pages())).await?;
+    let elapsed = started.elapsed();
+    let (mut before, mut current) = (PublishedPages::new(), PublishedPages::new());
+    for RescannedDir { dir, baseline, current: pages } in rescanned {
+        before.insert(dir.clone(), published.get(&dir).cloned().unwrap_or(baseline));
+        current.insert(dir, pages);
+    }
+    let tags = changed_tags(&before, &current, &project_tags);
+    // Beside the plan's step, so that neither keeps the other from being told.
+    let change = FolderChange::new(format!("{}/pages", project_tags.as_str()), fingerprint(&before), fingerprint(&current), tags);
+    // Kept even if telling fails: the first looks are used up.
+    *published = before;
+    publish(refrakt, &tenant, change).await?;
+    *published = current;
+    Ok(elapsed)
+}
+
+fn fingerprint(dirs: &PublishedPages) -> String {
+    let mut hash_input = String::new();
+    for (dir, pages) in dirs {
+        hash_input.push_str(&format!("{dir}\n{}\n", pages.as_ref().map_or("", |pages| pages.fingerprint())));
+    }
+    sha256_hex(hash_input.as_bytes())
+}
+
+fn changed_tags(before: &PublishedPages, current: &PublishedPages, project_tags: &ProjectTags) -> Vec<Tag> {
+    let mut tags = Vec::new();
+    let generation = |pages: &Option<Arc<PagesSnapshot>>| pages.as_ref().map(|pages| pages.generation);
+    for (dir, current_pages) in current {
+        let Some(previous_pages) = before.get(dir).filter(|pages| generation(pages) != generation(current_pages)) else { continue };
+        tags.push(project_tags.pages());
+        tags.extend(page_tags(previous_pages.as_deref(), current_pages.as_deref(), project_tags));
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    if tags.len() > CHANGE_ENTITIES_MAX {
+        return vec![project_tags.pages(), project_tags.bulk_pages()];
+    }
+    tags
+}
+
+/// The tags of addresses at which a file stands that differs, came or went.
+fn page_tags(before: Option<&PagesSnapshot>, current: Option<&PagesSnapshot>, project_tags: &ProjectTags) -> Vec<Tag> {
+    let files = |pages: Option<&PagesSnapshot>| -> HashMap<String, (Arc<str>, String)> {
+        let pages = pages.into_iter().flat_map(|pages| pages.index.pages());
+        pages.map(|page| (page.file.clone(), (page.hash.clone(), route::normalize_url(&page.url)))).collect()
+    };
+    let (before, current) = (files(before), files(current));
+    let tag_if_changed = |(file, page): (&String, &(Arc<str>, String)),
+                 other_files: &HashMap<String, (Arc<str>, String)>| {
+        (other_files.get(file) != Some(page)).then(|| project_tags.page(&page.1))
+    };
+    let removed = before.iter().filter_map(|page| tag_if_changed(page, &current));
+    let added = current.iter().filter_map(|page| tag_if_changed(page, &before));
+    removed.chain(added).collect()
+}

@@ -1,0 +1,293 @@
+//! What an address or a tool asks of the project, and the answer. Both go through here, so that both say the same.
+
+use std::sync::Arc;
+
+use quad_core::canonical::sha256_hex;
+use quad_core::{Address, ReadSet, Content, Error, Result, Tag, Version};
+use quad_runes::reference::Detail;
+use quad_runes::{contracts, reference};
+use serde_json::{Value, json};
+
+use super::routes::ResourceKind;
+use super::tags::ProjectTags;
+use super::{pages, errors, runes};
+use crate::project_cache::{ProjectSnapshot, ProjectCache, PlanSnapshot};
+use crate::plan::context::build_context;
+use crate::plan::status::plan_status;
+use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
+use crate::project::Site;
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ResourceQuery {
+    Detect,
+    Reference {
+        site: Option<String>,
+        rune: Option<String>,
+        markdown: bool,
+    },
+    Contracts {
+        site: Option<String>,
+    },
+    Runes {
+        site: Option<String>,
+    },
+    /// A rune's example with these attributes, as a query gives them.
+    Rune {
+        site: Option<String>,
+        name: String,
+        attributes: Vec<(String, String)>,
+    },
+    Index(IndexFilter),
+    Status {
+        milestone: Option<String>,
+    },
+    Context {
+        id: String,
+    },
+    Entity {
+        kind: EntityType,
+        id: String,
+    },
+    Pages {
+        site: Option<String>,
+    },
+    Page {
+        url: String,
+        site: Option<String>,
+    },
+}
+
+/// A document, and what it rests on.
+#[derive(Debug)]
+pub(crate) struct ResourceDocument {
+    pub text: Arc<str>,
+    pub mime_type: &'static str,
+    pub tags: Vec<Tag>,
+}
+
+impl ResourceDocument {
+    pub(crate) fn content(&self) -> Content {
+        Content::text(self.mime_type, &*self.text)
+    }
+
+    pub(crate) fn value(&self) -> Result<Value> {
+        serde_json::from_str(&self.text).map_err(Error::internal)
+    }
+
+    pub(crate) fn basis(&self, version: Version) -> ReadSet {
+        self.tags.iter().cloned().fold(ReadSet::at_version(version), ReadSet::with_tag)
+    }
+}
+
+impl ResourceQuery {
+    /// The question that an address puts.
+    pub(crate) fn from_address(resource_kind: ResourceKind, address: &Address) -> Result<ResourceQuery> {
+        let text = |name: &str| address.variable(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let kind = || text("type").as_deref().and_then(EntityType::from_tag);
+        let id = || text("id").unwrap_or_default();
+        Ok(match resource_kind {
+            ResourceKind::Detect => ResourceQuery::Detect,
+            ResourceKind::Reference => ResourceQuery::Reference {
+                site: text("site"),
+                rune: text("rune"),
+                markdown: address.variable("format") == Some("markdown"),
+            },
+            ResourceKind::Contracts => ResourceQuery::Contracts { site: text("site") },
+            ResourceKind::Runes => ResourceQuery::Runes { site: text("site") },
+            ResourceKind::Rune => ResourceQuery::Rune {
+                site: text("site"),
+                name: text("name").unwrap_or_default(),
+                attributes: address
+                    .extra_query()
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+            },
+            ResourceKind::PlanIndex => ResourceQuery::Index(IndexFilter {
+                kind: kind(),
+                status: text("status"),
+                milestone: text("milestone"),
+                tag: text("tag"),
+                assignee: text("assignee"),
+            }),
+            ResourceKind::PlanStatus => ResourceQuery::Status { milestone: text("milestone") },
+            ResourceKind::PlanContext => ResourceQuery::Context { id: id() },
+            ResourceKind::Pages => ResourceQuery::Pages { site: text("site") },
+            ResourceKind::Page => ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") },
+            ResourceKind::PlanEntity => {
+                let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
+                ResourceQuery::Entity { kind, id: id() }
+            }
+        })
+    }
+
+    /// Looks at the folder and answers. Nobody's folder is an empty one. Blocks.
+    pub(crate) fn execute(&self, project: Option<&ProjectCache>) -> Result<ResourceDocument> {
+        let Some(project) = project else { return self.execute_without_project() };
+        let project_tags = ProjectTags::from_path(project.root());
+        match self {
+            ResourceQuery::Detect => {
+                let text = project.project_json().to_string().into();
+                Ok(ResourceDocument { text, mime_type: "application/json", tags: vec![project_tags.detect()] })
+            }
+            ResourceQuery::Reference { site, .. } | ResourceQuery::Contracts { site } | ResourceQuery::Runes { site } => {
+                let snapshot = project.project_snapshot();
+                let site = require_site(&snapshot, site.as_deref())?;
+                let cache_key = format!("{self:?} {}", site.name);
+                let (text, mime_type) = (snapshot.documents.get_or_insert_with(&cache_key, || self.site_document(site))?, self.mime_type());
+                Ok(ResourceDocument { text, mime_type, tags: vec![project_tags.sites()] })
+            }
+            ResourceQuery::Rune { site, name, attributes } => {
+                let snapshot = project.project_snapshot();
+                let site = require_site(&snapshot, site.as_deref())?;
+                let preview = runes::inspect(Some(site), &site.catalogue, name, attributes)?;
+                let text = preview.to_string().into();
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags: vec![project_tags.sites()] })
+            }
+            ResourceQuery::Pages { site } => pages::index_document(project, site.as_deref()),
+            ResourceQuery::Page { url, site } => pages::page_document(project, url, site.as_deref()),
+            _ => {
+                let plan = require_plan(project)?;
+                let (text, tags) = self.plan_document(&plan, &project_tags)?;
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags })
+            }
+        }
+    }
+
+    fn mime_type(&self) -> &'static str {
+        match self {
+            ResourceQuery::Entity { .. } | ResourceQuery::Reference { markdown: true, .. } => "text/markdown",
+            _ => "application/json",
+        }
+    }
+
+    /// What somebody hears who has no folder.
+    fn execute_without_project(&self) -> Result<ResourceDocument> {
+        match self {
+            ResourceQuery::Detect => {
+                let empty = json!({
+                    "cwd": null, "plan": null, "site": null, "plugins": [], "configSource": "autodetect",
+                });
+                Ok(ResourceDocument {
+                    text: empty.to_string().into(),
+                    mime_type: "application/json",
+                    tags: Vec::new(),
+                })
+            }
+            ResourceQuery::Reference { .. }
+            | ResourceQuery::Contracts { .. }
+            | ResourceQuery::Runes { .. }
+            | ResourceQuery::Rune { .. }
+            | ResourceQuery::Pages { .. }
+            | ResourceQuery::Page { .. } => Err(errors::site_error(&crate::project::SiteError::Missing, None)),
+            _ => Err(errors::plan_missing(None)),
+        }
+    }
+
+    fn site_document(&self, site: &Site) -> Result<String> {
+        let catalogue = &site.catalogue;
+        let find_rune =
+            |name: &str| site.rune(name).map_err(|(unknown, hint)| errors::rune_unknown(&unknown.name, &hint));
+        Ok(match self {
+            ResourceQuery::Reference { rune: Some(name), markdown: true, .. } => {
+                reference::rune_as_markdown(catalogue, find_rune(name)?)
+            }
+            ResourceQuery::Reference { rune: Some(name), .. } => {
+                reference::rune_reference(catalogue, find_rune(name)?, Detail::Full).to_string()
+            }
+            ResourceQuery::Reference { markdown: true, .. } => reference::site_reference_as_markdown(catalogue),
+            ResourceQuery::Reference { .. } => reference::site_reference(catalogue, Some(&site.name)).to_string(),
+            ResourceQuery::Contracts { .. } => contracts::contracts(catalogue).to_string(),
+            _ => json!({ "site": site.name, "packages": reference::list(catalogue) }).to_string(),
+        })
+    }
+
+    fn plan_document(&self, plan: &PlanSnapshot, project_tags: &ProjectTags) -> Result<(Arc<str>, Vec<Tag>)> {
+        let index = &plan.index;
+        let cache_key = format!("{self:?}");
+        let cached_document = |build: &dyn Fn() -> Value| {
+            let text = plan.documents.get_or_insert_with(&cache_key, || Ok::<_, Error>(build().to_string()))?;
+            Ok((text, vec![project_tags.plan()]))
+        };
+        match self {
+            ResourceQuery::Index(filter) => {
+                check_filter(index, filter)?;
+                cached_document(&|| index.to_json(filter))
+            }
+            ResourceQuery::Status { milestone } => {
+                check_milestone(index, milestone.as_deref())?;
+                cached_document(&|| plan_status(index, milestone.as_deref()))
+            }
+            ResourceQuery::Context { id } => {
+                let entity = require_entity(index, id)?;
+                let read = |file: &str| plan.dir.read_plan_file(file).ok().flatten();
+                Ok((build_context(index, entity, read).to_string().into(), vec![project_tags.plan()]))
+            }
+            ResourceQuery::Entity { kind, id } => {
+                let entity = index.find(*kind, id).map_err(|missing| errors::entity_not_found(&missing))?;
+                let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
+                let missing = || errors::id_not_found(id, &[]);
+                Ok((text.ok_or_else(missing)?.into(), vec![project_tags.entity(entity), project_tags.bulk_entities()]))
+            }
+            _ => Err(Error::internal("a question that is none about the plan")),
+        }
+    }
+}
+
+/// The plan, or why there is none.
+pub(crate) fn require_plan(project: &ProjectCache) -> Result<Arc<PlanSnapshot>> {
+    if let Some(plan) = project.plan().map_err(errors::io_error)? {
+        return Ok(plan);
+    }
+    let snapshot = project.project_snapshot();
+    Err(errors::plan_missing(snapshot.project.plan.as_ref().map(|plan| plan.dir.as_str())))
+}
+
+/// The site that is meant, or why none is.
+pub(crate) fn require_site<'d>(snapshot: &'d ProjectSnapshot, site: Option<&str>) -> Result<&'d Site> {
+    snapshot.project.site(site).map_err(|error| errors::site_error(&error, snapshot.config_error()))
+}
+
+/// The entity of an id, whatever its type: by the tag's id, or else by the exact name of its file.
+pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity> {
+    if let Some(entity) = index.entity(id) {
+        return Ok(entity);
+    }
+    let by_file = EntityType::ALL.into_iter().find_map(|kind| index.find(kind, id).ok());
+    by_file.ok_or_else(|| {
+        let near = quad_address::closest_few(id, index.entities().filter_map(Entity::id));
+        errors::id_not_found(id, &near)
+    })
+}
+
+/// Words of closed vocabularies must be in them, or nothing would ever be found.
+fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
+    if let Some(status) = &filter.status {
+        let kinds =
+            EntityType::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|requested| requested == *kind));
+        let allowed: Vec<&str> = kinds.flat_map(|kind| kind.allowed_values("status")).map(String::as_str).collect();
+        let is_used = index.entities().any(|entity| entity.status() == status);
+        if !allowed.contains(&status.as_str()) && !is_used {
+            let mut allowed_sorted = allowed.clone();
+            allowed_sorted.sort_unstable();
+            allowed_sorted.dedup();
+            let near = quad_core::closest(status, allowed);
+            let near = near.map(|near| format!("The nearest is {near}; ")).unwrap_or_default();
+            let message = format!("There is no status {}", errors::excerpt(status));
+            let hint = errors::capitalize(&format!("{near}there are {}", allowed_sorted.join(", ")));
+            return Err(Error::bad_input(message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+fn check_milestone(index: &PlanIndex, name: Option<&str>) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    index.find(EntityType::Milestone, name).map(|_| ()).map_err(|missing| errors::entity_not_found(&missing))
+}
+
+/// The hash by which a caller says which state of a text it saw.
+pub(crate) fn hash_text(text: &str) -> String {
+    sha256_hex(text.as_bytes())
+}

@@ -1,0 +1,68 @@
+//! Pictures among rendered nodes.
+
+use super::header::is_element;
+use crate::render_tree::RenderNode;
+
+/// Whether a node is a drawing that stands for a picture: made of `placeholder:` or of a theme's icon.
+pub fn is_placeholder_or_icon(node: &RenderNode) -> bool {
+    node.as_element().is_some_and(|tag| {
+        let class = tag.attr_str("class").unwrap_or_default();
+        tag.is("svg") && class.split(' ').any(|class| class == "rf-placeholder" || class == "rf-icon")
+    })
+}
+
+/// Whether a node is a picture, a video or a drawing that stands for one.
+pub fn is_media(node: &RenderNode) -> bool {
+    is_element(node, "img") || is_element(node, "video") || is_placeholder_or_icon(node)
+}
+
+/// The first picture: a node itself, or one within a paragraph. Taken out; everything else is dropped.
+pub fn take_media(nodes: Vec<RenderNode>) -> Result<RenderNode, Vec<RenderNode>> {
+    let inner = |node: &RenderNode| match node.as_element() {
+        Some(tag) if tag.is("p") => tag.children.iter().position(is_media),
+        _ => None,
+    };
+    let Some(index) = nodes.iter().position(|node| is_media(node) || inner(node).is_some()) else {
+        return Err(nodes);
+    };
+    let mut nodes = nodes;
+    let node = nodes.swap_remove(index);
+    match (inner(&node), node) {
+        (Some(child_index), RenderNode::Element(mut tag)) => Ok(tag.children.swap_remove(child_index)),
+        (_, node) => Ok(node),
+    }
+}
+
+/// Frees pictures, drawings and runes that are alone in their paragraph of it.
+pub fn unwrap_paragraphs(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
+    let is_unwrappable = |node: &RenderNode| {
+        is_element(node, "img")
+            || is_placeholder_or_icon(node)
+            || node.as_element().is_some_and(|tag| tag.attr_str("data-rune").is_some_and(|rune| !rune.is_empty()))
+    };
+    let unwrap = |node: RenderNode| match node {
+        RenderNode::Element(mut tag) if tag.is("p") && tag.children.len() == 1 => {
+            if tag.children.iter().all(is_unwrappable) { tag.children.swap_remove(0) } else { RenderNode::Element(tag) }
+        }
+        node => node,
+    };
+    nodes.into_iter().map(unwrap).collect()
+}
+
+/// All pictures within nodes, wherever they stand, in order. What lies within a picture is no picture of its own.
+pub fn collect_media(nodes: &[RenderNode]) -> Vec<RenderNode> {
+    let mut media = Vec::new();
+    collect_into(nodes, &mut media);
+    media
+}
+
+fn collect_into(nodes: &[RenderNode], media: &mut Vec<RenderNode>) {
+    for node in nodes {
+        if is_media(node) {
+            media.push(node.clone());
+        }
+        if let Some(tag) = node.as_element() {
+            collect_into(&tag.children, media);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! One rendering of one document: what runes may know, and the limits that hold for all of them together.
+
+use std::fmt;
+
+use quad_markdoc::{AttributeMap, Node as MarkdocNode, SourceTooLong};
+use serde_json::{Value, json};
+
+use super::arguments::Arguments;
+use super::{builtin_tags, markdown_nodes, rune};
+use crate::catalogue::{Catalogue, Rune};
+use crate::content::ContentFields;
+use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, PREVIEW_MARKUP_BYTES_MAX};
+use crate::render_tree::RenderNode;
+
+/// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageVariables {
+    /// Values by name.
+    pub values: serde_json::Map<String, Value>,
+}
+
+impl PageVariables {
+    /// The variables of a page at an address, made of a file, with its front matter.
+    pub fn for_page(url: &str, file_path: &str, draft: bool, frontmatter: Value) -> PageVariables {
+        let mut values = serde_json::Map::new();
+        values.insert("path".into(), url.into());
+        values.insert("page".into(), json!({ "url": url, "filePath": file_path, "draft": draft }));
+        values.insert("frontmatter".into(), frontmatter);
+        PageVariables { values }
+    }
+}
+
+/// The page that a document has which is no page: a rune's example, a text in a request.
+impl Default for PageVariables {
+    fn default() -> Self {
+        PageVariables::for_page("/inspect.md", "inspect.md", false, json!({}))
+    }
+}
+
+/// Why a document is not rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RenderError {
+    /// The source is longer than the parser takes.
+    SourceTooLong(SourceTooLong),
+    /// Runes and Markdown nest too deep.
+    TooDeep,
+    /// Runes stand within runes within runes.
+    RunesNestedTooDeep,
+    /// The document becomes too many nodes.
+    TooLarge,
+    /// A rune cannot do its work.
+    Rune {
+        /// Its name.
+        rune: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SourceTooLong(error) => error.fmt(out),
+            Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
+            Self::RunesNestedTooDeep => write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another"),
+            Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
+            Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for RenderError {}
+
+/// The result of every step of a rendering.
+pub type Result<T> = std::result::Result<T, RenderError>;
+
+/// A heading of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadingEntry {
+    /// 1 to 6.
+    pub level: u8,
+    /// Its texts, joined by spaces.
+    pub text: String,
+    /// The id that it is linked by.
+    pub id: String,
+}
+
+/// A rune as it is used at one place.
+#[derive(Debug)]
+pub struct RuneUse<'a> {
+    /// The rune.
+    pub rune: &'a Rune,
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// What its content model found. A rune without a model has its nodes under `children`.
+    pub content: ContentFields,
+    /// The tag as it was parsed, without its children.
+    pub node: MarkdocNode,
+}
+
+impl RuneUse<'_> {
+    /// The error that this rune cannot do its work.
+    pub fn error(&self, message: impl Into<String>) -> RenderError {
+        RenderError::Rune { rune: self.rune.name.clone(), message: message.into() }
+    }
+
+    /// The name that the engine knows the rune by: its type in kebab case.
+    pub fn type_name(&self) -> String {
+        crate::catalogue::kebab_case(&self.rune.type_name)
+    }
+}
+
+/// What a [`NodeRule`] made of a node.
+#[derive(Debug)]
+pub enum Override {
+    /// These nodes stand for it.
+    Rendered(Vec<RenderNode>),
+    /// The rule is about other nodes.
+    NotHandled(MarkdocNode),
+}
+
+/// Another way to render some nodes, for as long as [`Context::nodes_with`] lasts.
+pub type NodeOverride = fn(MarkdocNode, &mut RenderContext<'_>) -> Result<Override>;
+
+/// One rendering.
+#[derive(Debug)]
+pub struct RenderContext<'a> {
+    /// The runes there are.
+    pub catalogue: &'a Catalogue,
+    /// The source, as it was given.
+    pub source: &'a str,
+    /// All headings of the document.
+    pub headings: Vec<HeadingEntry>,
+    page: &'a PageVariables,
+    overrides: Vec<NodeOverride>,
+    depth: usize,
+    rune_depth: usize,
+    node_count: usize,
+    markup_bytes: usize,
+}
+
+impl<'a> RenderContext<'a> {
+    /// The rendering of a document, of which the headings are noted.
+    pub fn new(
+        catalogue: &'a Catalogue,
+        page: &'a PageVariables,
+        source: &'a str,
+        root: &MarkdocNode,
+    ) -> RenderContext<'a> {
+        let headings = markdown_nodes::collect_headings(root);
+        RenderContext {
+            catalogue,
+            source,
+            headings,
+            page,
+            overrides: Vec::new(),
+            depth: 0,
+            rune_depth: 0,
+            node_count: 0,
+            markup_bytes: 0,
+        }
+    }
+
+    /// The value of a variable.
+    pub fn variable(&self, name: &str) -> Option<Value> {
+        if name != "headings" {
+            return self.page.values.get(name).cloned();
+        }
+        let entries = self.headings.iter();
+        Some(
+            entries
+                .map(|entry| json!({ "level": entry.level, "text": entry.text, "id": entry.id }))
+                .collect(),
+        )
+    }
+
+    /// Evaluates the variables and functions in the attributes of a tree of nodes.
+    pub fn evaluate(&self, root: &mut MarkdocNode) {
+        builtin_tags::evaluate(self, root);
+    }
+
+    /// Renders nodes.
+    pub fn render_nodes(&mut self, nodes: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+        let mut rendered = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            self.render_node_into(node, &mut rendered)?;
+        }
+        Ok(rendered)
+    }
+
+    /// Renders nodes, some of them by another rule; the innermost rule that is about a node renders it.
+    pub fn render_nodes_with(&mut self, node_override: NodeOverride, nodes: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+        self.overrides.push(node_override);
+        let rendered = self.render_nodes(nodes);
+        self.overrides.pop();
+        rendered
+    }
+
+    /// A copy of rendered nodes, for runes that show something twice. It counts like nodes that are rendered: runes that do so
+    /// within one another double what they hold at every level.
+    pub fn clone_counted(&mut self, nodes: &[RenderNode]) -> Result<Vec<RenderNode>> {
+        self.node_count += count_nodes(nodes);
+        if self.node_count > RENDER_NODES_MAX {
+            return Err(RenderError::TooLarge);
+        }
+        Ok(nodes.to_vec())
+    }
+
+    /// The content of a text node: a text, or the value of a variable.
+    pub fn text_content(&self, node: &MarkdocNode) -> RenderNode {
+        builtin_tags::content_node(node.attributes.get("content"))
+    }
+
+    /// Notes that so many bytes of markup are shown as text. `false` where all such texts together are too long.
+    pub fn reserve_markup(&mut self, bytes: usize) -> bool {
+        self.markup_bytes = self.markup_bytes.saturating_add(bytes);
+        self.markup_bytes <= PREVIEW_MARKUP_BYTES_MAX
+    }
+
+    /// Renders a tag that nobody wrote.
+    pub fn render_tag(&mut self, name: &str, attributes: AttributeMap, children: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+        self.render_nodes(vec![crate::content::node_ext::new_tag(name, attributes, children)])
+    }
+
+    fn render_node_into(&mut self, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+        self.node_count += 1;
+        if self.node_count > RENDER_NODES_MAX {
+            return Err(RenderError::TooLarge);
+        }
+        if self.depth >= RENDER_DEPTH_MAX {
+            return Err(RenderError::TooDeep);
+        }
+        self.depth += 1;
+        let result = self.dispatch(node, rendered);
+        self.depth -= 1;
+        result
+    }
+
+    fn dispatch(&mut self, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+        let mut node = node;
+        for index in (0..self.overrides.len()).rev() {
+            let Some(node_override) = self.overrides.get(index).copied() else { break };
+            match node_override(node, self)? {
+                Override::Rendered(nodes) => {
+                    rendered.extend(nodes);
+                    return Ok(());
+                }
+                Override::NotHandled(unhandled) => node = unhandled,
+            }
+        }
+        let Some(name) = &node.tag else { return markdown_nodes::render(node, self, rendered) };
+        match self.catalogue.find_rune(name) {
+            Some(rune) => self.render_rune_into(rune, node, rendered),
+            None => builtin_tags::render_tag(node, self, rendered),
+        }
+    }
+
+    fn render_rune_into(&mut self, rune: &Rune, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+        if self.rune_depth >= RUNE_DEPTH_MAX {
+            return Err(RenderError::RunesNestedTooDeep);
+        }
+        self.rune_depth += 1;
+        let result = rune::render(rune, node, self);
+        self.rune_depth -= 1;
+        match result? {
+            RenderNode::Element(tag) if tag.name.is_none() => rendered.extend(tag.children),
+            node => rendered.push(node),
+        }
+        Ok(())
+    }
+}
+
+/// How many nodes there are, all levels counted.
+fn count_nodes(nodes: &[RenderNode]) -> usize {
+    nodes.iter().map(|node| 1 + node.as_element().map_or(0, |tag| count_nodes(&tag.children))).sum()
+}

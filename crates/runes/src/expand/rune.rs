@@ -1,0 +1,174 @@
+//! What happens around every rune: arguments, content model, and afterwards the facets that every rune has.
+
+use quad_markdoc::Node as MarkdocNode;
+use serde_json::Value;
+
+use super::arguments::Arguments;
+use super::root_builder::{RUNE_FIELDS_ATTRIBUTE, field_meta_element};
+use super::render_context::{RuneUse, RenderContext, Result};
+use super::template;
+use crate::catalogue::Rune;
+use crate::content::{self, FieldContent, ContentFields};
+use crate::native;
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::{to_text, is_truthy};
+
+/// Arguments that are copied onto the root element, where the engine reads them.
+const UNIVERSAL_ROOT_ATTRIBUTES: [&str; 9] =
+    ["width", "spacing", "inset", "elevation", "prominence", "reveal", "stagger", "reading", "dropcap"];
+
+/// Facets that reach the engine as `meta` elements, in the order in which they are appended.
+const UNIVERSAL_META_FIELDS: [&str; 25] = [
+    "frame",
+    "frame-aspect",
+    "frame-displace",
+    "frame-displace-mode",
+    "frame-offset",
+    "frame-oversize",
+    "frame-place",
+    "frame-anchor",
+    "frame-overflow",
+    "frame-shadow",
+    "substrate",
+    "substrate-size",
+    "substrate-opacity",
+    "substrate-fill",
+    "substrate-target",
+    "bg-gradient",
+    "bg-from",
+    "bg-to",
+    "bg-via",
+    "bg-gradient-type",
+    "scrim",
+    "scrim-type",
+    "scrim-strength",
+    "scrim-blur",
+    "scrim-tone",
+];
+
+/// Renders a rune.
+pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let mut node = node;
+    let children = std::mem::take(&mut node.children);
+    for (old_name, attribute) in &rune.attributes {
+        let Some(new_name) = &attribute.replaced_by else { continue };
+        if let (Some(value), false) = (node.attributes.get(old_name).cloned(), node.attributes.contains(new_name)) {
+            node.attributes.insert(new_name.clone(), value);
+        }
+    }
+    let mut arguments = Arguments::read(cx.catalogue, rune, &node.attributes);
+    if rune.content.is_none() && !rune.universal {
+        // There is nothing around the rune: no tint or background to pull out, no facets to append.
+        return transform(RuneUse { rune, arguments, content: all_children(children), node }, cx);
+    }
+    let (mut tint, mut background) = (None, None);
+    let mut body = Vec::with_capacity(children.len());
+    for child in children {
+        match child.tag.as_deref() {
+            Some("tint") => tint = Some(child),
+            Some("bg") => background = Some(child),
+            _ => body.push(child),
+        }
+    }
+    let content = match &rune.content {
+        Some(model) => content::resolve(model, body, &arguments),
+        None => all_children(body),
+    };
+    let mut root = transform(RuneUse { rune, arguments: arguments.clone(), content, node }, cx)?;
+    native::forwarded_attributes(rune).iter().for_each(|name| arguments.remove(name));
+    // A rune that becomes several elements has no root to put facets on.
+    if let Some(tag) = root.as_element_mut().filter(|tag| tag.name.is_some()) {
+        append_tint(tag, tint, &arguments, cx)?;
+        append_background(tag, background, &arguments, cx)?;
+        for name in UNIVERSAL_ROOT_ATTRIBUTES {
+            if let Some(value) = arguments.truthy(name) {
+                tag.attributes.insert(name.to_owned(), value.clone());
+            }
+        }
+        append_universal_meta(tag, &arguments);
+    }
+    Ok(root)
+}
+
+/// The nodes of a rune without a content model.
+fn all_children(nodes: Vec<MarkdocNode>) -> ContentFields {
+    let mut content = ContentFields::default();
+    content.insert("children", FieldContent::Nodes(nodes));
+    content
+}
+
+fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    match native::find_transform(rune_use.rune) {
+        Some(native) => native(rune_use, cx),
+        None => template::render(rune_use, cx),
+    }
+}
+
+fn has_meta_field(nodes: &[RenderNode], field: &str) -> bool {
+    nodes.iter().filter_map(RenderNode::as_element).any(|tag| tag.is("meta") && tag.attr_str("data-field") == Some(field))
+}
+
+/// The elements that a `tint` or `bg` within the rune stands for.
+fn render_modifier_child(node: Option<MarkdocNode>, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
+    let Some(node) = node else { return Ok(Vec::new()) };
+    let rendered = cx.render_nodes(vec![node])?;
+    let children = rendered.into_iter().flat_map(|node| match node {
+        RenderNode::Element(tag) => tag.children,
+        _ => Vec::new(),
+    });
+    Ok(children.filter(|child| child.as_element().is_some()).collect())
+}
+
+fn append_tint(
+    tag: &mut Element,
+    node: Option<MarkdocNode>,
+    arguments: &Arguments,
+    cx: &mut RenderContext<'_>,
+) -> Result<()> {
+    let mut metas = render_modifier_child(node, cx)?;
+    metas.retain(|node| node.as_element().is_some_and(|tag| tag.is("meta")));
+    if let (Some(tint), false) = (arguments.truthy("tint"), has_meta_field(&metas, "tint")) {
+        metas.push(field_meta_element("tint", tint.clone()));
+    }
+    let mode = arguments.truthy("tint-mode").filter(|mode| mode.as_str() != Some("auto"));
+    if let (Some(mode), false) = (mode, has_meta_field(&metas, "tint-mode")) {
+        metas.push(field_meta_element("tint-mode", mode.clone()));
+    }
+    tag.children.append(&mut metas);
+    Ok(())
+}
+
+/// The background: first its values, then what stands behind the rune as content of its own.
+fn append_background(
+    tag: &mut Element,
+    node: Option<MarkdocNode>,
+    arguments: &Arguments,
+    cx: &mut RenderContext<'_>,
+) -> Result<()> {
+    let children = render_modifier_child(node, cx)?;
+    let is_meta = |node: &RenderNode| node.as_element().is_some_and(|tag| tag.is("meta"));
+    let (mut metas, mut background_sandboxes): (Vec<RenderNode>, Vec<RenderNode>) = children.into_iter().partition(is_meta);
+    background_sandboxes.retain(|node| node.as_element().is_some_and(|tag| tag.attributes.contains_key("data-bg-guest")));
+    if let (Some(preset), false) = (arguments.truthy("bg"), has_meta_field(&metas, "bg-preset")) {
+        metas.push(field_meta_element("bg-preset", preset.clone()));
+    }
+    tag.children.append(&mut metas);
+    tag.children.append(&mut background_sandboxes);
+    Ok(())
+}
+
+fn append_universal_meta(tag: &mut Element, arguments: &Arguments) {
+    for name in UNIVERSAL_META_FIELDS {
+        let value = arguments.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""));
+        // The two that switch a facet on must count as given; the others may be any value.
+        let value = value.filter(|value| !matches!(name, "frame" | "substrate") || is_truthy(value));
+        if let (Some(value), false) = (value, has_meta_field(&tag.children, name)) {
+            tag.children.push(field_meta_element(name, to_text(value)));
+        }
+    }
+}
+
+/// The values that a rendered rune hands to the engine.
+pub fn rune_fields(tag: &Element) -> serde_json::Map<String, Value> {
+    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}

@@ -1,0 +1,46 @@
+//! The text of rendered nodes.
+
+use serde_json::Value;
+
+use crate::render_tree::RenderNode;
+use crate::js_value::{number_text, to_text};
+
+/// An argument as the text of an element; the empty text where there is none.
+pub fn text_node(argument: Option<&Value>) -> RenderNode {
+    match argument {
+        None | Some(Value::Null) => RenderNode::from(""),
+        Some(value) => RenderNode::Text(to_text(value)),
+    }
+}
+
+/// The texts directly among nodes, joined: nothing of what their elements hold.
+pub fn bare_text(nodes: &[RenderNode]) -> String {
+    let texts = nodes.iter().filter_map(|node| match node {
+        RenderNode::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// All text within nodes, in order and without anything between.
+pub fn text_of(nodes: &[RenderNode]) -> String {
+    let mut text = String::new();
+    append_text(nodes, &mut text);
+    text
+}
+
+/// All text within one node.
+pub fn text_of_node(node: &RenderNode) -> String {
+    text_of(std::slice::from_ref(node))
+}
+
+fn append_text(nodes: &[RenderNode], text: &mut String) {
+    for node in nodes {
+        match node {
+            RenderNode::Text(part) => text.push_str(part),
+            RenderNode::Number(number) => text.push_str(&number_text(*number)),
+            RenderNode::Element(tag) => append_text(&tag.children, text),
+            RenderNode::Null => {}
+        }
+    }
+}

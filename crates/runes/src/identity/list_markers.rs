@@ -1,0 +1,34 @@
+//! Order that is seen: lists that count, and parts that appear one after another.
+
+use super::style::append_styles;
+use crate::render_tree::{RenderNode, Element};
+
+/// Marks the outermost ordered lists with how they count and which way they run.
+pub(super) fn mark_lists(nodes: &mut [RenderNode], sequence: &str, direction: Option<&str>) {
+    for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
+        if tag.is("ol") {
+            tag.attributes.insert("data-sequence".into(), sequence.into());
+            if let Some(direction) = direction.filter(|direction| !direction.is_empty()) {
+                tag.attributes.insert("data-sequence-direction".into(), direction.into());
+            }
+        } else {
+            mark_lists(&mut tag.children, sequence, direction);
+        }
+    }
+}
+
+/// Numbers the parts of this name, in the order of the document. One within another belongs to that one.
+pub(super) fn number_parts(nodes: &mut [RenderNode], name: &str, next: &mut usize) {
+    for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
+        if has_field_or_name(tag, name) {
+            append_styles(tag, &[("--rf-reveal-index".into(), next.to_string())]);
+            *next += 1;
+        } else {
+            number_parts(&mut tag.children, name, next);
+        }
+    }
+}
+
+fn has_field_or_name(tag: &Element, name: &str) -> bool {
+    tag.attr_str("data-field") == Some(name) || tag.attr_str("data-name") == Some(name)
+}

@@ -1,0 +1,147 @@
+//! Attributes written into the first tag of a rune in a document; all other bytes stay as they are.
+
+use std::ops::Range;
+
+use quad_markdoc::{Node, parse};
+use serde_json::Value;
+
+use super::attributes::AttributeValues;
+use crate::js_value::number_text;
+
+/// The document with these attributes in the first tag of this name: a value that is there is replaced, one that is not is
+/// added behind the others. A document without such a tag is given back unchanged.
+///
+/// ```
+/// use quad_runes::inspect::splice;
+///
+/// let values = [("depth".to_owned(), 2.into()), ("title".to_owned(), "say \"hi\"".into())].into_iter().collect();
+/// assert_eq!(splice("{% toc depth=3 /%}", "toc", &values), r#"{% toc depth=2 title="say \"hi\"" /%}"#);
+/// ```
+pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> String {
+    if values.is_empty() {
+        return source.to_owned();
+    }
+    let Ok(document) = parse(source) else { return source.to_owned() };
+    let mut tags = document.root.descendants().filter(|node| node.is_tag(rune) && node.opening().is_some());
+    let Some(tag) = tags.next() else { return source.to_owned() };
+    let mut edits = Vec::new();
+    let mut insertion = String::new();
+    for (name, value) in values {
+        match attribute_edit(source, tag, name, value) {
+            Some(edit) => edits.push(edit),
+            None => insertion.push_str(&format!(" {name}={}", to_markdoc_literal(value))),
+        }
+    }
+    if !insertion.is_empty() {
+        edits.extend(insertion_range(source, tag).map(|range| (range, insertion + " ")));
+    }
+    // From the back, so that what is still to come keeps its place.
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut spliced = source.to_owned();
+    for (range, text) in edits {
+        spliced.replace_range(range, &text);
+    }
+    spliced
+}
+
+/// Where an attribute stands and what replaces it.
+fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
+    let annotation = tag.annotation(name)?;
+    if annotation.span.slice(source).starts_with('#') {
+        // An id in short form can hold only a word.
+        return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
+    }
+    Some((annotation.value_span.range(), to_markdoc_literal(value)))
+}
+
+/// The space between the last attribute and the end of an opening tag.
+fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
+    let opening = tag.opening()?;
+    let text = opening.slice(source);
+    let inner = text.strip_suffix("/%}").or_else(|| text.strip_suffix("%}"))?;
+    let start = opening.range().start;
+    Some(start + inner.trim_end().len()..start + inner.len())
+}
+
+/// A value as a document holds it.
+fn to_markdoc_literal(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
+        Value::String(text) => quote(text),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{}: {}", quote(key), to_markdoc_literal(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for ch in text.chars() {
+        match ch {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Nothing else below a space can be written in a document.
+            ch if u32::from(ch) < 0x20 => {}
+            ch => quoted.push(ch),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_set_attributes(source: &str, rune: &str, values: &[(&str, Value)], expect: &str) {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        assert_eq!(set_attributes(source, rune, &values), expect);
+    }
+
+    #[test]
+    fn only_the_named_rune_is_changed() {
+        let source = "{% steps %}\n{% step %}\nx\n{% /step %}\n{% /steps %}";
+        let expect = "{% steps %}\n{% step valign=\"top\" %}\nx\n{% /step %}\n{% /steps %}";
+        assert_set_attributes(source, "step", &[("valign", "top".into())], expect);
+        assert_set_attributes(source, "hint", &[("valign", "top".into())], source);
+    }
+
+    #[test]
+    fn only_the_named_attribute_is_changed() {
+        let source = "{% hero content-height=\"sm\" height=\"md\" %}{% /hero %}";
+        assert_set_attributes(source, "hero", &[("height", "lg".into())], &source.replace("md", "lg"));
+    }
+
+    #[test]
+    fn existing_value_of_any_type_is_replaced() {
+        assert_set_attributes(
+            "{% a b=true c=[1, 2] /%}",
+            "a",
+            &[("b", false.into()), ("c", "d".into())],
+            "{% a b=false c=\"d\" /%}",
+        );
+        assert_set_attributes("{% a #x /%}", "a", &[("id", "y z".into())], "{% a id=\"y z\" /%}");
+        assert_set_attributes("{% ref \"W-1\" /%}", "ref", &[("primary", "W-2".into())], "{% ref \"W-2\" /%}");
+        assert_set_attributes("{% a b=\"120%\" %}{% /a %}", "a", &[("c", 1.into())], "{% a b=\"120%\" c=1 %}{% /a %}");
+    }
+
+    #[test]
+    fn any_string_round_trips_as_a_value() {
+        for text in ["say \"hi\"", "a\\b", "%}", "{% x %}", "$& $1 $$", "two\nlines", ""] {
+            let spliced = set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
+            let document = parse(&spliced).unwrap();
+            let tag = document.root.descendants().find(|node| node.is_tag("a")).unwrap();
+            assert_eq!(tag.attributes.get_str("b"), Some(text), "{spliced}");
+        }
+    }
+}

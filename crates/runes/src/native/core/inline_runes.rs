@@ -1,0 +1,60 @@
+//! The small runes that stand in a line of text or for a place that a later stage fills: badge, icon, xref, expand.
+//!
+//! Native because none of them has a root that the schema builds: the engine is given finished attributes.
+
+use serde_json::Value;
+
+use crate::expand::render_context::Result;
+use crate::expand::placeholder;
+use crate::expand::{RuneUse, RenderContext};
+use crate::render_tree::{RenderNode, Element};
+use crate::js_value::to_text;
+
+pub(super) fn transform_badge(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let tag = Element::new("span")
+        .with_attr("class", "rf-badge")
+        .with_attr("data-rune", "badge")
+        .with_attr("data-meta-sentiment", rune_use.arguments.non_null_or("sentiment", "neutral"))
+        .with_attr("data-meta-type", rune_use.arguments.non_null_or("type", "tag"));
+    Ok(tag.with_children(cx.render_nodes(rune_use.content.take("children"))?).into())
+}
+
+pub(super) fn transform_icon(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let Some(name) = rune_use.arguments.get("name").filter(|name| !name.is_null()) else {
+        return Err(rune_use.error("an icon needs a `name`"));
+    };
+    Ok(placeholder::icon(&to_text(name), rune_use.arguments.text("size").as_deref(), ""))
+}
+
+pub(super) fn transform_xref(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let id = rune_use.arguments.get("primary").cloned().unwrap_or_default();
+    let mut tag = Element::new("span").with_attr("data-rune", "xref").with_attr("data-xref-id", id.clone());
+    for name in ["label", "type", "preview"] {
+        if let Some(value) = rune_use.arguments.truthy(name) {
+            tag = tag.with_attr(format!("data-xref-{name}"), value.clone());
+        }
+    }
+    let label = rune_use.arguments.truthy("label").cloned().unwrap_or(id);
+    let label_node = if label.is_null() { RenderNode::Null } else { RenderNode::Text(to_text(&label)) };
+    Ok(tag.with_children([label_node]).into())
+}
+
+pub(super) fn transform_expand(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+    let arguments = &rune_use.arguments;
+    let mut tag = Element::new("div")
+        .with_attr("data-rune", "expand-pending")
+        .with_attr("data-expand-id", arguments.get("primary").cloned().unwrap_or_default());
+    if let Some(level @ Value::Number(_)) = arguments.get("level") {
+        tag = tag.with_attr("data-expand-level", to_text(level));
+    }
+    if let Some(kind) = arguments.truthy("type") {
+        tag = tag.with_attr("data-expand-type", kind.clone());
+    }
+    if arguments.is_true("canonical") {
+        tag = tag.with_attr("data-expand-canonical", "true");
+    }
+    if let Some(label) = arguments.truthy("label") {
+        tag = tag.with_attr("data-expand-label", label.clone());
+    }
+    Ok(tag.into())
+}
