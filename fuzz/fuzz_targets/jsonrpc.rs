@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| quad_probes::jsonrpc(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| quad_fuzz_targets::jsonrpc(data));

@@ -5,7 +5,7 @@
 //! three characters, and at most three. Ties go to the word that sorts first, so equal mistakes get
 //! equal hints whatever order a hash map gave the candidates.
 
-use crate::limits::{SUGGESTIONS_MAX, COMPARED_WORD_CHARS_MAX};
+use crate::limits::{COMPARED_WORD_CHARS_MAX, SUGGESTIONS_MAX};
 
 /// Most slips that still count as a slip.
 const EDITS_MAX: usize = 3;

@@ -31,7 +31,9 @@ pub(crate) fn decode(raw: &str, base: usize) -> Result<Cow<'_, str>, AddressErro
         offset: base + raw_offset(bytes, error.utf8_error().valid_up_to()),
     })?;
     match text.char_indices().find(|(_, c)| c.is_control()) {
-        Some((position, _)) => Err(AddressError::ControlCharacter { offset: base + raw_offset(bytes, position) }),
+        Some((position, _)) => {
+            Err(AddressError::ControlCharacter { offset: base + raw_offset(bytes, position) })
+        }
         None => Ok(Cow::Owned(text)),
     }
 }

@@ -168,7 +168,9 @@ impl AddressError {
             AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
                 Some("this address takes no query".to_owned())
             }
-            AddressError::UnknownKey { declared, .. } => Some(format!("its query keys: {}", declared.join(", "))),
+            AddressError::UnknownKey { declared, .. } => {
+                Some(format!("its query keys: {}", declared.join(", ")))
+            }
             AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
             AddressError::BadVariable { closest: nearest, .. } => nearest.as_deref().map(did_you_mean),
         }

@@ -46,11 +46,11 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod closest;
 mod encoding;
 mod error;
 mod grammar;
 pub mod limits;
-mod closest;
 mod path;
 mod raw_uri;
 mod route;
@@ -61,9 +61,9 @@ mod trie;
 mod variables;
 
 pub use address::Address;
+pub use closest::{closest, closest_few};
 pub use error::{AddressError, UriSyntaxError};
 pub use grammar::Grammar;
-pub use closest::{closest, closest_few};
 pub use route::{RouteError, RouteId, RouteSpec};
 pub use router::Router;
 pub use template::{ExpandError, Template};

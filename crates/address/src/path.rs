@@ -33,8 +33,13 @@ pub(crate) struct PathSegment<'u> {
 impl<'u> UriPath<'u> {
     /// Splits `raw`, which begins at byte `offset` of the URI, and keeps the first `kept` segments:
     /// eight thousand slashes are counted, not collected.
-    pub(crate) fn split(raw: &'u str, offset: usize, max_segments: usize) -> Result<UriPath<'u>, AddressError> {
-        let mut path = UriPath { raw, offset, segments: Vec::new(), segment_count: 0, first_empty_offset: None };
+    pub(crate) fn split(
+        raw: &'u str,
+        offset: usize,
+        max_segments: usize,
+    ) -> Result<UriPath<'u>, AddressError> {
+        let mut path =
+            UriPath { raw, offset, segments: Vec::new(), segment_count: 0, first_empty_offset: None };
         for (segment_offset, segment) in split_with_offsets(raw, offset) {
             let text = decode(segment, segment_offset)?;
             if has_dot_segment(&text) {

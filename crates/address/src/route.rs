@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use crate::closest::closest;
 use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
-use crate::closest::closest;
 use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::template::{Segment, Template, push_query_pair};
@@ -151,7 +151,8 @@ impl<T> Route<T> {
     pub(crate) fn read_path(&self, path: &UriPath<'_>) -> Result<Variables, AddressError> {
         let mut variables = Variables::new();
         let named_segments = self.template.segments().iter().enumerate();
-        let named_segments = named_segments.filter_map(|(index, segment)| Some((index, segment, segment.name()?)));
+        let named_segments =
+            named_segments.filter_map(|(index, segment)| Some((index, segment, segment.name()?)));
         for ((index, segment, name), grammar) in named_segments.zip(&self.grammars) {
             let value = match segment {
                 Segment::Tail { .. } => self.read_tail(path, index, name, grammar)?,

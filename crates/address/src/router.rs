@@ -12,10 +12,10 @@
 use std::collections::HashMap;
 
 use crate::address::Address;
+use crate::closest::{closest, edit_distance};
 use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
 use crate::limits::{CANONICAL_PASSES_MAX, SUGGESTIONS_MAX, URI_BYTES_MAX};
-use crate::closest::{closest, edit_distance};
 use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::route::{Route, RouteError, RouteId, RouteSpec};
@@ -389,7 +389,10 @@ mod tests {
                 .iter()
                 .map(|source| {
                     let template = Template::parse(source).unwrap();
-                    router.add(RouteSpec { template, grammars: grammars.to_vec(), allows_extra_query: false }, ())
+                    router.add(
+                        RouteSpec { template, grammars: grammars.to_vec(), allows_extra_query: false },
+                        (),
+                    )
                 })
                 .collect();
             assert_eq!(results.unwrap_err().to_string(), expect);
@@ -426,7 +429,9 @@ mod tests {
     #[test]
     fn escaped_slashes_route_like_plain_slashes() {
         let mut router = Router::new();
-        router.add(RouteSpec::parse("w://{slug}").unwrap().with_grammar("slug", Grammar::Slug), "one").unwrap();
+        router
+            .add(RouteSpec::parse("w://{slug}").unwrap().with_grammar("slug", Grammar::Slug), "one")
+            .unwrap();
         router.add(RouteSpec::parse("w://{+slug}").unwrap(), "many").unwrap();
         for uri in ["w://a/b", "w:///a/b", "w://a%2Fb", "w://%2Fa%2Fb"] {
             let (address, route) = router.route(uri).unwrap();

@@ -110,7 +110,9 @@ impl Trie {
 
     fn affixed_child(&mut self, node: NodeIndex, prefix: &str, suffix: &str) -> NodeIndex {
         let affixed = &self.nodes[node].affixed;
-        if let Some(existing) = affixed.iter().find(|candidate| candidate.prefix == prefix && candidate.suffix == suffix) {
+        if let Some(existing) =
+            affixed.iter().find(|candidate| candidate.prefix == prefix && candidate.suffix == suffix)
+        {
             return existing.next;
         }
         let next = self.new_node();
@@ -162,7 +164,9 @@ impl Node {
             return;
         }
         next.extend(self.literals.get(segment));
-        next.extend(self.affixed.iter().filter(|pattern| pattern.accepts(segment)).map(|pattern| pattern.next));
+        next.extend(
+            self.affixed.iter().filter(|pattern| pattern.accepts(segment)).map(|pattern| pattern.next),
+        );
         next.extend(self.variable);
     }
 }

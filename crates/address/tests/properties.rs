@@ -14,7 +14,13 @@ fn router() -> Router<&'static str> {
     for (spec, name) in [
         (spec("ids://one/{a}/two/{b}{?c}"), "ids"),
         (spec("ids://one/{a}"), "id"),
-        (spec("text://one/{x}/v{y}.json{?z,w}").with_grammar("x", TEXT).with_grammar("y", TEXT).with_grammar("z", TEXT), "text"),
+        (
+            spec("text://one/{x}/v{y}.json{?z,w}")
+                .with_grammar("x", TEXT)
+                .with_grammar("y", TEXT)
+                .with_grammar("z", TEXT),
+            "text",
+        ),
         (spec("text://tail/{+rest}{?z}").with_grammar("rest", TEXT).with_grammar("z", TEXT), "tail"),
         (spec("wiki://pages/{+slug}"), "pages"),
         (spec("wiki://{+slug}"), "wiki"),

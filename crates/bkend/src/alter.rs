@@ -8,9 +8,9 @@ use quad_store::{Sql, Tx, Value as SqlValue, params};
 use serde_json::{Value, json};
 
 use crate::definition::FieldDefinition;
+use crate::errors::{self, invalid};
 use crate::field::{self, Field, FieldType};
 use crate::index::{self, Index};
-use crate::errors::{self, invalid};
 use crate::table::{self, RemovedField, Table};
 use crate::{limits, physical, schema_version, tags, validate};
 
@@ -109,8 +109,11 @@ pub(crate) fn alter_fields(
         }
     }
     for field in &altered.table.fields {
-        let was_required =
-            before.fields.iter().find(|candidate| candidate.name == field.name).is_some_and(|old| old.required);
+        let was_required = before
+            .fields
+            .iter()
+            .find(|candidate| candidate.name == field.name)
+            .is_some_and(|old| old.required);
         match (was_required, field.required) {
             (false, true) => altered.required.push(field.name.clone()),
             (true, false) => altered.made_optional.push(field.name.clone()),
@@ -161,7 +164,8 @@ pub(crate) fn alter_indexes(
         physical::drop_index(tx, &table, &index)?;
     }
     for index in set {
-        let existing = table.indexes.iter().position(|candidate| candidate.name.eq_ignore_ascii_case(&index.name));
+        let existing =
+            table.indexes.iter().position(|candidate| candidate.name.eq_ignore_ascii_case(&index.name));
         match existing.map(|position| table.indexes[position].clone()) {
             Some(existing_index) if existing_index == index => continue,
             Some(existing_index) => {
@@ -360,7 +364,8 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
     }
     const TEMP_COLUMN: &str = "_new";
     physical::add_column(tx, table, TEMP_COLUMN, after.kind)?;
-    let statement = format!("UPDATE {table_name} SET {} = $2 WHERE \"id\" = $1", physical::quote(TEMP_COLUMN));
+    let statement =
+        format!("UPDATE {table_name} SET {} = $2 WHERE \"id\" = $1", physical::quote(TEMP_COLUMN));
     for (id, value) in converted {
         tx.execute(&statement, &[SqlValue::Text(id), value])?;
     }

@@ -2,7 +2,7 @@
 //! caller may read.
 
 use quad_core::scheme::Completion;
-use quad_core::{ReadSet, ScopeRequirement, Principal, Result, Tag, id, limits as shared};
+use quad_core::{Principal, ReadSet, Result, ScopeRequirement, Tag, id, limits as shared};
 use quad_store::{Sql, Value as SqlValue};
 use serde_json::{Map, Value};
 
@@ -53,7 +53,9 @@ impl VariableKind {
         const PROJECT: &[&str] = &["projectId"];
         const ENVIRONMENT: &[&str] = &["envId", "environmentId"];
         match self {
-            VariableKind::Project => ("bkend_project", &[("organization_id", ORGANIZATION)], tags::any_projects()),
+            VariableKind::Project => {
+                ("bkend_project", &[("organization_id", ORGANIZATION)], tags::any_projects())
+            }
             VariableKind::Environment => (
                 "bkend_environment",
                 &[("organization_id", ORGANIZATION), ("project_id", PROJECT)],
@@ -114,7 +116,11 @@ pub(crate) fn complete_ids(
 }
 
 /// The numbers of a table's schemas that begin with `prefix`, the newest first.
-pub(crate) fn complete_versions(sql: &mut dyn Sql, prefix: &str, context_args: &Map<String, Value>) -> Result<Completion> {
+pub(crate) fn complete_versions(
+    sql: &mut dyn Sql,
+    prefix: &str,
+    context_args: &Map<String, Value>,
+) -> Result<Completion> {
     let basis = ReadSet::at_version(sql.version());
     let Some(table) = context_args.get("tableId").and_then(Value::as_str) else {
         return Ok(Completion { read_set: basis, ..Completion::default() });
@@ -158,7 +164,10 @@ mod tests {
                 ["env_dev001"]
             );
             assert!(
-                test_env.complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"})).await.is_empty()
+                test_env
+                    .complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"}))
+                    .await
+                    .is_empty()
             );
             assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
             assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());

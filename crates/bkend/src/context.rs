@@ -1,6 +1,6 @@
 //! The context: where an agent is, in one document.
 
-use quad_core::{ReadSet, Principal, Result};
+use quad_core::{Principal, ReadSet, Result};
 use quad_store::{Sql, params};
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@
 use quad_core::{Error, Result};
 use serde_json::{Map, Value};
 
-use crate::field::{Field, FieldType, TYPE_NAMES, check_name};
 use crate::errors::{self, invalid};
+use crate::field::{Field, FieldType, TYPE_NAMES, check_name};
 use crate::{limits, validate};
 
 /// A field as a caller defined it.
@@ -107,7 +107,9 @@ fn parse_rule(
             };
         }
         "properties" => {
-            let Value::Object(properties) = value else { return Err(invalid(&key_path, "must be an object")) };
+            let Value::Object(properties) = value else {
+                return Err(invalid(&key_path, "must be an object"));
+            };
             field.properties = properties
                 .iter()
                 .map(|(name, value)| {
@@ -119,8 +121,11 @@ fn parse_rule(
         "ref" => field.reference = parse_text(value, &key_path)?,
         "description" | "title" => field.description = parse_text(value, &key_path)?,
         "onDelete" => {
-            return Err(invalid(&key_path, "references are not enforced, so there is nothing to do on deletion")
-                .hint("Leave onDelete out"));
+            return Err(invalid(
+                &key_path,
+                "references are not enforced, so there is nothing to do on deletion",
+            )
+            .hint("Leave onDelete out"));
         }
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
@@ -270,10 +275,7 @@ fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     }
     if let Some(allowed) = field.allowed.take() {
         if allowed.is_empty() || allowed.len() > limits::ENUM_VALUES {
-            return Err(invalid(
-                &format!("{path}.enum"),
-                format!("has 1 to {} values", limits::ENUM_VALUES),
-            ));
+            return Err(invalid(&format!("{path}.enum"), format!("has 1 to {} values", limits::ENUM_VALUES)));
         }
         let allowed = allowed
             .iter()

@@ -117,7 +117,11 @@ pub(crate) fn search(query: &str) -> Vec<Value> {
     // Against the best that this query could reach if every word were everywhere in one page.
     let max_score: f64 = words.iter().map(|word| idf(word, &documents) * (K1 + 1.0)).sum();
     let scale = max_score.max(best);
-    ranked.into_iter().take(limits::DOCS_RESULTS).map(|(score, page)| page_json(page, score / scale)).collect()
+    ranked
+        .into_iter()
+        .take(limits::DOCS_RESULTS)
+        .map(|(score, page)| page_json(page, score / scale))
+        .collect()
 }
 
 fn page_json(page: &DocPage, relevance: f64) -> Value {

@@ -4,10 +4,10 @@ use quad_core::{Result, Timestamp, typed_id};
 use quad_store::{DbError, Row, Sql, Tx, params};
 use serde_json::{Value, json};
 
+use crate::errors::{self, invalid};
 use crate::organization::OrganizationId;
 use crate::page::Page;
 use crate::project::{self, ProjectId};
-use crate::errors::{self, invalid};
 use crate::table::{self, Table};
 use crate::{limits, physical, routes, tags};
 
@@ -166,11 +166,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     match inserted {
         Ok(0) => return Err(quad_core::Error::internal("an environment found no physical name")),
         Err(DbError::Unique { .. }) => {
-            return Err(errors::conflict(format!(
-                "The project has an environment {} already",
-                created.name
-            ))
-            .hint("Names differ by more than case; choose another"));
+            return Err(errors::conflict(format!("The project has an environment {} already", created.name))
+                .hint("Names differ by more than case; choose another"));
         }
         done => done?,
     };
@@ -208,7 +205,8 @@ fn insert_row(tx: &mut Tx<'_>, new: &Environment) -> Result<u64, DbError> {
 }
 
 fn check_name(name: &str) -> Result<String> {
-    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let has_valid_chars =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
@@ -241,7 +239,10 @@ pub(crate) fn delete_all(tx: &mut Tx<'_>, environments: &[Environment]) -> Resul
     for environment in environments {
         tables.extend(table::list_in_environment(tx, environment.id.as_str())?);
         if tables.len() > limits::CASCADE_TABLES {
-            return Err(project::cascade_too_large(format!("There are more than {} tables", limits::CASCADE_TABLES)));
+            return Err(project::cascade_too_large(format!(
+                "There are more than {} tables",
+                limits::CASCADE_TABLES
+            )));
         }
     }
     for table in &tables {
@@ -265,7 +266,11 @@ pub(crate) fn delete_all(tx: &mut Tx<'_>, environments: &[Environment]) -> Resul
 }
 
 /// The environments of a project, sorted by id.
-pub(crate) fn list_in_project(sql: &mut dyn Sql, organization: &str, project: &str) -> Result<Vec<Environment>> {
+pub(crate) fn list_in_project(
+    sql: &mut dyn Sql,
+    organization: &str,
+    project: &str,
+) -> Result<Vec<Environment>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -314,7 +319,12 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
 }
 
 /// One environment of this very project and organization.
-pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, project: &str, id: &str) -> Result<Environment> {
+pub(crate) fn find_at_path(
+    sql: &mut dyn Sql,
+    organization: &str,
+    project: &str,
+    id: &str,
+) -> Result<Environment> {
     let environment = find(sql, id)?;
     if environment.organization_id.as_str() == organization && environment.project_id.as_str() == project {
         Ok(environment)

@@ -57,7 +57,9 @@ pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
         .iter()
         .map(|violation| json!({"field": violation.field, "reason": violation.reason, "message": violation.message}))
         .collect();
-    let message = violations.first().map_or("The record does not fit the table", |violation| violation.message.as_str());
+    let message = violations
+        .first()
+        .map_or("The record does not fit the table", |violation| violation.message.as_str());
     Error::new(Kind::BadInput, "data/validation-error", message)
         .hint("backend_table_get shows the table's fields and their rules")
         .with_detail("details", details)
@@ -75,7 +77,11 @@ pub(crate) fn system_field(name: &str) -> Error {
 }
 
 /// A name out of a closed vocabulary that does not exist, with the nearest that does.
-pub(crate) fn unknown<'a>(item_kind: &str, name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Error {
+pub(crate) fn unknown<'a>(
+    item_kind: &str,
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Error {
     let error = Error::bad_input(format!("There is no {item_kind} {}", truncate_for_message(name)))
         .with_detail("details", json!([{"field": truncate_for_message(name), "reason": "unknown"}]));
     match closest(name, candidates.clone()) {

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::definition::FieldDefinition;
+use crate::errors::{self, invalid};
 use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
-use crate::errors::{self, invalid};
 
 /// What every table has of its own: the key, and the order of its lists.
 pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
@@ -160,7 +160,8 @@ fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<V
 fn check_name(name: &str) -> Result<()> {
     check_not_system_index(name, false)?;
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let has_valid_chars =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !has_valid_start || !has_valid_chars || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
             "begins with a letter and has letters, digits, _ and -, at most {} in all",
@@ -198,22 +199,27 @@ mod tests {
 
     #[test]
     fn parses_both_formats_and_derives_name() {
-        let index = Index::parse("users", &test_fields(), &json!({"fields": ["email"], "unique": true})).unwrap();
+        let index =
+            Index::parse("users", &test_fields(), &json!({"fields": ["email"], "unique": true})).unwrap();
         assert_eq!(index, Index::unique_on("users", "email", false));
         assert_eq!(
             index.to_json(),
             json!({"name": "idx_users_email_unique", "fields": {"email": 1}, "unique": true, "sparse": false})
         );
-        let index =
-            Index::parse("users", &test_fields(), &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}}))
-                .unwrap();
+        let index = Index::parse(
+            "users",
+            &test_fields(),
+            &json!({"name": "x", "fields": {"age": -1, "createdAt": 1}}),
+        )
+        .unwrap();
         assert_eq!(index.fields, [("age".to_owned(), -1), ("createdAt".to_owned(), 1)]);
         assert!(derive_name(&"t".repeat(63), &["a"], true).len() == limits::IDENTIFIER_BYTES);
     }
 
     #[test]
     fn rejects_invalid_index_definitions() {
-        let code = |value: Value| Index::parse("users", &test_fields(), &value).unwrap_err().code().to_owned();
+        let code =
+            |value: Value| Index::parse("users", &test_fields(), &value).unwrap_err().code().to_owned();
         assert_eq!(code(json!({"name": "_id_", "fields": ["age"]})), "CANNOT_MODIFY_SYSTEM_INDEX");
         for bad in [
             json!({}),

@@ -22,6 +22,7 @@ mod definition;
 pub mod demo;
 mod docs;
 mod environment;
+mod errors;
 mod field;
 mod index;
 pub mod limits;
@@ -35,7 +36,6 @@ mod project;
 mod prompt;
 mod read;
 mod record;
-mod errors;
 mod routes;
 mod schema_version;
 mod slug;
@@ -52,7 +52,9 @@ use std::sync::Arc;
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Address, ReadSet, BoxFuture, Error, Kind, Principal, ReadOutput, Result, Route, Scheme, Tool};
+use quad_core::{
+    Address, BoxFuture, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
+};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
@@ -173,7 +175,8 @@ impl Scheme for Bkend {
         query: CompletionQuery<'a>,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
-            let Some(kind) = completion::variable_kind(query.variable).filter(|kind| kind.is_visible_to(caller))
+            let Some(kind) =
+                completion::variable_kind(query.variable).filter(|kind| kind.is_visible_to(caller))
             else {
                 return Ok(Completion::default());
             };
@@ -187,12 +190,16 @@ impl Scheme for Bkend {
                 }
                 completion::VariableKind::Version => {
                     self.store
-                        .read(&caller.tenant, move |sql| completion::complete_versions(sql, &prefix, &context_args))
+                        .read(&caller.tenant, move |sql| {
+                            completion::complete_versions(sql, &prefix, &context_args)
+                        })
                         .await
                 }
                 kind => {
                     self.store
-                        .read(&caller.tenant, move |sql| completion::complete_ids(sql, kind, &prefix, &context_args))
+                        .read(&caller.tenant, move |sql| {
+                            completion::complete_ids(sql, kind, &prefix, &context_args)
+                        })
                         .await
                 }
             }

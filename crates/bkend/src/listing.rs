@@ -6,7 +6,7 @@
 //! large the tree is, a page costs three queries of a page's length.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
-use quad_core::{ReadSet, Error, Principal, Result, id};
+use quad_core::{Error, Principal, ReadSet, Result, id};
 use quad_store::{Sql, params};
 
 use crate::{routes, tags};
@@ -35,7 +35,12 @@ impl VisibleLevels {
 const ROOT_KEY: &str = ".";
 
 /// One page.
-pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+pub(crate) fn list_page(
+    sql: &mut dyn Sql,
+    levels: VisibleLevels,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<SchemePage> {
     let basis = ReadSet::at_version(sql.version()).with_tag(tags::listing());
     let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
     // One more than asked for: it tells whether there is a next page.
@@ -55,8 +60,9 @@ pub(crate) fn list_page(sql: &mut dyn Sql, levels: VisibleLevels, after: Option<
         entries.extend(table_entries(sql, &start, max_rows)?);
     }
     entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-    let next =
-        (entries.len() > limit).then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path))).flatten();
+    let next = (entries.len() > limit)
+        .then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path)))
+        .flatten();
     entries.truncate(limit);
     Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set: basis })
 }
@@ -93,7 +99,11 @@ fn organizations_entry() -> ResourceEntry {
     }
 }
 
-fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
+fn project_entries(
+    sql: &mut dyn Sql,
+    start: &[String],
+    max_rows: i64,
+) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT id, name FROM bkend_organization WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
@@ -115,7 +125,11 @@ fn project_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result
         .collect()
 }
 
-fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
+fn environment_entries(
+    sql: &mut dyn Sql,
+    start: &[String],
+    max_rows: i64,
+) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT organization_id, id, name FROM bkend_project
@@ -138,7 +152,11 @@ fn environment_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Re
         .collect()
 }
 
-fn table_entries(sql: &mut dyn Sql, start: &[String], max_rows: i64) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
+fn table_entries(
+    sql: &mut dyn Sql,
+    start: &[String],
+    max_rows: i64,
+) -> Result<Vec<(Vec<String>, ResourceEntry)>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         "SELECT e.organization_id, e.project_id, e.id, e.name, p.name FROM bkend_environment e
@@ -225,10 +243,9 @@ mod tests {
                 let (mut paged_uris, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
                 loop {
                     let start = after.clone();
-                    let page = test_env
-                        .db
-                        .store
-                        .read(&test_env.db.tenant, move |sql| list_page(sql, levels, start.as_deref(), limit));
+                    let page = test_env.db.store.read(&test_env.db.tenant, move |sql| {
+                        list_page(sql, levels, start.as_deref(), limit)
+                    });
                     let page = page.await.unwrap();
                     assert!(page.entries.len() <= limit);
                     paged_uris.extend(page.entries.into_iter().map(|entry| entry.uri));

@@ -16,10 +16,10 @@ use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
 use crate::environment::{self, EnvironmentId, NewEnvironment};
+use crate::errors::{self, invalid};
 use crate::organization::{self, NewOrganization, OrganizationId};
 use crate::project::{self, NewProject, ProjectId};
 use crate::record::{self, NewRecord, RecordId};
-use crate::errors::{self, invalid};
 use crate::table::{self, NewTable, Table, TableId};
 use crate::{definition, limits};
 
@@ -44,8 +44,9 @@ pub async fn load(
     loop {
         let mut batch: Vec<(usize, Map<String, Value>)> = Vec::new();
         for (line, number) in lines.by_ref() {
-            let line =
-                line.map_err(|error| with_line_number(number, invalid("line", format!("cannot be read: {error}"))))?;
+            let line = line.map_err(|error| {
+                with_line_number(number, invalid("line", format!("cannot be read: {error}")))
+            })?;
             if !line.trim().is_empty() {
                 batch.push((number, parse(&line).map_err(|error| with_line_number(number, error))?));
             }
@@ -93,7 +94,8 @@ fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<
     // Rows come in runs of one table; reading its definition once a run is enough, since no line changes one.
     let mut last_table: Option<Table> = None;
     for (number, line) in batch {
-        let created = load_line(tx, line, &mut last_table).map_err(|error| with_line_number(*number, error))?;
+        let created =
+            load_line(tx, line, &mut last_table).map_err(|error| with_line_number(*number, error))?;
         if created {
             loaded.created += 1;
         } else {
@@ -258,7 +260,10 @@ mod tests {
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{}}"#,
                 r#"{"kind":"record","id":"rec_2","tableId":"tbl_users","data":{"name":"B","email":"b@x.io"}}"#,
             ];
-            assert_eq!(test_env.load(&duplicate_lines).await.unwrap(), LoadSummary { created: 1, skipped: 3 });
+            assert_eq!(
+                test_env.load(&duplicate_lines).await.unwrap(),
+                LoadSummary { created: 1, skipped: 3 }
+            );
             assert_eq!(test_env.read("bkend://orgs").await.unwrap()[0]["name"], "My Organization");
             assert_eq!(test_env.read("bkend://tables/tbl_users").await.unwrap()["documentCount"], 2);
         }

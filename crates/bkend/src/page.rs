@@ -3,7 +3,7 @@
 use quad_core::{Address, Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::{limits, errors};
+use crate::{errors, limits};
 
 /// Which part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::field::{Field, FieldType};
 use crate::index::{self, Index};
 use crate::table::Table;
-use crate::{limits, errors, validate};
+use crate::{errors, limits, validate};
 
 /// The name of an environment in the database: its id if that is safe there and nobody has it, otherwise a shortened
 /// one with a digest. Ids are given by imports too, so two tenants may have equal ones.
@@ -99,7 +99,11 @@ pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
 /// Adds a column.
 pub(crate) fn add_column(tx: &mut Tx<'_>, table: &Table, column: &str, kind: FieldType) -> Result<()> {
     let kind = column_type(tx.backend(), kind);
-    Ok(tx.execute_ddl(&format!("ALTER TABLE {} ADD COLUMN {} {kind}", qualified_name(table), quote(column)))?)
+    Ok(tx.execute_ddl(&format!(
+        "ALTER TABLE {} ADD COLUMN {} {kind}",
+        qualified_name(table),
+        quote(column)
+    ))?)
 }
 
 /// Renames a column.

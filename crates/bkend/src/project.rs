@@ -5,9 +5,9 @@ use quad_store::{DbError, Row, Sql, Tx, params};
 use serde_json::{Map, Value, json};
 
 use crate::environment::{self, Environment, NewEnvironment};
+use crate::errors::{self, invalid};
 use crate::organization::{self, OrganizationId};
 use crate::page::Page;
-use crate::errors::{self, invalid};
 use crate::{limits, routes, slug, tags};
 
 typed_id!(
@@ -311,7 +311,11 @@ pub(crate) fn list_in_organization(sql: &mut dyn Sql, organization: &str) -> Res
 }
 
 /// A page of the projects of one organization or of all, and how many there are.
-pub(crate) fn list_page(sql: &mut dyn Sql, organization: Option<&str>, page: Page) -> Result<(Vec<Project>, i64)> {
+pub(crate) fn list_page(
+    sql: &mut dyn Sql,
+    organization: Option<&str>,
+    page: Page,
+) -> Result<(Vec<Project>, i64)> {
     let tenant = sql.tenant().clone();
     let filter = if organization.is_some() { "p.organization_id = $2" } else { "$2 = ''" };
     let organization = organization.unwrap_or_default();

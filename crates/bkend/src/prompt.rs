@@ -2,7 +2,7 @@
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
-use quad_core::{ReadSet, Error, Principal, Result};
+use quad_core::{Error, Principal, ReadSet, Result};
 use quad_store::Sql;
 use serde_json::{Map, Value};
 
@@ -71,7 +71,11 @@ pub(crate) async fn build_messages(
     }
 }
 
-fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&str>) -> Result<(Vec<Message>, ReadSet)> {
+fn overview(
+    sql: &mut dyn Sql,
+    scopes: context::ContextScopes,
+    project: Option<&str>,
+) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
     let (state, basis) = match project {
         None => {
@@ -81,10 +85,14 @@ fn overview(sql: &mut dyn Sql, scopes: context::ContextScopes, project: Option<&
         }
         Some(id) => {
             let selected_project = project::find(sql, id)?;
-            let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::project(id)).with_tag(tags::environments(id));
+            let mut basis = ReadSet::at_version(sql.version())
+                .with_tag(tags::project(id))
+                .with_tag(tags::environments(id));
             let mut state = format!("# Project {} (`{}`)\n", selected_project.name, selected_project.id);
             let mut remaining_tables = limits::PROMPT_TABLES;
-            for environment in environment::list_in_project(sql, selected_project.organization_id.as_str(), id)? {
+            for environment in
+                environment::list_in_project(sql, selected_project.organization_id.as_str(), id)?
+            {
                 basis = basis.with_tag(tags::tables(environment.id.as_str()));
                 let tables = table::list_in_environment(sql, environment.id.as_str())?;
                 state.push_str(&format!("\n## Environment {} (`{}`)\n", environment.name, environment.id));
@@ -124,11 +132,21 @@ fn design(
         }
         Some(id) => {
             let selected_environment = environment::find(sql, id)?;
-            let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::environment(id)).with_tag(tags::tables(id));
+            let mut basis =
+                ReadSet::at_version(sql.version()).with_tag(tags::environment(id)).with_tag(tags::tables(id));
             let tables = table::list_in_environment(sql, id)?;
-            links.push((selected_environment.tables_uri(), format!("Tables in {}", selected_environment.name)));
+            links.push((
+                selected_environment.tables_uri(),
+                format!("Tables in {}", selected_environment.name),
+            ));
             let table_list = describe_tables(&tables, &mut { limits::PROMPT_TABLES }, &mut basis);
-            (format!("The environment {} (`{id}`) has these tables:\n{table_list}", selected_environment.name), basis)
+            (
+                format!(
+                    "The environment {} (`{id}`) has these tables:\n{table_list}",
+                    selected_environment.name
+                ),
+                basis,
+            )
         }
     };
     let task = format!(
@@ -201,12 +219,15 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let overview = test_env.prompt("backend_overview", json!({})).await.unwrap();
             assert!(text(&overview).contains("my-app") && text(&overview).contains("env_dev001"));
-            let project_overview = test_env.prompt("backend_overview", json!({"projectId": "proj_xyz789"})).await.unwrap();
+            let project_overview =
+                test_env.prompt("backend_overview", json!({"projectId": "proj_xyz789"})).await.unwrap();
             assert!(
                 text(&project_overview).contains("users (`tbl_users`, 1 rows)")
                     && text(&project_overview).contains("email string required unique")
             );
-            assert!(matches!(&project_overview[1].block, ContentBlock::Link { uri, .. } if *uri == format!("{ENV_URI}/tables")));
+            assert!(
+                matches!(&project_overview[1].block, ContentBlock::Link { uri, .. } if *uri == format!("{ENV_URI}/tables"))
+            );
             let design = json!({"purpose": "blog posts", "environmentId": "env_dev001"});
             let design = test_env.prompt("design_table", design).await.unwrap();
             assert!(text(&design).contains("blog posts") && text(&design).contains("tbl_users"));

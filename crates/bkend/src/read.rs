@@ -1,6 +1,6 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, ReadSet, Content, Principal, ReadOutput, Result};
+use quad_core::{Address, Content, Principal, ReadOutput, ReadSet, Result};
 use quad_store::Sql;
 use serde_json::Value;
 
@@ -126,8 +126,10 @@ fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) ->
 
 /// Everything about one table, in either family.
 fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
-    let is_flat =
-        matches!(request.resource, Resource::FlatTable | Resource::FlatSchemaVersions | Resource::FlatIndexVersions);
+    let is_flat = matches!(
+        request.resource,
+        Resource::FlatTable | Resource::FlatSchemaVersions | Resource::FlatIndexVersions
+    );
     let table = if is_flat { table::find(sql, &request.table)? } else { request.find_table(sql)? };
     basis.tags.insert(tags::table(table.id.as_str()));
     Ok(match request.resource {
@@ -154,7 +156,12 @@ fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> 
 }
 
 /// A page of versions with their bodies.
-pub(crate) fn versions_page(sql: &mut dyn Sql, kind: VersionKind, table: &table::Table, page: Page) -> Result<Value> {
+pub(crate) fn versions_page(
+    sql: &mut dyn Sql,
+    kind: VersionKind,
+    table: &table::Table,
+    page: Page,
+) -> Result<Value> {
     let versions = schema_version::list_page(sql, kind, table, page)?;
     let items = versions.iter().map(|version| version.detail(kind, table)).collect::<Result<_>>()?;
     Ok(page.to_json(items, schema_version::count(kind, table)))
@@ -278,7 +285,9 @@ mod tests {
                 "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_other",
                 "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_other/tables",
                 &format!("bkend://orgs/org_other/projects/proj_other/environments/env_other/{table_path}"),
-                &format!("bkend://orgs/org_abc123/projects/proj_other/environments/env_dev001/{table_path}/rows"),
+                &format!(
+                    "bkend://orgs/org_abc123/projects/proj_other/environments/env_dev001/{table_path}/rows"
+                ),
                 &format!("{ENV_URI}/tables/tbl_none/schema"),
                 &format!("{ENV_URI}/{table_path}/schema/versions/2"),
                 "bkend://tables/tbl_none",
@@ -340,7 +349,10 @@ mod tests {
             assert_eq!(nested[0]["version"], 1);
             let version = test_env.read(nested[0]["uri"].as_str().unwrap()).await.unwrap();
             assert_eq!(version["schema"], table["schema"]);
-            assert_eq!(test_env.read(&format!("{ENV_URI}/tables/tbl_users/indexes")).await.unwrap(), table["indexes"]);
+            assert_eq!(
+                test_env.read(&format!("{ENV_URI}/tables/tbl_users/indexes")).await.unwrap(),
+                table["indexes"]
+            );
             assert_eq!(
                 test_env.read(&format!("{ENV_URI}/tables/tbl_users/schema")).await.unwrap()["schema"],
                 table["schema"]

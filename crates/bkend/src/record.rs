@@ -7,10 +7,10 @@ use quad_core::{Error, Kind, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, Value as SqlValue, params};
 use serde_json::{Map, Value, json};
 
+use crate::errors::{self, Violation, invalid};
 use crate::field::{FieldType, SYSTEM_FIELDS};
 use crate::page::Page;
 use crate::physical::{self, qualified_name, quote};
-use crate::errors::{self, Violation, invalid};
 use crate::table::Table;
 use crate::validate::{self, Cell, WriteMode};
 use crate::{limits, tags};
@@ -109,7 +109,8 @@ pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<Str
 
 /// Whether a record is there.
 pub(crate) fn exists(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<bool> {
-    let row = sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
+    let row =
+        sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     Ok(row.is_some())
 }
 
@@ -144,8 +145,10 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     record.insert("createdAt".into(), created_at.to_string().into());
     record.insert("updatedAt".into(), updated_at.to_string().into());
     check_record_size(&record)?;
-    let inserted =
-        tx.execute(&format!("INSERT INTO {} ({names}) VALUES ({placeholders})", qualified_name(table)), &values);
+    let inserted = tx.execute(
+        &format!("INSERT INTO {} ({names}) VALUES ({placeholders})", qualified_name(table)),
+        &values,
+    );
     match inserted {
         Err(DbError::Unique { constraint }) => return Err(duplicate_error(table, &constraint)),
         done => done?,
@@ -167,11 +170,16 @@ pub(crate) fn update(
     let cells = validate::validate_record(&table.fields, data, WriteMode::Update)?;
     if cells.is_empty() {
         let message = "data holds no field that can change".to_owned();
-        return Err(errors::record_invalid(&[Violation { field: "data".to_owned(), reason: "empty", message }]));
+        return Err(errors::record_invalid(&[Violation {
+            field: "data".to_owned(),
+            reason: "empty",
+            message,
+        }]));
     }
     check_indexed_text(table, &cells)?;
     let before = find(tx, table, id)?;
-    let last_updated_at = before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
+    let last_updated_at =
+        before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
     let conflict = || {
         errors::conflict("The record has changed since you read it")
             .hint("Read it again with backend_data_get and repeat the change")
@@ -215,7 +223,8 @@ pub(crate) fn update(
 
 /// Deletes a record.
 pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
-    let deleted = tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
+    let deleted =
+        tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     if deleted == 0 {
         return Err(errors::not_found("Record"));
     }

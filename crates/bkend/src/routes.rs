@@ -3,7 +3,7 @@
 //! Two families. The nested one (`bkend://orgs/…`) is canonical and what `resources/list` shows; the flat one
 //! (`bkend://projects`, `bkend://tables/{tableId}`) serves clients that know it.
 
-use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

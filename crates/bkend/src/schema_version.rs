@@ -8,7 +8,7 @@ use crate::field::{self, Field};
 use crate::index::Index;
 use crate::page::Page;
 use crate::table::{self, Table};
-use crate::{limits, errors, routes};
+use crate::{errors, limits, routes};
 
 typed_id!(
     /// The id of a version.
@@ -150,7 +150,12 @@ pub(crate) fn all(sql: &mut dyn Sql, kind: VersionKind, table: &Table) -> Result
 }
 
 /// A page of versions, the newest first. There are as many as the newest one's number says.
-pub(crate) fn list_page(sql: &mut dyn Sql, kind: VersionKind, table: &Table, page: Page) -> Result<Vec<Version>> {
+pub(crate) fn list_page(
+    sql: &mut dyn Sql,
+    kind: VersionKind,
+    table: &Table,
+    page: Page,
+) -> Result<Vec<Version>> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(

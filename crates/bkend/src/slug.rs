@@ -2,8 +2,8 @@
 
 use quad_core::{Error, Result};
 
-use crate::limits;
 use crate::errors::invalid;
+use crate::limits;
 
 /// A name that fits a line.
 pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {

@@ -3,19 +3,19 @@
 //! This file holds what a table is and how it is made, described and dropped. How its fields and indexes change is in
 //! [`crate::alter`], its rows are in [`crate::record`].
 
-use quad_core::{ReadSet, Error, Kind, Result, Timestamp, typed_id};
+use quad_core::{Error, Kind, ReadSet, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::definition::FieldDefinition;
 use crate::environment::{self, EnvironmentId};
+use crate::errors::{self, invalid};
 use crate::field::{self, Field};
 use crate::index::{self, Index};
 use crate::organization::OrganizationId;
 use crate::page::Page;
 use crate::project::ProjectId;
-use crate::errors::{self, invalid};
 use crate::{limits, physical, routes, schema_version, slug, tags};
 
 typed_id!(
@@ -270,7 +270,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
     for definition in &new.indexes {
         let index = Index::parse(&new.name, &fields, definition)?;
-        if let Some(existing) = indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name)) {
+        if let Some(existing) =
+            indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name))
+        {
             if *existing == index {
                 continue;
             }
@@ -382,7 +384,8 @@ pub(crate) fn too_many_indexes() -> Error {
 
 /// A table's name: an identifier on both backends.
 fn check_name(name: &str) -> Result<()> {
-    let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let has_valid_chars =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         let rule = format!(
@@ -523,7 +526,11 @@ pub(crate) fn list_in_environment(sql: &mut dyn Sql, environment: &str) -> Resul
 }
 
 /// A page of the tables of one environment or of all, and how many there are.
-pub(crate) fn list_page(sql: &mut dyn Sql, environment: Option<&str>, page: Page) -> Result<(Vec<Table>, i64)> {
+pub(crate) fn list_page(
+    sql: &mut dyn Sql,
+    environment: Option<&str>,
+    page: Page,
+) -> Result<(Vec<Table>, i64)> {
     let tenant = sql.tenant().clone();
     let filter = if environment.is_some() { "t.environment_id = $2" } else { "$2 = ''" };
     let environment = environment.unwrap_or_default();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use quad_core::prompt::Message;
 use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, ResourceEntry, CompletionTarget};
+use quad_core::scheme::{CompletionQuery, CompletionTarget, ResourceEntry};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
     ToolOutput,
 };
 use quad_store::WriteContext;
@@ -160,6 +160,9 @@ impl TestEnv {
 
     pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
         let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
-        self.resolver.get_prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
+        self.resolver
+            .get_prompt(&self.caller, View::All, name, &arguments)
+            .await
+            .map(|(_, messages)| messages)
     }
 }

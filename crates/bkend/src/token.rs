@@ -2,7 +2,7 @@
 //!
 //! Who keeps the tokens is not known here; the binary hands in a [`TokenDirectory`].
 
-use quad_core::{ReadSet, BoxFuture, Result, TenantId, Timestamp};
+use quad_core::{BoxFuture, ReadSet, Result, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::errors;

@@ -6,9 +6,9 @@ use quad_core::{Result, Timestamp, closest};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
+use crate::errors::{self, Violation};
 use crate::field::{Field, FieldType, is_system};
 use crate::limits;
-use crate::errors::{self, Violation};
 
 /// What the values are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,13 @@ pub(crate) fn validate_record<'f>(
         if !fields.iter().any(|field| field.name == *name) {
             let closest = closest(name, fields.iter().map(|field| field.name.as_str()));
             let suggestion = closest.map(|closest| format!("; the nearest is {closest}")).unwrap_or_default();
-            let message = format!("{} is not a field of this table{suggestion}", errors::truncate_for_message(name));
-            violations.push(Violation { field: errors::truncate_for_message(name), reason: "unknown", message });
+            let message =
+                format!("{} is not a field of this table{suggestion}", errors::truncate_for_message(name));
+            violations.push(Violation {
+                field: errors::truncate_for_message(name),
+                reason: "unknown",
+                message,
+            });
         }
     }
     let mut cells = Vec::with_capacity(fields.len());
@@ -80,7 +85,9 @@ pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
             "false" => Some(Value::Bool(false)),
             _ => None,
         },
-        (FieldType::Date, Value::String(text)) => parse_instant(text).map(|time| Value::from(time.to_string())),
+        (FieldType::Date, Value::String(text)) => {
+            parse_instant(text).map(|time| Value::from(time.to_string()))
+        }
         _ => None,
     };
     coerced.unwrap_or_else(|| value.clone())
@@ -111,7 +118,10 @@ pub(crate) fn check(field: &Field, value: &Value, path: &str, violations: &mut V
         return add_violation("type", format!("must be {}", type_description(field.kind)));
     }
     if field.kind == FieldType::Number && !is_exact_double(value) {
-        return add_violation("precision", "is a whole number beyond 2^53; use a field of type long".to_owned());
+        return add_violation(
+            "precision",
+            "is a whole number beyond 2^53; use a field of type long".to_owned(),
+        );
     }
     if let Some(allowed) = &field.allowed
         && !allowed.iter().any(|candidate| json_eq(candidate, value))
@@ -276,8 +286,14 @@ mod tests {
             validate_json(&fields, data, WriteMode::Create).unwrap(),
             json!({"name": "A", "age": 41, "big": 9007199254740993i64, "on": true, "day": "2026-02-12T00:00:00.000Z", "role": "user"})
         );
-        assert_eq!(validate_json(&fields, json!({"age": 41.0}), WriteMode::Update).unwrap(), json!({"age": 41}));
-        assert_eq!(validate_json(&fields, json!({"role": null}), WriteMode::Update).unwrap(), json!({"role": null}));
+        assert_eq!(
+            validate_json(&fields, json!({"age": 41.0}), WriteMode::Update).unwrap(),
+            json!({"age": 41})
+        );
+        assert_eq!(
+            validate_json(&fields, json!({"role": null}), WriteMode::Update).unwrap(),
+            json!({"role": null})
+        );
     }
 
     #[test]

@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quad_brain::import::{self, ImportOptions, ImportEvent, ImportFile};
+use quad_brain::import::{self, ImportEvent, ImportFile, ImportOptions};
 use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
-use quad_core::{ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId};
 use quad_store::{WriteContext, testing};
 use serde_json::{Map, Value, json};
 
@@ -97,7 +97,8 @@ async fn measure(transactions: usize) {
     let files: Vec<String> =
         (0..ACCOUNTS).map(|account| statement(account, transactions / ACCOUNTS)).collect();
     let sources = files.into_iter().enumerate().map(|(account, file)| {
-        let options = ImportOptions { account: Some(format!("acct_{account:03}")), ..ImportOptions::default() };
+        let options =
+            ImportOptions { account: Some(format!("acct_{account:03}")), ..ImportOptions::default() };
         Ok(ImportFile { name: format!("{account}.csv"), bytes: file.into_bytes(), options })
     });
     let mut added = 0;

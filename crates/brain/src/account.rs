@@ -10,14 +10,14 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value, json};
 
 use crate::balance::{self, Snapshot};
+use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::{AccountId, BalanceId};
-use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::money::Balance;
-use crate::entity::{self, Field as _, Entity, entity};
 use crate::row_meta::RowMeta;
-use crate::tags::TouchedTags;
 use crate::string_enum::string_enum;
-use crate::{money, errors};
+use crate::tags::TouchedTags;
+use crate::{errors, money};
 
 string_enum!(
     /// What sort of account.

@@ -5,9 +5,9 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 
 use crate::account::{self, Account};
+use crate::entity::{self, Entity, entity};
 use crate::ids::AccountId;
 use crate::money::{self, Balance};
-use crate::entity::{self, Entity, entity};
 use crate::row_meta::Provenance;
 use crate::tags::TouchedTags;
 

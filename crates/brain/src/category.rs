@@ -3,8 +3,8 @@
 use quad_core::Result;
 use quad_store::{Sql, params};
 
-use crate::ids::CategoryId;
 use crate::entity::{Entity, entity};
+use crate::ids::CategoryId;
 use crate::string_enum::string_enum;
 
 string_enum!(

@@ -19,7 +19,12 @@ const FOLDERS: [&str; 8] = [
 ];
 
 /// Values that begin with `prefix`.
-pub(crate) fn complete_variable(sql: &mut dyn Sql, variable: &str, prefix: &str, subject: &str) -> Result<Completion> {
+pub(crate) fn complete_variable(
+    sql: &mut dyn Sql,
+    variable: &str,
+    prefix: &str,
+    subject: &str,
+) -> Result<Completion> {
     let (kind, table) = match variable {
         "account_id" => ("account", "brain_account"),
         "transaction_id" => ("transaction", "brain_transaction"),
@@ -30,7 +35,8 @@ pub(crate) fn complete_variable(sql: &mut dyn Sql, variable: &str, prefix: &str,
         "slug" => return complete_slug(sql, prefix),
         "raw_artifact_id" => {
             let artifacts = contribution::by_agent(sql, subject, "", limits::COMPLETION_VALUES)?;
-            let values: Vec<String> = artifacts.iter().map(|artifact| artifact.id.as_str().to_owned()).collect();
+            let values: Vec<String> =
+                artifacts.iter().map(|artifact| artifact.id.as_str().to_owned()).collect();
             return Ok(filter_by_prefix(sql, values, prefix, tags::listing()));
         }
         _ => return Ok(Completion::default()),
@@ -73,7 +79,8 @@ fn complete_slug(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
             };
             match (folder, table) {
                 (_, Some(table)) => {
-                    values.extend(ids_with_prefix(sql, table, name)?.iter().map(|id| format!("{folder}/{id}")));
+                    values
+                        .extend(ids_with_prefix(sql, table, name)?.iter().map(|id| format!("{folder}/{id}")));
                 }
                 ("monthly-summaries" | "cash-flow", _) => {
                     let months = total::months(sql, None, limits::COMPLETION_VALUES)?;

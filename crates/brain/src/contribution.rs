@@ -61,7 +61,13 @@ pub(crate) fn record(
     tx.execute(
         "INSERT INTO brain_contribution (tenant_id, agent_id, raw_id, source_ref, held, contributed_at) \
          VALUES ($1, $2, $3, $4, 1, $5)",
-        params![tenant.as_str(), agent, artifact.id.as_str(), Value::Object(source_ref.clone()).to_string(), now],
+        params![
+            tenant.as_str(),
+            agent,
+            artifact.id.as_str(),
+            Value::Object(source_ref.clone()).to_string(),
+            now
+        ],
     )?;
     tx.invalidate(tags::row(raw::KIND, artifact.id.as_str()));
     tx.invalidate(tags::row("agent", agent));

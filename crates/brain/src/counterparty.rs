@@ -5,13 +5,13 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::entity::{self, Entity, Field as _, entity};
+use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::money;
-use crate::entity::{self, Field as _, Entity, entity};
 use crate::row_meta::RowMeta;
+use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 use crate::total::{self, Subject};
-use crate::string_enum::string_enum;
 
 string_enum!(
     /// What sort of counterparty.
@@ -178,13 +178,19 @@ pub(crate) fn page(
     limit: usize,
 ) -> Result<(Vec<Counterparty>, Option<Key>)> {
     let name_query = q.map(normalize).filter(|name_query| !name_query.is_empty());
-    IndexRange::order_by("normalized_name", false).page(sql, after, limit, Counterparty::key, |row: &Counterparty| {
-        kind.is_none_or(|kind| row.kind == kind)
-            && name_query.as_deref().is_none_or(|name_query| {
-                row.normalized_name.contains(name_query)
-                    || row.aliases.iter().any(|alias| normalize(alias) == name_query)
-            })
-    })
+    IndexRange::order_by("normalized_name", false).page(
+        sql,
+        after,
+        limit,
+        Counterparty::key,
+        |row: &Counterparty| {
+            kind.is_none_or(|kind| row.kind == kind)
+                && name_query.as_deref().is_none_or(|name_query| {
+                    row.normalized_name.contains(name_query)
+                        || row.aliases.iter().any(|alias| normalize(alias) == name_query)
+                })
+        },
+    )
 }
 
 /// The counterparty that a question names: the longest name that stands in it.

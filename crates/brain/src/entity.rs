@@ -9,8 +9,8 @@ use quad_core::{Result, Timestamp};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch};
 use serde_json::{Map, Value};
 
-use crate::limits;
 use crate::errors::{self, invalid};
+use crate::limits;
 use crate::row_meta::RowMeta;
 
 /// What a field of a row can hold.
@@ -225,7 +225,9 @@ impl Field for UnitInterval {
 
     fn from_json(field: &str, value: &Value) -> Result<UnitInterval> {
         let ratio = value.as_f64().filter(|ratio| (0.0..=1.0).contains(ratio));
-        ratio.map(|ratio| UnitInterval(ratio + 0.0)).ok_or_else(|| invalid(field, "must be a number from 0 to 1"))
+        ratio
+            .map(|ratio| UnitInterval(ratio + 0.0))
+            .ok_or_else(|| invalid(field, "must be a number from 0 to 1"))
     }
 }
 

@@ -27,14 +27,17 @@ pub(crate) fn missing(field: &str) -> Error {
 pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
     let error = invalid(field, format!("{} is no {what}", truncate(value, 80)));
     match closest(value, allowed.iter().copied()) {
-        Some(suggestion) => error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", "))),
+        Some(suggestion) => {
+            error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", ")))
+        }
         None => error.hint(format!("There are {}", allowed.join(", "))),
     }
 }
 
 /// A row that another row names but that does not exist.
 pub(crate) fn row_not_found(what: &str, id: &str) -> Error {
-    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80))).with_detail("id", id)
+    Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80)))
+        .with_detail("id", id)
 }
 
 /// It fits, but not with what is there.
@@ -56,7 +59,12 @@ pub(crate) fn truncate(text: &str, chars: usize) -> String {
 }
 
 /// A refusal of the shared path or of ours, as the clients of this scheme know it: its code, repeated as `brain_code`.
-pub(crate) fn to_wire_error(caller: &Principal, requested: RequestTarget<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn to_wire_error(
+    caller: &Principal,
+    requested: RequestTarget<'_>,
+    tools: &[&'static str],
+    error: Error,
+) -> Error {
     let error = match error.kind() {
         Kind::Scope => scope_error(caller, requested, error),
         Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(not_found_code(requested)),
@@ -67,11 +75,15 @@ pub(crate) fn to_wire_error(caller: &Principal, requested: RequestTarget<'_>, to
         "INVALID_URI" | "VALIDATION_ERROR" | "INVALID_CURSOR" => PARAMS_INVALID.to_owned(),
         "INTERNAL" => "internal_server_error".to_owned(),
         "UNKNOWN_TOOL" => {
-            return error.with_detail("brain_code", PARAMS_INVALID).with_detail("details", json!({"available": tools}));
+            return error
+                .with_detail("brain_code", PARAMS_INVALID)
+                .with_detail("details", json!({"available": tools}));
         }
         "UNKNOWN_PROMPT" => {
             let names: Vec<&str> = crate::prompt::PROMPTS.iter().map(|prompt| prompt.name).collect();
-            return error.with_detail("brain_code", PARAMS_INVALID).with_detail("details", json!({"available": names}));
+            return error
+                .with_detail("brain_code", PARAMS_INVALID)
+                .with_detail("details", json!({"available": names}));
         }
         code => code.to_owned(),
     };
@@ -155,8 +167,16 @@ mod tests {
         };
         let account = RequestTarget::Address("brain://ledger/accounts/acct_1");
         check(account, Error::not_found("brain://ledger/accounts/acct_1"), ROW_NOT_FOUND);
-        check(RequestTarget::Address("brain://wiki/x"), Error::not_found("brain://wiki/x"), "wiki_page_not_found");
-        check(RequestTarget::Address("brain://raw/x"), Error::not_found("brain://raw/x"), "raw_artifact_not_found");
+        check(
+            RequestTarget::Address("brain://wiki/x"),
+            Error::not_found("brain://wiki/x"),
+            "wiki_page_not_found",
+        );
+        check(
+            RequestTarget::Address("brain://raw/x"),
+            Error::not_found("brain://raw/x"),
+            "raw_artifact_not_found",
+        );
         check(account, Error::scope_missing(ScopeRequirement(&["ledger:read"])), SCOPE_INSUFFICIENT);
         check(account, Error::internal("fire"), "internal_server_error");
         check(RequestTarget::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);

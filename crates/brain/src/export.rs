@@ -8,11 +8,11 @@ use quad_statements::{Amount, JournalPosting, JournalTransaction, Status, write_
 use quad_store::{Sql, Store};
 
 use crate::account::Account;
-use crate::category::Category;
 use crate::calendar::{self, CivilDate};
+use crate::category::Category;
 use crate::counterparty::Counterparty;
-use crate::keyset::{Key, IndexRange, RowSource as _};
 use crate::entity;
+use crate::keyset::{IndexRange, Key, RowSource as _};
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{limits, listing, money};
 
@@ -26,8 +26,9 @@ pub async fn export_journal(
     let mut written = 0;
     loop {
         let from = after.clone();
-        let accounts =
-            store.read(tenant, move |sql| listing::page_by_id::<Account>(sql, &from, limits::ITEMS_MAX)).await?;
+        let accounts = store
+            .read(tenant, move |sql| listing::page_by_id::<Account>(sql, &from, limits::ITEMS_MAX))
+            .await?;
         let Some(last) = accounts.last() else { return Ok(written) };
         after = last.id.as_str().to_owned();
         for account in &accounts {
@@ -50,7 +51,11 @@ fn to_date(time: Timestamp) -> Result<jiff::civil::Date> {
     let CivilDate { year, month, day } = calendar::civil_date(time);
     let out_of_range = || Error::internal("a day outside the calendar");
     let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
-    let (year, month, day) = (year.map_err(|_| out_of_range())?, month.map_err(|_| out_of_range())?, day.map_err(|_| out_of_range())?);
+    let (year, month, day) = (
+        year.map_err(|_| out_of_range())?,
+        month.map_err(|_| out_of_range())?,
+        day.map_err(|_| out_of_range())?,
+    );
     jiff::civil::Date::new(year, month, day).map_err(|_| out_of_range())
 }
 
@@ -89,7 +94,11 @@ async fn write_account(
 }
 
 /// Transactions of an account from the oldest on, with the names of their counterparties and categories.
-fn load_page(sql: &mut dyn Sql, account: &str, after: Option<&Key>) -> Result<Vec<(Transaction, String, String)>> {
+fn load_page(
+    sql: &mut dyn Sql,
+    account: &str,
+    after: Option<&Key>,
+) -> Result<Vec<(Transaction, String, String)>> {
     let range = IndexRange::order_by("transaction_date", false).equal("account_id", account);
     let rows: Vec<Transaction> = range.rows(sql, after, limits::TRANSACTIONS_MAX)?;
     let mut rows_with_names = Vec::with_capacity(rows.len());

@@ -6,13 +6,13 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
+use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, RowSource as _};
 use crate::money;
-use crate::entity::{self, Field as _, Entity, entity};
 use crate::row_meta::RowMeta;
-use crate::tags::TouchedTags;
 use crate::string_enum::string_enum;
+use crate::tags::TouchedTags;
 
 string_enum!(
     /// How it stands.

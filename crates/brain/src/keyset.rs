@@ -6,9 +6,9 @@
 use quad_core::{Result, cursor};
 use quad_store::{Row, Sql, Value as Cell};
 
-use crate::limits;
 use crate::entity::Entity;
 use crate::errors::invalid;
+use crate::limits;
 
 /// Where the next page begins: the sort key and the id of the last row that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -15,50 +15,49 @@
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod scheme_tests;
 mod account;
 mod action_types;
 mod balance;
-mod row_loader;
-mod category;
 mod calendar;
+mod category;
 mod completion;
 pub mod contribution;
 mod counterparty;
-mod upload;
+mod entity;
+mod errors;
 pub mod export;
 mod ids;
 pub mod import;
 mod invoice;
 mod keyset;
+mod largest;
 pub mod limits;
 mod listing;
 pub mod load;
 mod merge_scan;
 mod migrations;
 mod money;
-mod entity;
 mod obligation;
 mod own_accounts;
-mod transfer_matching;
 mod payment_intent;
-mod largest;
-#[cfg(test)]
-mod query_plan_tests;
 mod policy;
 mod posting;
 mod projection;
 mod prompt;
 #[cfg(test)]
 mod property_tests;
+#[cfg(test)]
+mod query_plan_tests;
 mod question;
 pub mod raw;
 mod read;
 mod reconciliation;
-mod errors;
 mod routes;
+mod row_loader;
 mod row_meta;
+#[cfg(test)]
+mod scheme_tests;
+mod string_enum;
 mod tags;
 #[cfg(test)]
 mod testing;
@@ -66,25 +65,27 @@ mod tools;
 mod total;
 mod transaction;
 mod transfer;
+mod transfer_matching;
 #[cfg(test)]
 mod transfer_matching_tests;
+mod upload;
 mod wiki;
-mod string_enum;
 
 use std::sync::Arc;
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{RequestTarget, Completion, CompletionQuery, SchemePage, CompletionTarget};
+use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, RequestTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, ReadSet, BoxFuture, Error, Principal, ReadOutput, Result, Route, Scheme, TenantId, Timestamp, Tool,
+    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp,
+    Tool,
 };
 use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
 
-pub use row_loader::LoadCounts;
 pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
+pub use row_loader::LoadCounts;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &[
@@ -151,7 +152,9 @@ impl Brain {
             let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
             extracted += usize::from(report.is_some());
             let (name, id) = (agent.to_owned(), raw_id);
-            self.store.write_unaudited(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id)).await?;
+            self.store
+                .write_unaudited(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id))
+                .await?;
         }
         Ok(extracted)
     }
@@ -215,7 +218,9 @@ impl Scheme for Brain {
             let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
             let subject = caller.subject.clone();
             self.store
-                .read(&caller.tenant, move |sql| completion::complete_variable(sql, &variable, &prefix, &subject))
+                .read(&caller.tenant, move |sql| {
+                    completion::complete_variable(sql, &variable, &prefix, &subject)
+                })
                 .await
         })
     }

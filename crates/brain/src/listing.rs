@@ -2,14 +2,14 @@
 //! transactions, of which there is no end.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
-use quad_core::{ReadSet, Principal, Result};
+use quad_core::{Principal, ReadSet, Result};
 use quad_store::{Sql, Value as Cell};
 
 use crate::account::Account;
 use crate::calendar::{Month, Quarter};
 use crate::counterparty::Counterparty;
-use crate::invoice::Invoice;
 use crate::entity::Entity;
+use crate::invoice::Invoice;
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::policy::Policy;

@@ -14,11 +14,11 @@ use quad_core::{EventDraft, Result, canonical};
 use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
-use crate::row_loader::{self, LoadCounts, NumberedLine};
-use crate::upload::Upload;
 use crate::raw::{self, NewArtifact, SourceType};
+use crate::row_loader::{self, LoadCounts, NumberedLine};
 use crate::row_meta::{Provenance, RowMeta};
-use crate::{limits, errors};
+use crate::upload::Upload;
+use crate::{errors, limits};
 
 /// Loads a file. `done` hears how many of its bytes are behind.
 pub async fn load(
@@ -56,7 +56,9 @@ pub async fn load(
 }
 
 fn parse_line(number: usize, line: &str) -> Result<Map<String, Value>> {
-    let line_error = |problem: String| errors::invalid("line", format!("line {number} {problem}")).with_detail("line", number);
+    let line_error = |problem: String| {
+        errors::invalid("line", format!("line {number} {problem}")).with_detail("line", number)
+    };
     if line.len() > limits::LINE_BYTES {
         return Err(line_error(format!("has more than {} bytes", limits::LINE_BYTES)));
     }

@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use quad_core::Result;
 use quad_store::Sql;
 
-use crate::keyset::{Key, IndexRange, RowSource};
 use crate::entity::{self, Entity};
+use crate::keyset::{IndexRange, Key, RowSource};
 
 /// Ranges that are sorted alike.
 pub(crate) struct MergeScan {

@@ -170,7 +170,11 @@ mod tests {
     #[test]
     fn parse_unsigned_rejects_sign_and_exponent() {
         for bad in ["-5", "1e3", "", ".5", "5.", "0x1", "1,5", "12345678901234567890"] {
-            assert_eq!(parse_unsigned("amount", bad).unwrap_err().code(), crate::errors::PARAMS_INVALID, "{bad}");
+            assert_eq!(
+                parse_unsigned("amount", bad).unwrap_err().code(),
+                crate::errors::PARAMS_INVALID,
+                "{bad}"
+            );
         }
         assert_eq!(to_wire(parse_unsigned("amount", "0.00").unwrap()), "0.00");
     }

@@ -6,13 +6,13 @@ use quad_store::{Sql, Tx};
 use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
+use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::CounterpartyId;
-use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
-use crate::entity::{self, Field as _, Entity, entity};
+use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::row_meta::RowMeta;
+use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
-use crate::string_enum::string_enum;
 use crate::{calendar, errors};
 
 string_enum!(
@@ -158,7 +158,8 @@ impl Filter {
         after: Option<Key>,
         limit: usize,
     ) -> Result<(Vec<Obligation>, Option<Key>)> {
-        let mut range = IndexRange::order_by("due_date", false).at_least(self.due_after).at_most(self.due_before);
+        let mut range =
+            IndexRange::order_by("due_date", false).at_least(self.due_after).at_most(self.due_before);
         if let Some(counterparty) = &self.counterparty_id {
             range = range.equal("counterparty_id", counterparty.as_str());
         } else if let Some(status) = self.status {
@@ -191,8 +192,10 @@ pub(crate) fn list_open(
         return Ok(range.page(sql, None, limit, Obligation::key, is_open)?.0);
     }
     for status in OPEN {
-        let range =
-            IndexRange::order_by("due_date", false).equal("status", status.as_str()).at_least(due_after).at_most(due_before);
+        let range = IndexRange::order_by("due_date", false)
+            .equal("status", status.as_str())
+            .at_least(due_after)
+            .at_most(due_before);
         rows.extend(range.rows::<Obligation>(sql, None, limit)?);
     }
     rows.sort_by(|a, b| (a.due_date, &a.id).cmp(&(b.due_date, &b.id)));

@@ -66,7 +66,8 @@ impl OwnAccounts {
             .get(number)
             .or_else(|| number_without_bank.and_then(|number| self.by_full_number.get(number)))
             .or_else(|| self.by_partial_number.get(number))?;
-        let same_currency: Vec<&(String, Currency)> = matches.iter().filter(|(_, account_currency)| *account_currency == currency).collect();
+        let same_currency: Vec<&(String, Currency)> =
+            matches.iter().filter(|(_, account_currency)| *account_currency == currency).collect();
         match (same_currency.as_slice(), matches.as_slice()) {
             ([(id, _)], _) | ([], [(id, _)]) => Some(id),
             _ => None,
@@ -75,7 +76,8 @@ impl OwnAccounts {
 
     /// Those of a currency but one.
     pub(crate) fn others_in_currency(&self, account: &str, currency: Currency) -> Vec<String> {
-        let others = self.all.iter().filter(|(id, account_currency)| *account_currency == currency && id != account);
+        let others =
+            self.all.iter().filter(|(id, account_currency)| *account_currency == currency && id != account);
         others.map(|(id, _)| id.clone()).collect()
     }
 
@@ -101,14 +103,22 @@ mod tests {
     fn own_accounts(accounts: &[(&str, &str, Currency)]) -> OwnAccounts {
         let mut result = OwnAccounts::default();
         for (id, number, currency) in accounts {
-            result.by_full_number.entry((*number).to_owned()).or_default().push(((*id).to_owned(), *currency));
+            result
+                .by_full_number
+                .entry((*number).to_owned())
+                .or_default()
+                .push(((*id).to_owned(), *currency));
             let partial = number.rsplit_once('/').map(
                 |(bank, part)| {
                     if part == currency.as_str() { bank } else { part }
                 },
             );
             if let Some(partial) = partial {
-                result.by_partial_number.entry(partial.to_owned()).or_default().push(((*id).to_owned(), *currency));
+                result
+                    .by_partial_number
+                    .entry(partial.to_owned())
+                    .or_default()
+                    .push(((*id).to_owned(), *currency));
             }
         }
         result

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::account::Account;
 use crate::counterparty::Counterparty;
-use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
-use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
-use crate::entity::{self, Field as _, Entity, UnitInterval, entity};
-use crate::obligation::Obligation;
+use crate::entity::{self, Entity, Field as _, UnitInterval, entity};
 use crate::errors::invalid;
+use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
+use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
+use crate::obligation::Obligation;
 use crate::row_meta::RowMeta;
-use crate::tags::TouchedTags;
 use crate::string_enum::string_enum;
+use crate::tags::TouchedTags;
 
 string_enum!(
     /// How a payment is to be made.

@@ -4,11 +4,11 @@ use quad_core::{Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::entity::{self, Field as _, Entity, entity};
+use crate::entity::{self, Entity, Field as _, entity};
 use crate::raw;
 use crate::row_meta::RowMeta;
-use crate::tags::TouchedTags;
 use crate::string_enum::string_enum;
+use crate::tags::TouchedTags;
 
 string_enum!(
     /// Whether it holds.

@@ -13,13 +13,13 @@ use quad_store::{Sql, Tx, Value as Cell, batch};
 use crate::account::{self, Account};
 use crate::calendar::Month;
 use crate::counterparty::Counterparty;
-use crate::money::Balance;
-use crate::entity::{self, IdSource, Entity};
+use crate::entity::{self, Entity, IdSource};
 use crate::largest::{self, LargestByMonth};
+use crate::money::Balance;
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
 use crate::transaction::{Effect, Transaction};
-use crate::{money, raw, errors};
+use crate::{errors, money, raw};
 
 /// What became of the rows of one posting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +127,8 @@ impl PostingBatch {
 
     /// Writes what was gathered, and begins anew.
     pub(crate) fn flush(&mut self, tx: &mut Tx<'_>) -> Result<()> {
-        let PostingBatch { accounts, changed, deltas, largest, .. } = std::mem::replace(self, PostingBatch::new(tx));
+        let PostingBatch { accounts, changed, deltas, largest, .. } =
+            std::mem::replace(self, PostingBatch::new(tx));
         for account in accounts.values().filter(|account| changed.contains(account.id.as_str())) {
             entity::update(tx, account)?;
         }
@@ -143,7 +144,11 @@ fn signed_amount(row: &Transaction, sign: i64) -> Result<Amount> {
 }
 
 /// Posts rows. Their accounts must exist; so must their counterparties.
-pub(crate) fn post(tx: &mut Tx<'_>, rows: &[Transaction], touched: &mut TouchedTags) -> Result<PostingCounts> {
+pub(crate) fn post(
+    tx: &mut Tx<'_>,
+    rows: &[Transaction],
+    touched: &mut TouchedTags,
+) -> Result<PostingCounts> {
     let mut batch = PostingBatch::new(tx);
     let (counts, _) = post_all(tx, rows, IdSource::Supplied, &mut batch, touched)?;
     batch.flush(tx)?;
@@ -188,8 +193,7 @@ pub(crate) fn post_all(
     }
     if counts.added + counts.updated > 0 {
         let sources = distinct(rows.iter().flat_map(|row| row.meta.source_ids.iter().map(String::as_str)));
-        let evidence =
-            distinct(rows.iter().flat_map(|row| row.meta.evidence_ids.iter().map(String::as_str)));
+        let evidence = distinct(rows.iter().flat_map(|row| row.meta.evidence_ids.iter().map(String::as_str)));
         raw::mark_ids_cited(tx, &sources, &evidence)?;
         // The first posting of a month makes its pages.
         touched.listing();

@@ -2,7 +2,7 @@
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
-use quad_core::{ReadSet, Error, Result};
+use quad_core::{Error, ReadSet, Result};
 use serde_json::{Map, Value, json};
 
 use crate::routes::WIKI_READ;

@@ -172,7 +172,8 @@ fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
     }
     let mut accounts = Vec::new();
     for account in page_by_id::<Account>(sql, "", 100)? {
-        let account_rows: Vec<&Transaction> = rows.iter().filter(|row| row.account_id == account.id).collect();
+        let account_rows: Vec<&Transaction> =
+            rows.iter().filter(|row| row.account_id == account.id).collect();
         let counted_rows = |after: Option<i64>| {
             account_rows.iter().filter(move |row| {
                 row.status.affects_totals() && after.is_none_or(|after| row.transaction_date.0 > after)
@@ -186,18 +187,30 @@ fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
         let current = balance_amount + counted_rows(since).map(|row| signed(row)).sum::<i128>();
         let posted = counted_rows(None).map(|row| signed(row)).sum();
         let is_asserted = |meta: &RowMeta| meta.provenance.is_assertion();
-        let unconfirmed_rows: Vec<&&Transaction> = counted_rows(since).filter(|row| is_asserted(&row.meta)).collect();
-        let mut unconfirmed = (unconfirmed_rows.iter().map(|row| signed(row)).sum::<i128>(), unconfirmed_rows.len() as i64);
+        let unconfirmed_rows: Vec<&&Transaction> =
+            counted_rows(since).filter(|row| is_asserted(&row.meta)).collect();
+        let mut unconfirmed =
+            (unconfirmed_rows.iter().map(|row| signed(row)).sum::<i128>(), unconfirmed_rows.len() as i64);
         if newest.is_some_and(|balance| is_asserted(&balance.meta)) {
             unconfirmed = (unconfirmed.0 + balance_amount, unconfirmed.1 + 1);
         }
-        accounts.push((account.id.as_str().to_owned(), current, posted, account_rows.len() as i64, unconfirmed));
+        accounts.push((
+            account.id.as_str().to_owned(),
+            current,
+            posted,
+            account_rows.len() as i64,
+            unconfirmed,
+        ));
     }
     Ok((accounts, totals))
 }
 
 pub(crate) async fn stored_and_recomputed(env: &TestEnv) -> (StoredSums, StoredSums) {
-    env.test.store.read(&env.test.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?))).await.unwrap()
+    env.test
+        .store
+        .read(&env.test.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?)))
+        .await
+        .unwrap()
 }
 
 #[test]

@@ -133,7 +133,12 @@ fn run_all_queries(sql: &mut dyn Sql) -> Result<()> {
     let own_accounts = crate::own_accounts::OwnAccounts::load(sql)?;
     let days = (Timestamp(0), now);
     crate::transfer_matching::find_matches(sql, &own_accounts, days, None)?;
-    crate::transfer_matching::find_matches(sql, &own_accounts, days, Some(&(Timestamp(1), "tx_1".to_owned())))?;
+    crate::transfer_matching::find_matches(
+        sql,
+        &own_accounts,
+        days,
+        Some(&(Timestamp(1), "tx_1".to_owned())),
+    )?;
     if let Some(row) = crate::entity::find::<crate::transaction::Transaction>(sql, "tx_4127")? {
         crate::transfer_matching::find_candidates(sql, &own_accounts, &row)?;
         crate::transfer::find_by_side(sql, &row)?;

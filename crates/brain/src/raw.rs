@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::ids::RawId;
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
-use crate::{limits, projection, errors, tags};
+use crate::{errors, limits, projection, tags};
 
 string_enum!(
     /// Where an artifact comes from.
@@ -58,7 +58,8 @@ impl Artifact {
         Ok(Artifact {
             id: RawId::from_db(row.text(0)?),
             sha256: row.text(1)?.to_owned(),
-            source_type: SourceType::parse(row.text(2)?).ok_or_else(|| corrupt_row("an unknown source type"))?,
+            source_type: SourceType::parse(row.text(2)?)
+                .ok_or_else(|| corrupt_row("an unknown source type"))?,
             source_ref: serde_json::from_str(row.text(3)?).map_err(Error::internal)?,
             mime_type: row.opt_text(4)?.map(str::to_owned),
             bytes: row.int(5)?,
@@ -155,7 +156,11 @@ pub(crate) fn register(tx: &mut Tx<'_>, new: &NewArtifact) -> Result<(Artifact, 
 }
 
 /// The same under an id that it brings.
-pub(crate) fn register_with_id(tx: &mut Tx<'_>, new: &NewArtifact, id: Option<RawId>) -> Result<(Artifact, bool)> {
+pub(crate) fn register_with_id(
+    tx: &mut Tx<'_>,
+    new: &NewArtifact,
+    id: Option<RawId>,
+) -> Result<(Artifact, bool)> {
     tx.lock("brain:raw")?;
     if let Some(existing) = by_hash(tx, &new.sha256)? {
         return Ok((existing, false));
@@ -209,7 +214,12 @@ pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &
 }
 
 /// Stores the bytes of a large artifact, a few chunks a commit, before anybody speaks of it.
-pub(crate) async fn store_bytes(store: &Store, writer: &WriteContext, sha256: &str, bytes: &[u8]) -> Result<()> {
+pub(crate) async fn store_bytes(
+    store: &Store,
+    writer: &WriteContext,
+    sha256: &str,
+    bytes: &[u8],
+) -> Result<()> {
     for (index, part) in bytes.chunks(limits::BYTES_PER_WRITE).enumerate() {
         let (part, hash) = (part.to_vec(), sha256.to_owned());
         let first = index * limits::CHUNKS_PER_WRITE;

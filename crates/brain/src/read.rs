@@ -1,18 +1,18 @@
 //! Reads: what each address holds, and what that rests on.
 
-use quad_core::{Address, ReadSet, Content, Error, Principal, ReadOutput, Result, Timestamp};
+use quad_core::{Address, Content, Error, Principal, ReadOutput, ReadSet, Result, Timestamp};
 use quad_store::Sql;
 use serde_json::Value;
 
 use crate::counterparty::Counterparty;
-use crate::invoice::Invoice;
 use crate::entity::{self, Entity as _};
+use crate::invoice::Invoice;
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::routes::Resource;
 use crate::transaction::{Direction, Transaction};
 use crate::wiki::revision::{self, Revision};
-use crate::wiki::{self, PageName, RenderedPage, PageRef};
+use crate::wiki::{self, PageName, PageRef, RenderedPage};
 use crate::{AgentSummary, Brain, account, action_types, limits, raw, tags, transfer};
 
 /// Reads one address.
@@ -45,7 +45,8 @@ pub(crate) async fn read(
         }
         _ => {
             let (id, subject) = (variable(), caller.subject.clone());
-            let result = brain.store.read(&caller.tenant, move |sql| read_row(sql, resource, &id, &subject)).await?;
+            let result =
+                brain.store.read(&caller.tenant, move |sql| read_row(sql, resource, &id, &subject)).await?;
             let (value, read_set) = result.ok_or_else(not_found)?;
             Ok(ReadOutput::new(Content::json(&value)?, read_set))
         }
@@ -53,7 +54,12 @@ pub(crate) async fn read(
 }
 
 /// A row of the ledger, or evidence.
-fn read_row(sql: &mut dyn Sql, resource: Resource, id: &str, subject: &str) -> Result<Option<(Value, ReadSet)>> {
+fn read_row(
+    sql: &mut dyn Sql,
+    resource: Resource,
+    id: &str,
+    subject: &str,
+) -> Result<Option<(Value, ReadSet)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let (kind, json) = match resource {
         Resource::Account => (account::Account::KIND, account::detail(sql, id)?),
@@ -105,11 +111,16 @@ pub(crate) enum Page {
 }
 
 /// Finds or makes a page.
-pub(crate) async fn get_or_render(brain: &Brain, caller: &Principal, page_ref: PageRef) -> Result<Option<Page>> {
+pub(crate) async fn get_or_render(
+    brain: &Brain,
+    caller: &Principal,
+    page_ref: PageRef,
+) -> Result<Option<Page>> {
     let name = match page_ref {
         PageRef::Revision(id) => {
             let lookup = brain.store.read(&caller.tenant, move |sql| {
-                Ok(revision::find(sql, id.as_str())?.map(|revision| (revision, ReadSet::at_version(sql.version()))))
+                Ok(revision::find(sql, id.as_str())?
+                    .map(|revision| (revision, ReadSet::at_version(sql.version()))))
             });
             return Ok(lookup.await?.map(|(revision, read_set)| Page::Revision(revision, read_set)));
         }
@@ -133,7 +144,11 @@ pub(crate) async fn get_or_render(brain: &Brain, caller: &Principal, page_ref: P
             return Ok(Some(Page::Current(rendered, current)));
         }
         let copy = rendered.clone();
-        if let Some(saved) = brain.store.write_unaudited(&caller.tenant, move |tx| revision::save_if_changed(tx, &copy)).await? {
+        if let Some(saved) = brain
+            .store
+            .write_unaudited(&caller.tenant, move |tx| revision::save_if_changed(tx, &copy))
+            .await?
+        {
             return Ok(Some(Page::Current(rendered, saved)));
         }
     }

@@ -3,13 +3,13 @@
 use quad_core::Result;
 use quad_store::Tx;
 
-use crate::invoice::Invoice;
 use crate::entity::{self, Entity, UnitInterval, entity};
+use crate::invoice::Invoice;
 use crate::obligation::{self, Obligation};
 use crate::row_meta::RowMeta;
+use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 use crate::transaction::{ReconciliationStatus, Transaction};
-use crate::string_enum::string_enum;
 use crate::{posting, raw};
 
 string_enum!(
@@ -58,7 +58,11 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) ->
     for (kind, id, own_meta, other_meta) in
         [(new.left_kind, &new.left_id, &left, &right), (new.right_kind, &new.right_id, &right, &left)]
     {
-        let raised = if raises_confidence { own_meta.corroborated_by(other_meta, new.confidence_score.0, tx.now()) } else { None };
+        let raised = if raises_confidence {
+            own_meta.corroborated_by(other_meta, new.confidence_score.0, tx.now())
+        } else {
+            None
+        };
         apply_match(tx, kind, id, raised, status, touched)?;
     }
     Ok(true)

@@ -11,8 +11,8 @@ use crate::account::Account;
 use crate::balance::{self, Snapshot};
 use crate::category::Category;
 use crate::counterparty::{self, Counterparty};
+use crate::entity::{self, Entity, Field as _};
 use crate::invoice::{self, Invoice};
-use crate::entity::{self, Field as _, Entity};
 use crate::obligation::{self, Obligation};
 use crate::payment_intent::{self, PaymentIntent};
 use crate::policy::{self, Policy};
@@ -22,7 +22,7 @@ use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
 use crate::transaction::Transaction;
 use crate::transfer::{self, Transfer};
-use crate::{raw, errors};
+use crate::{errors, raw};
 
 /// The kinds of lines.
 pub(crate) const KINDS: &[&str] = &[
@@ -70,11 +70,12 @@ pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &Ro
     let mut pending: Vec<Transaction> = Vec::new();
     let mut first_pending = 0;
     for (number, line) in lines {
-        let kind =
-            line.get("kind").and_then(Value::as_str).ok_or_else(|| with_line(*number, errors::missing("kind")))?;
+        let kind = line
+            .get("kind")
+            .and_then(Value::as_str)
+            .ok_or_else(|| with_line(*number, errors::missing("kind")))?;
         if kind == Transaction::KIND && !is_upsert(line) {
-            let row =
-                RowMeta::from_line(line, defaults).and_then(|meta| Transaction::parse_line(line, meta));
+            let row = RowMeta::from_line(line, defaults).and_then(|meta| Transaction::parse_line(line, meta));
             if pending.is_empty() {
                 first_pending = *number;
             }
@@ -82,7 +83,8 @@ pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &Ro
             continue;
         }
         counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
-        counts += apply_line(tx, kind, line, defaults, &mut touched).map_err(|error| with_line(*number, error))?;
+        counts +=
+            apply_line(tx, kind, line, defaults, &mut touched).map_err(|error| with_line(*number, error))?;
     }
     counts += post_pending(tx, &mut pending, first_pending, &mut touched)?;
     touched.touch(tx);
@@ -100,7 +102,8 @@ fn post_pending(
     }
     for row in pending.iter() {
         if let Some(counterparty) = &row.counterparty_id {
-            entity::get::<Counterparty>(tx, counterparty.as_str()).map_err(|error| with_line(number, error))?;
+            entity::get::<Counterparty>(tx, counterparty.as_str())
+                .map_err(|error| with_line(number, error))?;
         }
     }
     let PostingCounts { added, updated, unchanged } =
@@ -121,7 +124,8 @@ fn with_line(number: usize, error: Error) -> Error {
     let (kind, code) = (error.kind(), error.code().to_owned());
     // A missing row is the line's fault, not the caller's address.
     let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
-    let wrapped = Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
+    let wrapped =
+        Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
     match error.hint_text() {
         Some(hint) => wrapped.hint(hint),
         None => wrapped,

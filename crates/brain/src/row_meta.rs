@@ -90,7 +90,9 @@ impl RowMeta {
         if let Some(provenance) = entity::parse_field::<Option<Provenance>>(line, "provenance")? {
             meta.provenance = provenance;
         }
-        if let Some(UnitInterval(confidence)) = entity::parse_field::<Option<UnitInterval>>(line, "confidence")? {
+        if let Some(UnitInterval(confidence)) =
+            entity::parse_field::<Option<UnitInterval>>(line, "confidence")?
+        {
             meta.confidence = confidence;
         }
         meta.confidence = meta.provenance.cap(meta.confidence);
@@ -114,7 +116,12 @@ impl RowMeta {
     }
 
     /// What a match with a row of `counterpart`'s standing makes of this one; `None` if it changes nothing.
-    pub(crate) fn corroborated_by(&self, counterpart: &RowMeta, score: f64, now: Timestamp) -> Option<RowMeta> {
+    pub(crate) fn corroborated_by(
+        &self,
+        counterpart: &RowMeta,
+        score: f64,
+        now: Timestamp,
+    ) -> Option<RowMeta> {
         if !counterpart.provenance.corroborates() {
             return None;
         }
@@ -181,7 +188,8 @@ mod tests {
     fn only_confirmed_rows_raise_confidence() {
         let agent = row_meta(Provenance::AgentContributed, 0.4);
         assert!(agent.corroborated_by(&agent, 1.0, Timestamp(2)).is_none());
-        let raised = agent.corroborated_by(&row_meta(Provenance::Extracted, 1.0), 0.95, Timestamp(2)).unwrap();
+        let raised =
+            agent.corroborated_by(&row_meta(Provenance::Extracted, 1.0), 0.95, Timestamp(2)).unwrap();
         assert_eq!((raised.provenance, raised.confidence), (Provenance::Extracted, 0.9));
         // Never downwards.
         let certain = row_meta(Provenance::Extracted, 1.0);

@@ -5,7 +5,7 @@ use quad_core::Kind;
 use quad_core::resolver::View;
 use serde_json::{Value, json};
 
-use crate::testing::{FIXTURE, TestEnv, caller, test_envs_with_data, test_envs};
+use crate::testing::{FIXTURE, TestEnv, caller, test_envs, test_envs_with_data};
 use crate::{contribution, raw};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,9 +43,8 @@ async fn load_is_idempotent() {
     for env in test_envs_with_data().await {
         let again = env.load(FIXTURE).await.unwrap();
         assert_eq!((again.created, again.updated), (0, 0));
-        let invalid_line = env
-            .load("{\"kind\":\"account\",\"id\":\"acct_x\",\"name\":\"X\",\"currency\":\"usd\"}\n")
-            .await;
+        let invalid_line =
+            env.load("{\"kind\":\"account\",\"id\":\"acct_x\",\"name\":\"X\",\"currency\":\"usd\"}\n").await;
         assert_eq!(invalid_line.unwrap_err().detail("line"), Some(&json!(1)));
         let unknown_account = r#"{"kind":"transaction","account_id":"acct_none","amount":"1","currency":"USD","direction":"inflow","transaction_date":"2025-01-01"}"#;
         assert_eq!(env.load(unknown_account).await.unwrap_err().kind(), Kind::BadInput);
@@ -59,7 +58,8 @@ async fn load_is_idempotent() {
 async fn page_gets_new_revision_when_content_changes() {
     for env in test_envs_with_data().await {
         let uri = "brain://wiki/monthly-summaries/2025-09";
-        let get_page = async |page_ref: &str| env.call("wiki.page.get", json!({"slug_or_id": page_ref})).await.unwrap();
+        let get_page =
+            async |page_ref: &str| env.call("wiki.page.get", json!({"slug_or_id": page_ref})).await.unwrap();
         let first = get_page("2025-09").await;
         assert!(first["body_md"].as_str().unwrap().starts_with("# Summary of 2025-09\n"));
         assert_eq!(env.text(uri).await.unwrap(), first["body_md"].as_str().unwrap());
@@ -74,7 +74,8 @@ async fn page_gets_new_revision_when_content_changes() {
         assert_ne!(second["source_revision"], first["source_revision"]);
         assert_eq!(second["slug"], first["slug"]);
         assert!(second["body_md"].as_str().unwrap().contains("61,404.13 USD"));
-        let old_revision = env.text(&format!("brain://wiki/{}", first["id"].as_str().unwrap())).await.unwrap();
+        let old_revision =
+            env.text(&format!("brain://wiki/{}", first["id"].as_str().unwrap())).await.unwrap();
         assert_eq!(old_revision, first["body_md"].as_str().unwrap());
         // Something elsewhere leaves it alone.
         let unrelated = r#"{"kind":"counterparty","id":"cp_new","name":"Newcomer"}"#;
@@ -125,10 +126,12 @@ async fn evidence_visible_to_contributor_and_once_cited() {
         let contributor = caller(tenant, "agent_1", "ledger:read raw:write");
         let other_agent = caller(tenant, "agent_2", "ledger:read raw:write");
         let other_tenant = env.another_tenant("other").await;
-        let uploaded = env.call_as(&contributor, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
+        let uploaded =
+            env.call_as(&contributor, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
         assert_eq!(uploaded["sha256"], "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862");
         assert_eq!((uploaded["bytes"].as_i64(), uploaded["deduplicated"].as_bool()), (Some(7), Some(false)));
-        let again = env.call_as(&contributor, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
+        let again =
+            env.call_as(&contributor, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
         assert_eq!(
             (again["rawId"].as_str(), again["deduplicated"].as_bool()),
             (uploaded["rawId"].as_str(), Some(true))
@@ -138,13 +141,15 @@ async fn evidence_visible_to_contributor_and_once_cited() {
         assert_ne!(other_tenant_upload["rawId"], uploaded["rawId"]);
         let id = uploaded["rawId"].as_str().unwrap();
         let uri = format!("brain://raw/{id}");
-        let contributor_view: Value = serde_json::from_str(&env.text_as(&contributor, &uri).await.unwrap()).unwrap();
+        let contributor_view: Value =
+            serde_json::from_str(&env.text_as(&contributor, &uri).await.unwrap()).unwrap();
         assert_eq!(
             (contributor_view["sha256"].is_string(), contributor_view["source_type"].as_str()),
             (true, Some("agent_contributed"))
         );
         let hidden = env.text_as(&other_agent, &uri).await.unwrap_err();
-        let missing = env.text_as(&other_agent, "brain://raw/raw_01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
+        let missing =
+            env.text_as(&other_agent, "brain://raw/raw_01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
         assert_eq!((hidden.code(), hidden.message()), (missing.code(), missing.message()));
         assert_eq!(hidden.code(), "raw_artifact_not_found");
         // The same bytes from another agent: one artifact, two contributions.
@@ -268,7 +273,8 @@ async fn questions_are_answered_from_the_ledger() {
             assert_eq!(answer["answered"], true, "{question}: {answer}");
             assert!(answer["answer"].as_str().unwrap().contains(expected), "{question}: {answer}");
             for citation in answer["evidence"].as_array().unwrap() {
-                let (kind, id) = (citation["entityType"].as_str().unwrap(), citation["entityId"].as_str().unwrap());
+                let (kind, id) =
+                    (citation["entityType"].as_str().unwrap(), citation["entityId"].as_str().unwrap());
                 let folder = match kind {
                     "transaction" => "transactions",
                     "counterparty" => "counterparties",
@@ -408,7 +414,13 @@ async fn every_tool_handles_random_arguments() {
                 json!({"question": "日本語 how much spend in q9 2025-99"}),
             ] {
                 if let Err(error) = env.call(tool.name, arguments.clone()).await {
-                    assert_ne!(error.kind(), Kind::Internal, "{} {arguments}: {}", tool.name, error.cause_chain());
+                    assert_ne!(
+                        error.kind(),
+                        Kind::Internal,
+                        "{} {arguments}: {}",
+                        tool.name,
+                        error.cause_chain()
+                    );
                     assert!(error.detail("brain_code").is_some(), "{}", tool.name);
                 }
             }
@@ -428,26 +440,18 @@ async fn import_file(
     text: &str,
     options: &crate::import::ImportOptions,
 ) -> quad_core::Result<crate::import::FileReport> {
-    crate::import::import(
-        &env.test.store,
-        &env.writer(),
-        "test",
-        name,
-        text.as_bytes(),
-        options,
-        |_, _| {},
-    )
-    .await
+    crate::import::import(&env.test.store, &env.writer(), "test", name, text.as_bytes(), options, |_, _| {})
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn overlapping_statement_adds_only_new_rows() {
     for env in test_envs().await {
-        env
-            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
+        env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
             .await
             .unwrap();
-        let options = crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
+        let options =
+            crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
         let dry_run_options = crate::import::ImportOptions { dry_run: true, ..options.clone() };
         let preview = import_file(&env, "a.csv", STATEMENT, &dry_run_options).await.unwrap();
         assert_eq!((preview.raw_id, preview.statements[0].posted.added), (None, 4));
@@ -491,11 +495,11 @@ async fn overlapping_statement_adds_only_new_rows() {
 async fn file_without_currency_uses_account_currency() {
     const BARE: &str = "Date,Description,Amount\n2025-09-01,Coffee,-3.50\n";
     for env in test_envs().await {
-        env
-            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"CHF\"}")
+        env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"CHF\"}")
             .await
             .unwrap();
-        let options = crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
+        let options =
+            crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
         let report = import_file(&env, "a.csv", BARE, &options).await.unwrap();
         assert_eq!((report.statements[0].posted.added, report.statements[0].currency.as_str()), (1, "CHF"));
         // Another currency is still another's money.
@@ -509,18 +513,14 @@ async fn file_without_currency_uses_account_currency() {
 #[tokio::test(flavor = "multi_thread")]
 async fn agent_statement_has_half_confidence_after_hold() {
     for env in test_envs().await {
-        env
-            .load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
+        env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
             .await
             .unwrap();
         let payload =
             json!({"payload": STATEMENT, "mime_type": "text/csv", "source_ref": {"account_id": "acct_1"}});
         let uploaded = env.call("raw.contribute", payload).await.unwrap();
         let count = async || {
-            env.call("ledger.transactions.list", json!({})).await.unwrap()["items"]
-                .as_array()
-                .unwrap()
-                .len()
+            env.call("ledger.transactions.list", json!({})).await.unwrap()["items"].as_array().unwrap().len()
         };
         assert_eq!(count().await, 0);
         for number in 2..=6 {
@@ -543,10 +543,8 @@ async fn agent_statement_has_half_confidence_after_hold() {
 async fn failed_extraction_updates_projection_status() {
     for env in test_envs().await {
         // It names no account, and neither does the agent.
-        let uploaded = env
-            .call("raw.contribute", json!({"payload": STATEMENT, "mime_type": "text/csv"}))
-            .await
-            .unwrap();
+        let uploaded =
+            env.call("raw.contribute", json!({"payload": STATEMENT, "mime_type": "text/csv"})).await.unwrap();
         let uri = format!("brain://raw/{}", uploaded["rawId"].as_str().unwrap());
         let status = async || env.read(&uri).await.unwrap()["projection_status"].clone();
         assert_ne!(status().await, "projection_failed", "the agent is still held back");

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{
-    ReadSet, BoxFuture, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
+    BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
     Version,
 };
 use quad_store::testing::{TestStore, stores};
 use quad_store::{WriteContext, tenant};
 use serde_json::{Value, json};
 
-use crate::{AgentDirectory, AgentSummary, LoadCounts, Brain, COMPONENT, load};
+use crate::{AgentDirectory, AgentSummary, Brain, COMPONENT, LoadCounts, load};
 
 /// One backend.
 pub(crate) struct TestEnv {
@@ -33,7 +33,9 @@ impl AgentDirectory for TestAgentDirectory {
             scopes: vec!["ledger:read".to_owned()],
             registered_at: Timestamp(1_700_000_000_000),
         };
-        Box::pin(async move { Ok((vec![agent("agent_1"), agent("agent_2")], ReadSet::at_version(Version(i64::MAX)))) })
+        Box::pin(async move {
+            Ok((vec![agent("agent_1"), agent("agent_2")], ReadSet::at_version(Version(i64::MAX))))
+        })
     }
 }
 

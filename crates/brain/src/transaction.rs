@@ -5,10 +5,10 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
+use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::{AccountId, CategoryId, CounterpartyId};
-use crate::keyset::{Key, IndexRange, RowSource as _, SortValue};
+use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::merge_scan::MergeScan;
-use crate::entity::{self, Field as _, Entity, entity};
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
 use crate::{calendar, limits};

@@ -5,11 +5,11 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Value, json};
 
-use crate::ids::{AccountId, TransactionId};
 use crate::entity::{self, Entity, entity};
+use crate::ids::{AccountId, TransactionId};
 use crate::tags::TouchedTags;
 use crate::transaction::{Direction, Effect, Transaction};
-use crate::{transfer_matching, posting, raw, errors};
+use crate::{errors, posting, raw, transfer_matching};
 
 entity!(
     /// A transfer as stored.

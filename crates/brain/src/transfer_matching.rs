@@ -9,9 +9,9 @@ use quad_core::{Result, Timestamp};
 use quad_statements::Currency;
 use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
+use crate::entity::{self, Entity as _, UnitInterval};
 use crate::ids::{MatchId, TransferId};
 use crate::money::format_with_currency;
-use crate::entity::{self, Entity as _, UnitInterval};
 use crate::own_accounts::OwnAccounts;
 use crate::reconciliation::{self, Match, MatchStatus, MatchedKind};
 use crate::row_meta::{Provenance, RowMeta};
@@ -104,12 +104,18 @@ pub(crate) fn find_matches(
         let Some(row) = entity::find::<Transaction>(sql, id)? else { continue };
         match match_transaction(sql, own_accounts, &row)? {
             MatchResult::None => {}
-            MatchResult::Ambiguous(candidates) => matches.ambiguous.push(ambiguity_message(&row, &candidates)),
+            MatchResult::Ambiguous(candidates) => {
+                matches.ambiguous.push(ambiguity_message(&row, &candidates))
+            }
             // Both sides may say so; once is enough.
-            MatchResult::Unique(..) if matched_ids.iter().any(|matched_id| matched_id == row.id.as_str()) => {}
+            MatchResult::Unique(..) if matched_ids.iter().any(|matched_id| matched_id == row.id.as_str()) => {
+            }
             MatchResult::Unique(counterpart, _) => {
                 matched_ids.push(counterpart.id.as_str().to_owned());
-                matches.pairs.push(TransferPair { transaction_id: id.to_owned(), counterpart_id: counterpart.id.as_str().to_owned() });
+                matches.pairs.push(TransferPair {
+                    transaction_id: id.to_owned(),
+                    counterpart_id: counterpart.id.as_str().to_owned(),
+                });
             }
         }
     }
@@ -122,7 +128,8 @@ pub(crate) fn find_matches(
 }
 
 fn ambiguity_message(row: &Transaction, candidates: &[String]) -> String {
-    let (day, amount) = (calendar::format_date(row.transaction_date), format_with_currency(row.amount, row.currency));
+    let (day, amount) =
+        (calendar::format_date(row.transaction_date), format_with_currency(row.amount, row.currency));
     format!(
         "the transfer of {amount} on {day} ({}) stays unpaired: it could be that of {}",
         row.id,
@@ -131,18 +138,30 @@ fn ambiguity_message(row: &Transaction, candidates: &[String]) -> String {
 }
 
 /// Records pairs that a look has found. What has changed since is left alone; says how many were recorded.
-pub(crate) fn record_matches(tx: &mut Tx<'_>, own_accounts: &OwnAccounts, pairs: &[TransferPair]) -> Result<usize> {
+pub(crate) fn record_matches(
+    tx: &mut Tx<'_>,
+    own_accounts: &OwnAccounts,
+    pairs: &[TransferPair],
+) -> Result<usize> {
     tx.lock("brain")?;
     let mut touched = TouchedTags::default();
     let mut recorded = 0;
     for pair in pairs {
         let Some(row) = entity::find::<Transaction>(tx, &pair.transaction_id)? else { continue };
-        let MatchResult::Unique(counterpart, is_named) = match_transaction(tx, own_accounts, &row)? else { continue };
+        let MatchResult::Unique(counterpart, is_named) = match_transaction(tx, own_accounts, &row)? else {
+            continue;
+        };
         if counterpart.id.as_str() != pair.counterpart_id {
             continue;
         }
         let (from, to) = if row.effect == Effect::Debit { (row, *counterpart) } else { (*counterpart, row) };
-        record_match(tx, &from, &to, if is_named { NAMED_MATCH_CONFIDENCE } else { INFERRED_MATCH_CONFIDENCE }, &mut touched)?;
+        record_match(
+            tx,
+            &from,
+            &to,
+            if is_named { NAMED_MATCH_CONFIDENCE } else { INFERRED_MATCH_CONFIDENCE },
+            &mut touched,
+        )?;
         recorded += 1;
     }
     tx.audit_output("paired", recorded);
@@ -214,7 +233,11 @@ enum MatchResult {
     Ambiguous(Vec<String>),
 }
 
-fn match_transaction(sql: &mut dyn Sql, own_accounts: &OwnAccounts, row: &Transaction) -> Result<MatchResult> {
+fn match_transaction(
+    sql: &mut dyn Sql,
+    own_accounts: &OwnAccounts,
+    row: &Transaction,
+) -> Result<MatchResult> {
     if !row.status.affects_totals() || row.amount.is_zero() || is_paired(sql, row)? {
         return Ok(MatchResult::None);
     }
@@ -226,10 +249,16 @@ fn match_transaction(sql: &mut dyn Sql, own_accounts: &OwnAccounts, row: &Transa
         candidates.iter().map(|(candidate, _)| candidate.id.as_str().to_owned()).collect()
     };
     let [(candidate, is_named)] = candidates.as_slice() else {
-        return Ok(if candidates.is_empty() { MatchResult::None } else { MatchResult::Ambiguous(ids(&candidates)) });
+        return Ok(if candidates.is_empty() {
+            MatchResult::None
+        } else {
+            MatchResult::Ambiguous(ids(&candidates))
+        });
     };
     match self::find_candidates(sql, own_accounts, candidate)?.as_deref() {
-        Some([(reverse_candidate, _)]) if reverse_candidate.id == row.id => Ok(MatchResult::Unique(Box::new(candidate.clone()), *is_named)),
+        Some([(reverse_candidate, _)]) if reverse_candidate.id == row.id => {
+            Ok(MatchResult::Unique(Box::new(candidate.clone()), *is_named))
+        }
         _ => Ok(MatchResult::Ambiguous(vec![format!("{}, which others could be of too", candidate.id)])),
     }
 }
@@ -242,7 +271,9 @@ pub(crate) fn find_candidates(
     row: &Transaction,
 ) -> Result<Option<Vec<(Transaction, bool)>>> {
     let hint = load_hint(sql, row.id.as_str())?;
-    let named_account = hint.as_ref().and_then(|hint| own_accounts.find_by_number(hint.counterpart_number.as_deref()?, row.currency));
+    let named_account = hint
+        .as_ref()
+        .and_then(|hint| own_accounts.find_by_number(hint.counterpart_number.as_deref()?, row.currency));
     let accounts = match named_account {
         Some(account) if account != row.account_id.as_str() => vec![account.to_owned()],
         _ => own_accounts.others_in_currency(row.account_id.as_str(), row.currency),
@@ -273,7 +304,12 @@ pub(crate) fn find_candidates(
 }
 
 /// Whether a sign names that account; `None` if it names another one.
-fn hint_matches(own_accounts: &OwnAccounts, hint: Option<&TransferHint>, account: &str, currency: Currency) -> Option<bool> {
+fn hint_matches(
+    own_accounts: &OwnAccounts,
+    hint: Option<&TransferHint>,
+    account: &str,
+    currency: Currency,
+) -> Option<bool> {
     let Some(number) = hint.and_then(|hint| hint.counterpart_number.as_deref()) else { return Some(false) };
     match own_accounts.find_by_number(number, currency) {
         Some(named_account) => (named_account == account).then_some(true),

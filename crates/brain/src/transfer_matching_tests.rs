@@ -57,21 +57,24 @@ async fn transfer_sides_match_in_either_import_order() {
         assert_eq!((first.transfers.paired, first.transfers.ambiguous), (0, 0));
         // A weekend later, and its own bank does not call it a transfer.
         let second =
-            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
+                .await;
         assert_eq!((second.transfers.paired, second.transfers.ambiguous), (1, 0));
         let expect =
             BTreeMap::from([("inflow".to_owned(), 1), ("outflow".to_owned(), 1), ("transfer".to_owned(), 2)]);
         assert_eq!(count_directions(&env).await, expect);
         let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
         let (into, out) = (&page["items"][0], &page["items"][1]);
-        let transaction_uri = |row: &Value| format!("brain://ledger/transactions/{}", row["id"].as_str().unwrap());
+        let transaction_uri =
+            |row: &Value| format!("brain://ledger/transactions/{}", row["id"].as_str().unwrap());
         let transaction = env.read(&transaction_uri(out)).await.unwrap();
         assert_eq!(transaction["transfer"]["other_transaction_id"], into["id"]);
         assert_eq!(transaction["reconciliation_status"], "matched");
         assert_eq!(env.read(&transaction_uri(into)).await.unwrap()["transfer"]["other_account_id"], "acct_0");
         // Once more finds nothing more.
         let again =
-            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")])).await;
+            import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
+                .await;
         assert_eq!((again.transfers.paired, again.statements[0].posted.unchanged), (0, 2));
         let (stored, recomputed) = stored_and_recomputed(&env).await;
         assert_eq!(stored, recomputed);

@@ -7,7 +7,7 @@ use quad_store::{Store, Tx, WriteContext};
 use serde_json::json;
 
 use crate::raw::{self, NewArtifact, SourceType};
-use crate::{limits, errors};
+use crate::{errors, limits};
 
 /// A file on its way into the store.
 #[derive(Debug)]

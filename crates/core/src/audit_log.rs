@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::{ReadSet, BoxFuture, SideEffect, Error, EventDraft, Result, TenantId, Version};
+use crate::{BoxFuture, Error, EventDraft, ReadSet, Result, SideEffect, TenantId, Version};
 
 /// The proof that a call was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,11 @@ pub struct CacheKeyRef<'a> {
 impl CacheKeyRef<'_> {
     /// A key to keep something under.
     pub fn to_key(self) -> CacheKey {
-        CacheKey { tenant: self.tenant.clone(), canonical: self.canonical.into(), caller_part: self.caller_part.into() }
+        CacheKey {
+            tenant: self.tenant.clone(),
+            canonical: self.canonical.into(),
+            caller_part: self.caller_part.into(),
+        }
     }
 }
 
@@ -145,7 +149,9 @@ impl Cache {
         state.next_use += 1;
         state.bytes += entry_bytes;
         state.order.insert(last_use, key.clone());
-        state.entries.insert(key, Entry { read: read.clone(), inserted_at: now, last_use, bytes: entry_bytes });
+        state
+            .entries
+            .insert(key, Entry { read: read.clone(), inserted_at: now, last_use, bytes: entry_bytes });
     }
 
     /// Drops one entry.
@@ -159,7 +165,9 @@ impl Cache {
         let invalidated: Vec<CacheKey> = state
             .entries
             .iter()
-            .filter(|(key, entry)| key.tenant == *tenant && entry.read.read_set.is_invalidated_by(&change.tags))
+            .filter(|(key, entry)| {
+                key.tenant == *tenant && entry.read.read_set.is_invalidated_by(&change.tags)
+            })
             .map(|(key, _)| key.clone())
             .collect();
         for key in invalidated {
@@ -170,7 +178,12 @@ impl Cache {
     /// How it does.
     pub fn stats(&self) -> CacheStats {
         let state = self.lock_state();
-        CacheStats { hits: state.hits, misses: state.misses, entries: state.entries.len(), bytes: state.bytes }
+        CacheStats {
+            hits: state.hits,
+            misses: state.misses,
+            entries: state.entries.len(),
+            bytes: state.bytes,
+        }
     }
 
     fn lock_state(&self) -> MutexGuard<'_, LruState> {
@@ -207,7 +220,7 @@ impl LruState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ReadSet, Content, ReadOutput, Tag, Version};
+    use crate::{Content, ReadOutput, ReadSet, Tag, Version};
 
     fn key(name: &str) -> CacheKey {
         CacheKey { tenant: TenantId::new("t"), canonical: name.into(), caller_part: "".into() }

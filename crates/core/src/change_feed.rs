@@ -19,5 +19,8 @@ pub struct Change {
 pub trait ChangeFeed: Send + Sync {
     /// Changes of one tenant from now on, in version order: every change that commits after this call returns is
     /// delivered. A receiver that lags is told so and must look at everything it cares about again.
-    fn subscribe<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>>;
+    fn subscribe<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+    ) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>>;
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
 use crate::json::write_json_string;
-use crate::{ReadSet, SideEffect, Error, JsonText, Kind, Result, canonical, limits};
+use crate::{Error, JsonText, Kind, ReadSet, Result, SideEffect, canonical, limits};
 
 /// One piece of contents.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::audit_fields::{AuditValue, AuditFields};
+use crate::audit_fields::{AuditFields, AuditValue};
 use crate::{Error, Principal};
 
 /// The action of every protocol call.

@@ -88,7 +88,11 @@ impl JsonObjectWriter {
     }
 
     /// Adds a list of the objects that `fill` pushes.
-    pub fn put_array_with<T>(&mut self, name: &'static str, fill: impl FnOnce(&mut JsonArrayWriter<'_>) -> T) -> T {
+    pub fn put_array_with<T>(
+        &mut self,
+        name: &'static str,
+        fill: impl FnOnce(&mut JsonArrayWriter<'_>) -> T,
+    ) -> T {
         self.write_key(name);
         self.0.push(b'[');
         let mut list = JsonArrayWriter { object: self, is_empty: true };

@@ -8,46 +8,46 @@
 //! This crate knows no protocol message, no socket and no SQL.
 #![forbid(unsafe_code)]
 
-mod route_cache;
-mod optimistic_retry;
-pub mod read_set;
+pub mod audit_fields;
+pub mod audit_log;
 pub mod cache;
 pub mod canonical;
-pub mod link_index;
+pub mod change_feed;
 pub mod contents;
 pub mod cursor;
-pub mod side_effect;
 pub mod error;
 pub mod event;
-pub mod audit_fields;
-pub mod change_feed;
 pub mod id;
-pub mod audit_log;
 pub mod json;
 pub mod limits;
+pub mod link_index;
+mod optimistic_retry;
 pub mod principal;
 pub mod prompt;
+pub mod read_set;
 pub mod resolver;
 pub mod resource_tools;
+mod route_cache;
 pub mod scheme;
 pub mod scope;
+pub mod side_effect;
 pub mod time;
 pub mod tool;
 
-pub use read_set::{ReadSet, Tag, Version};
-pub use link_index::{LinkIndex, VisibleLinks};
+pub use audit_log::{AppendError, AuditLog, HeadLease, PendingAppend, ReadSets, Receipt};
+pub use change_feed::{Change, ChangeFeed};
 pub use contents::{Body, Content, ReadOutput, SerializedRead};
-pub use side_effect::SideEffect;
 pub use error::{Error, Kind, Result};
 pub use event::EventDraft;
-pub use change_feed::{Change, ChangeFeed};
-pub use audit_log::{ReadSets, HeadLease, AuditLog, AppendError, Receipt, PendingAppend};
-pub use json::{JsonText, JsonArrayWriter, JsonObjectWriter, write_json_string};
+pub use json::{JsonArrayWriter, JsonObjectWriter, JsonText, write_json_string};
+pub use link_index::{LinkIndex, VisibleLinks};
 pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, closest};
+pub use read_set::{ReadSet, Tag, Version};
 pub use resolver::Resolver;
 pub use scheme::{Route, Scheme};
 pub use scope::{ScopeRequirement, ScopeSet};
+pub use side_effect::SideEffect;
 pub use time::Timestamp;
 pub use tool::{Tool, ToolOutput};
 

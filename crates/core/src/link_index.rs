@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::{ReadSet, BoxFuture, Principal, Result};
+use crate::{BoxFuture, Principal, ReadSet, Result};
 
 /// Whoever keeps the links.
 pub trait LinkIndex: Send + Sync {

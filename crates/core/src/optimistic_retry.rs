@@ -1,7 +1,7 @@
 //! The attempts at one answer: each is computed, and counts if nothing has touched it when its event is written.
 
-use crate::audit_log::{ReadSets, HeadLease};
-use crate::{SideEffect, Error, EventDraft, AuditLog, Kind, AppendError, Principal, Receipt, Result, limits};
+use crate::audit_log::{HeadLease, ReadSets};
+use crate::{AppendError, AuditLog, Error, EventDraft, Kind, Principal, Receipt, Result, SideEffect, limits};
 
 /// The attempts at the answer to one call.
 pub(crate) struct OptimisticRetry<'c> {
@@ -71,7 +71,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::{ReadSet, BoxFuture, PendingAppend, TenantId, Version};
+    use crate::{BoxFuture, PendingAppend, ReadSet, TenantId, Version};
 
     /// A journal in which everything is overtaken but what is held, if it can hold.
     #[derive(Clone, Default)]
@@ -133,7 +133,10 @@ mod tests {
     async fn second_attempt_takes_head_lease() {
         let audit_log = ContendedAuditLog { grants_lease: true, ..ContendedAuditLog::default() };
         commit_with_retries(&audit_log).await.unwrap();
-        assert_eq!(*audit_log.calls.lock().unwrap(), ["record", "hold with an errand", "record what is held"]);
+        assert_eq!(
+            *audit_log.calls.lock().unwrap(),
+            ["record", "hold with an errand", "record what is held"]
+        );
     }
 
     #[tokio::test]

@@ -106,8 +106,9 @@ impl ReadSet {
 
     /// Whether a change with these tags makes the answer stale.
     pub fn is_invalidated_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
-        tags.into_iter()
-            .any(|tag| self.tags.contains(tag) || self.silent_tags.contains(tag) || self.hidden_tags.contains(tag))
+        tags.into_iter().any(|tag| {
+            self.tags.contains(tag) || self.silent_tags.contains(tag) || self.hidden_tags.contains(tag)
+        })
     }
 
     /// Whether a change with these tags is worth telling a subscriber.
@@ -148,7 +149,8 @@ mod tests {
         let mut newer = ReadSet::at_version(Version(7)).with_tag(Tag::new("b"));
         newer.valid_until = Some(Timestamp(5));
         newer.silent_tags.insert(Tag::new("c"));
-        let merged = ReadSet::at_version(Version(3)).with_tag(Tag::new("a")).merge(&newer).merge(&ReadSet::default());
+        let merged =
+            ReadSet::at_version(Version(3)).with_tag(Tag::new("a")).merge(&newer).merge(&ReadSet::default());
         assert_eq!((merged.version, merged.valid_until), (Some(Version(3)), Some(Timestamp(5))));
         for tag in ["a", "b", "c"] {
             assert!(merged.is_invalidated_by(&[Tag::new(tag)]), "{tag}");

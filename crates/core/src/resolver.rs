@@ -10,17 +10,18 @@ use std::sync::{Arc, OnceLock};
 use quad_address::Router;
 use serde_json::{Map, Value};
 
-use crate::route_cache::{RouteCache, RoutedUri};
-use crate::optimistic_retry::OptimisticRetry;
+use crate::audit_log::ReadSets;
 use crate::cache::{Cache, CacheKeyRef};
 use crate::event::truncate_for_audit;
-use crate::audit_log::ReadSets;
+use crate::optimistic_retry::OptimisticRetry;
 use crate::prompt::{Message, Prompt};
-use crate::scheme::{RequestTarget, CompletionQuery, ResourceEntry, CompletionTarget};
-use crate::tool::{AuditStatus, ToolCall, Progress, validate_arguments};
+use crate::route_cache::{RouteCache, RoutedUri};
+use crate::scheme::{CompletionQuery, CompletionTarget, RequestTarget, ResourceEntry};
+use crate::tool::{AuditStatus, Progress, ToolCall, validate_arguments};
 use crate::{
-    Address, ReadSet, Error, EventDraft, ChangeFeed, AuditLog, Kind, ScopeRequirement, Principal, Receipt, Result, Route, Scheme,
-    SerializedRead, Timestamp, Tool, ToolOutput, canonical, cursor, limits, closest, resource_tools,
+    Address, AuditLog, ChangeFeed, Error, EventDraft, Kind, Principal, ReadSet, Receipt, Result, Route,
+    Scheme, ScopeRequirement, SerializedRead, Timestamp, Tool, ToolOutput, canonical, closest, cursor,
+    limits, resource_tools,
 };
 
 /// The list that page cursors of `resources/list` belong to: each tenant has its own.
@@ -58,7 +59,8 @@ impl RegisteredTool {
     }
 
     fn validator(&self) -> Result<&jsonschema::Validator> {
-        let compile = || jsonschema::validator_for(&self.tool.input_schema).map_err(|error| error.to_string());
+        let compile =
+            || jsonschema::validator_for(&self.tool.input_schema).map_err(|error| error.to_string());
         self.validator
             .get_or_init(compile)
             .as_ref()
@@ -135,7 +137,8 @@ impl Resolver {
                     .add(declared.spec.clone(), RouteRef { scheme_index, route_index })
                     .map_err(|error| Error::internal(error.to_string()))?;
             }
-            let registered: Vec<RegisteredTool> = scheme.tools().into_iter().map(RegisteredTool::new).collect();
+            let registered: Vec<RegisteredTool> =
+                scheme.tools().into_iter().map(RegisteredTool::new).collect();
             for (tool_index, entry) in registered.iter().enumerate() {
                 let owner = ToolOwner::Scheme { scheme_index, tool_index };
                 if tools.insert(entry.tool.name, owner).is_some() {
@@ -144,7 +147,8 @@ impl Resolver {
             }
             mounted.push(MountedScheme { scheme, routes, tools: registered });
         }
-        let builtin_tools: Vec<RegisteredTool> = resource_tools::tools().into_iter().map(RegisteredTool::new).collect();
+        let builtin_tools: Vec<RegisteredTool> =
+            resource_tools::tools().into_iter().map(RegisteredTool::new).collect();
         for (index, entry) in builtin_tools.iter().enumerate() {
             tools.insert(entry.tool.name, ToolOwner::Builtin(index));
         }
@@ -176,7 +180,8 @@ impl Resolver {
     pub fn view_for_scheme(&self, scheme: &str) -> Result<View> {
         let names = || self.schemes.iter().map(|mounted| mounted.scheme.name());
         names().position(|name| name == scheme).map(View::Only).ok_or_else(|| {
-            let suggestion = closest(scheme, names()).map(|name| format!(", perhaps {name}")).unwrap_or_default();
+            let suggestion =
+                closest(scheme, names()).map(|name| format!(", perhaps {name}")).unwrap_or_default();
             Error::new(Kind::NotFound, "NOT_FOUND", "There is no such scheme")
                 .hint(format!("The schemes are {}{suggestion}", names().collect::<Vec<_>>().join(", ")))
         })
@@ -194,7 +199,8 @@ impl Resolver {
 
     /// What an agent should know to start.
     pub fn instructions(&self, view: View) -> String {
-        let texts: Vec<&str> = self.schemes_in_view(view).map(|(_, mounted)| mounted.scheme.instructions()).collect();
+        let texts: Vec<&str> =
+            self.schemes_in_view(view).map(|(_, mounted)| mounted.scheme.instructions()).collect();
         texts.join("\n\n")
     }
 
@@ -213,8 +219,11 @@ impl Resolver {
         include_all: bool,
     ) -> impl Iterator<Item = &'a Tool> {
         let builtin = self.builtin_tools.iter().map(|entry| &entry.tool);
-        let scheme_tools = self.schemes_in_view(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| &entry.tool);
-        scheme_tools.chain(builtin).filter(move |tool| (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes))
+        let scheme_tools =
+            self.schemes_in_view(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| &entry.tool);
+        scheme_tools.chain(builtin).filter(move |tool| {
+            (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes)
+        })
     }
 
     /// The prompts that the caller may use.
@@ -279,7 +288,11 @@ impl Resolver {
         let routed = self.route_and_check_scope(caller, view, uri)?;
         let scheme = &self.schemes[routed.scheme_index].scheme;
         let caller_part = scheme.cache_key_part(caller, &routed.address);
-        let key = CacheKeyRef { tenant: &caller.tenant, canonical: routed.address.canonical(), caller_part: &caller_part };
+        let key = CacheKeyRef {
+            tenant: &caller.tenant,
+            canonical: routed.address.canonical(),
+            caller_part: &caller_part,
+        };
         let mut retry = self.new_retry(caller);
         loop {
             retry.next_attempt().await.map_err(|error| error.with_uri(uri))?;
@@ -293,8 +306,9 @@ impl Resolver {
                     read
                 }
             };
-            let mut event =
-                make_event(routed.audit_uri.clone()).succeeded().output("content_hash", read.content_hash.clone());
+            let mut event = make_event(routed.audit_uri.clone())
+                .succeeded()
+                .output("content_hash", read.content_hash.clone());
             if let Some(version) = read.read_set.version {
                 event = event.output("version", version.0);
             }
@@ -334,9 +348,14 @@ impl Resolver {
     fn route_and_check_scope(&self, caller: &Principal, view: View, uri: &str) -> Result<Arc<RoutedUri>> {
         let route = || {
             let result = self.router.route(uri);
-            result.map(|(address, route_ref)| RoutedUri::new(uri, address, route_ref.scheme_index, route_ref.route_index))
+            result.map(|(address, route_ref)| {
+                RoutedUri::new(uri, address, route_ref.scheme_index, route_ref.route_index)
+            })
         };
-        let routed = self.route_cache.get_or_try_insert(uri, route).map_err(|error| Error::from(error).with_uri(uri))?;
+        let routed = self
+            .route_cache
+            .get_or_try_insert(uri, route)
+            .map_err(|error| Error::from(error).with_uri(uri))?;
         if !self.view_includes(view, routed.scheme_index) {
             return Err(Error::new(
                 Kind::BadInput,
@@ -435,7 +454,8 @@ impl Resolver {
             entries.extend(scheme_page.entries);
             read_sets.push(Arc::new(scheme_page.read_set));
             if let Some(next) = scheme_page.next {
-                let next_cursor = Some(cursor::encode(&list_cursor_scope(caller), &format!("{name}\n{next}")));
+                let next_cursor =
+                    Some(cursor::encode(&list_cursor_scope(caller), &format!("{name}\n{next}")));
                 return Ok((ResourcePage { entries, next_cursor }, read_sets));
             }
         }
@@ -449,8 +469,8 @@ impl Resolver {
         view: View,
         query: CompletionQuery<'_>,
     ) -> Result<CompletionPage> {
-        let event =
-            EventDraft::call(caller, "completion/complete").input("argument", truncate_for_audit(query.variable));
+        let event = EventDraft::call(caller, "completion/complete")
+            .input("argument", truncate_for_audit(query.variable));
         self.complete_with_event(caller, view, query, event).await
     }
 
@@ -491,7 +511,12 @@ impl Resolver {
     }
 
     /// The scheme that answers a completion, after the checks that need no data.
-    fn completion_scheme(&self, caller: &Principal, view: View, query: CompletionQuery<'_>) -> Result<&MountedScheme> {
+    fn completion_scheme(
+        &self,
+        caller: &Principal,
+        view: View,
+        query: CompletionQuery<'_>,
+    ) -> Result<&MountedScheme> {
         let not_found = |item: &str| Error::bad_input(format!("There is no such {item}"));
         match query.target {
             CompletionTarget::Template(template) => {
@@ -499,7 +524,9 @@ impl Resolver {
                     .router
                     .find_template(template)
                     .filter(|(_, _, route_ref)| self.view_includes(view, route_ref.scheme_index))
-                    .ok_or_else(|| not_found("template").hint("resources/templates/list has the templates"))?;
+                    .ok_or_else(|| {
+                        not_found("template").hint("resources/templates/list has the templates")
+                    })?;
                 let mounted = &self.schemes[route_ref.scheme_index];
                 require_scope(mounted.routes[route_ref.route_index].required_scope, caller)?;
                 if !matched.variables().any(|variable| variable == query.variable) {
@@ -597,13 +624,18 @@ impl Resolver {
     fn find_tool(&self, view: View, name: &str) -> Result<(Option<&MountedScheme>, &RegisteredTool)> {
         match self.tools.get(name) {
             Some(ToolOwner::Builtin(index)) => Ok((None, &self.builtin_tools[*index])),
-            Some(ToolOwner::Scheme { scheme_index, tool_index }) if self.view_includes(view, *scheme_index) => {
+            Some(ToolOwner::Scheme { scheme_index, tool_index })
+                if self.view_includes(view, *scheme_index) =>
+            {
                 let mounted = &self.schemes[*scheme_index];
                 Ok((Some(mounted), &mounted.tools[*tool_index]))
             }
             _ => {
-                let unknown =
-                    Error::new(Kind::BadInput, "UNKNOWN_TOOL", format!("Unknown tool: {}", truncate_for_audit(name)));
+                let unknown = Error::new(
+                    Kind::BadInput,
+                    "UNKNOWN_TOOL",
+                    format!("Unknown tool: {}", truncate_for_audit(name)),
+                );
                 Err(match closest(name, self.tools.keys().copied()) {
                     Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
                     None => unknown.hint("tools/list has the tools"),
@@ -659,11 +691,16 @@ impl Resolver {
     }
 
     fn find_prompt(&self, view: View, name: &str) -> Result<(&MountedScheme, &'static Prompt)> {
-        let all =
-            || self.schemes_in_view(view).flat_map(|(_, m)| m.scheme.prompts().iter().map(move |prompt| (m, prompt)));
+        let all = || {
+            self.schemes_in_view(view)
+                .flat_map(|(_, m)| m.scheme.prompts().iter().map(move |prompt| (m, prompt)))
+        };
         all().find(|(_, prompt)| prompt.name == name).ok_or_else(|| {
-            let unknown =
-                Error::new(Kind::BadInput, "UNKNOWN_PROMPT", format!("Unknown prompt: {}", truncate_for_audit(name)));
+            let unknown = Error::new(
+                Kind::BadInput,
+                "UNKNOWN_PROMPT",
+                format!("Unknown prompt: {}", truncate_for_audit(name)),
+            );
             match closest(name, all().map(|(_, prompt)| prompt.name)) {
                 Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
                 None => unknown.hint("prompts/list has the prompts"),
@@ -690,13 +727,21 @@ impl Resolver {
 
     /// A refusal in the words of the scheme that it is about: the one whose address, tool or prompt was asked for, or the only
     /// one of the endpoint.
-    fn map_scheme_error(&self, caller: &Principal, view: View, target: RequestTarget<'_>, error: Error) -> Error {
+    fn map_scheme_error(
+        &self,
+        caller: &Principal,
+        view: View,
+        target: RequestTarget<'_>,
+        error: Error,
+    ) -> Error {
         if error.kind() == Kind::Credential || !error.needs_audit_event() {
             return error;
         }
         let index_of = |name: &str| self.schemes.iter().position(|mounted| mounted.scheme.name() == name);
         let target_scheme = match (target, view) {
-            (RequestTarget::Address(uri), _) => uri.split_once("://").and_then(|(scheme, _)| index_of(scheme)),
+            (RequestTarget::Address(uri), _) => {
+                uri.split_once("://").and_then(|(scheme, _)| index_of(scheme))
+            }
             (RequestTarget::Tool(name), _) => match self.tools.get(name) {
                 Some(ToolOwner::Scheme { scheme_index, .. }) => Some(*scheme_index),
                 _ => None,

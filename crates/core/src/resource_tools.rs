@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::resolver::{Resolver, View};
 use crate::scheme::{CompletionQuery, CompletionTarget};
 use crate::tool::ToolEffect;
-use crate::{Error, EventDraft, ScopeRequirement, Principal, Result, Tool, ToolOutput};
+use crate::{Error, EventDraft, Principal, Result, ScopeRequirement, Tool, ToolOutput};
 
 /// The three tools. They need no scope of their own: what they reach is checked like any other read.
 pub fn tools() -> Vec<Tool> {

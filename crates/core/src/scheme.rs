@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::prompt::{Message, Prompt};
 use crate::tool::{ToolCall, ToolResult};
-use crate::{Address, ReadSet, BoxFuture, Error, ScopeRequirement, Principal, ReadOutput, Result, RouteSpec, Tool};
+use crate::{
+    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, RouteSpec, ScopeRequirement, Tool,
+};
 
 /// An address pattern of a scheme, and what the scheme says about it.
 #[derive(Debug)]

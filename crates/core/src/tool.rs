@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::{ReadSet, Content, Error, EventDraft, JsonText, ScopeRequirement, Principal, Receipt, Result};
+use crate::{Content, Error, EventDraft, JsonText, Principal, ReadSet, Receipt, Result, ScopeRequirement};
 
 /// A tool as published.
 #[derive(Debug)]
@@ -50,7 +50,16 @@ impl Tool {
         required_scope: ScopeRequirement,
         effect: ToolEffect,
     ) -> Tool {
-        Tool { name, title, description, input_schema, output_schema: None, required_scope, effect, core: false }
+        Tool {
+            name,
+            title,
+            description,
+            input_schema,
+            output_schema: None,
+            required_scope,
+            effect,
+            core: false,
+        }
     }
 
     /// The entry in `tools/list`.

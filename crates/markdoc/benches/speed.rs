@@ -14,10 +14,11 @@ const ROUNDS: usize = 300;
 fn main() {
     let plain_source = plain_markdown(2000);
     let page_source = page_with_tags(500, 40);
-    let [markdoc_time, pulldown_time, page_time] =
-        fastest_times([&|| drop(black_box(quad_markdoc::parse(&plain_source))), &|| run_pulldown_cmark(&plain_source), &|| {
-            drop(black_box(quad_markdoc::parse(&page_source)))
-        }]);
+    let [markdoc_time, pulldown_time, page_time] = fastest_times([
+        &|| drop(black_box(quad_markdoc::parse(&plain_source))),
+        &|| run_pulldown_cmark(&plain_source),
+        &|| drop(black_box(quad_markdoc::parse(&page_source))),
+    ]);
     let rate = |time: Duration, source: &str| source.len() as f64 / time.as_secs_f64() / 1e6;
     println!("plain Markdown, {} lines, {} bytes", plain_source.lines().count(), plain_source.len());
     println!(
@@ -25,7 +26,11 @@ fn main() {
         micros(markdoc_time),
         rate(markdoc_time, &plain_source)
     );
-    println!("  pulldown-cmark  {:>8.1} µs  {:>6.1} MB/s, events", micros(pulldown_time), rate(pulldown_time, &plain_source));
+    println!(
+        "  pulldown-cmark  {:>8.1} µs  {:>6.1} MB/s, events",
+        micros(pulldown_time),
+        rate(pulldown_time, &plain_source)
+    );
     println!("  ratio           {:>8.1}", markdoc_time.as_secs_f64() / pulldown_time.as_secs_f64());
     println!(
         "a page of {} lines with {} tags, {} bytes",

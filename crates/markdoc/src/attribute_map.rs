@@ -56,8 +56,12 @@ impl AttributeMap {
                 index.insert(name.clone(), position);
             }
             None if position + 1 >= HASH_INDEX_THRESHOLD => {
-                let mut index: HashMap<_, _> =
-                    self.entries.iter().enumerate().map(|(position, (name, _))| (name.clone(), position)).collect();
+                let mut index: HashMap<_, _> = self
+                    .entries
+                    .iter()
+                    .enumerate()
+                    .map(|(position, (name, _))| (name.clone(), position))
+                    .collect();
                 index.insert(name.clone(), position);
                 self.index = Some(Box::new(index));
             }
@@ -184,7 +188,8 @@ mod tests {
 
     #[test]
     fn array_indexes_serialize_first_as_in_javascript() {
-        let map: AttributeMap = ["b", "10", "a", "9", "01"].map(|name| (name, Value::Null)).into_iter().collect();
+        let map: AttributeMap =
+            ["b", "10", "a", "9", "01"].map(|name| (name, Value::Null)).into_iter().collect();
         let json = serde_json::to_string(&map).unwrap();
         assert_eq!(json, r#"{"9":null,"10":null,"b":null,"a":null,"01":null}"#);
     }

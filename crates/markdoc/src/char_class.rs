@@ -82,7 +82,9 @@ mod tests {
     #[test]
     fn char_classes_match_javascript() {
         assert!(is_js_whitespace('\u{FEFF}') && !is_js_whitespace('\u{85}'));
-        assert!(is_flanking_punctuation('$') && is_flanking_punctuation('»') && !is_flanking_punctuation('€'));
+        assert!(
+            is_flanking_punctuation('$') && is_flanking_punctuation('»') && !is_flanking_punctuation('€')
+        );
         assert!(!is_flanking_punctuation('\u{10100}'), "outside the basic plane");
         assert_eq!(trim("\u{a0} x\u{3000}"), "x");
     }

@@ -73,6 +73,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attribute_map;
 mod block;
 mod char_class;
 mod comment_close_index;
@@ -81,7 +82,7 @@ mod error;
 mod inline;
 pub mod limits;
 mod link;
-mod attribute_map;
+mod mapped_text;
 mod node;
 mod punycode;
 mod source;
@@ -89,14 +90,13 @@ mod span;
 mod table_tag;
 mod tag;
 mod tag_close_index;
-mod mapped_text;
 mod tree;
 mod url;
 mod value;
 
-pub use error::{ErrorId, Level, ParseError, SourceTooLong, Warning, WarningId};
 pub use attribute_map::AttributeMap;
-pub use node::{Annotation, AnnotationKind, LineNumbers, Node, NodeType, SourceParts, Task, Descendants};
+pub use error::{ErrorId, Level, ParseError, SourceTooLong, Warning, WarningId};
+pub use node::{Annotation, AnnotationKind, Descendants, LineNumbers, Node, NodeType, SourceParts, Task};
 pub use span::{LineIndex, Position, Span};
 pub use value::{Function, PathPart, Value, Variable};
 

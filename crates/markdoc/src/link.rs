@@ -79,7 +79,10 @@ pub(crate) fn parse_title(text: &str, start: usize, max: usize, steps: &mut u64)
         *steps += 1;
         match bytes[pos] {
             byte if byte == close => {
-                return Some(LinkPart { text: unescape(text.get(start + 1..pos)?).into_owned(), end: pos + 1 });
+                return Some(LinkPart {
+                    text: unescape(text.get(start + 1..pos)?).into_owned(),
+                    end: pos + 1,
+                });
             }
             b'(' if close == b')' => return None,
             b'\\' if pos + 1 < max => pos += 2,

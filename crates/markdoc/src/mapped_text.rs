@@ -163,7 +163,15 @@ mod tests {
         text.push(source, 2..6);
         text.push(source, 8..12);
         assert_eq!(text.text, "one\ntwo\n");
-        assert_eq!((text.source_offset(0), text.source_offset(4), text.source_end_offset(3), text.source_end_offset(4)), (2, 8, 5, 6));
+        assert_eq!(
+            (
+                text.source_offset(0),
+                text.source_offset(4),
+                text.source_end_offset(3),
+                text.source_end_offset(4)
+            ),
+            (2, 8, 5, 6)
+        );
         let trimmed = text.trimmed();
         assert_eq!(trimmed.text, "one\ntwo");
         assert_eq!(trimmed.source_end_offset(7), 11);

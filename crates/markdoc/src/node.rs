@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::error::ParseError;
 use crate::attribute_map::AttributeMap;
+use crate::error::ParseError;
 use crate::span::Span;
 use crate::value::Value;
 
@@ -196,7 +196,9 @@ impl Node {
 
     /// The annotation that decides an attribute's value: the last one of this name.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
-        self.annotations.iter().rfind(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == name)
+        self.annotations
+            .iter()
+            .rfind(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == name)
     }
 
     /// All nodes below this one, each before its own children; slots come before children.

@@ -30,7 +30,9 @@ impl TagCloseIndex {
             .map(|(pos, _)| Marker { offset: pos as u32, close_outside_string: None, close_in_string: None })
             .collect();
         let closes_from = |markers: &[Marker], index: usize| {
-            markers.get(index).map_or((None, None), |marker| (marker.close_outside_string, marker.close_in_string))
+            markers
+                .get(index)
+                .map_or((None, None), |marker| (marker.close_outside_string, marker.close_in_string))
         };
         for index in (0..markers.len()).rev() {
             let pos = markers[index].offset;
@@ -40,7 +42,8 @@ impl TagCloseIndex {
                 // In a string a backslash takes the next character with it.
                 b'\\' => {
                     let escapes_marker = markers.get(index + 1).is_some_and(|next| next.offset == pos + 1);
-                    let after_escape = if escapes_marker { closes_from(&markers, index + 2).1 } else { inside };
+                    let after_escape =
+                        if escapes_marker { closes_from(&markers, index + 2).1 } else { inside };
                     (outside, after_escape)
                 }
                 _ => (Some(pos), inside),

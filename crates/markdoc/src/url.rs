@@ -170,8 +170,12 @@ fn split_invalid_host(host: &str) -> (&str, String) {
     for label in host.split('.') {
         let length = label.encode_utf16().count();
         if length > LABEL_CHARS_MAX || !label.chars().all(|c| !c.is_ascii() || is_label_char(c)) {
-            let valid_len: usize =
-                label.chars().take_while(|c| is_label_char(*c)).take(LABEL_CHARS_MAX).map(char::len_utf8).sum();
+            let valid_len: usize = label
+                .chars()
+                .take_while(|c| is_label_char(*c))
+                .take(LABEL_CHARS_MAX)
+                .map(char::len_utf8)
+                .sum();
             let (host, rest) = host.split_at(start + valid_len);
             return (host, rest.to_owned());
         }
@@ -194,7 +198,8 @@ fn percent_encode(url: &str) -> String {
         } else {
             encoded.push('%');
             for nibble in [byte >> 4, byte & 15] {
-                encoded.extend(char::from_digit(u32::from(nibble), 16).map(|digit| digit.to_ascii_uppercase()));
+                encoded
+                    .extend(char::from_digit(u32::from(nibble), 16).map(|digit| digit.to_ascii_uppercase()));
             }
         }
     }

@@ -125,7 +125,9 @@ fn parse_cost_is_linear() {
     let options = Options { slots: true, comments: true };
     let steps = |source: &str| parse_with(source, &options).unwrap().steps() as f64;
     let mut slow = Vec::new();
-    for ((name, source), (_, doubled)) in adversarial_inputs(24_000).into_iter().zip(adversarial_inputs(48_000)) {
+    for ((name, source), (_, doubled)) in
+        adversarial_inputs(24_000).into_iter().zip(adversarial_inputs(48_000))
+    {
         let (small, large) = (steps(&source), steps(&doubled));
         let growth = (large / small) / (doubled.len() as f64 / source.len() as f64) * 2.0;
         let steps_per_byte = large / doubled.len() as f64;

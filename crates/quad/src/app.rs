@@ -7,21 +7,21 @@ use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
 use quad_core::{ReadSet, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
-use quad_gate::{AuthService, KeyStorage};
+use quad_auth::{AuthService, KeyStorage};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
-use quad_trail::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
+use quad_audit::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
 
 use crate::config::Config;
 
 /// The tables of every crate that has any.
 const COMPONENTS: &[Component] = &[
-    quad_gate::COMPONENT,
+    quad_auth::COMPONENT,
     quad_amem::COMPONENT,
     quad_bkend::COMPONENT,
     quad_brain::COMPONENT,
     quad_refrakt::COMPONENT,
-    quad_trail::COMPONENT,
+    quad_audit::COMPONENT,
 ];
 
 /// Everything that a command needs.
@@ -135,7 +135,7 @@ impl AgentDirectory for AgentDirectoryAdapter {
     fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
         Box::pin(async move {
             let (agents, read_set) = self.0.agents_with_read_set(tenant).await?;
-            let agent_summary = |agent: &quad_gate::AgentRecord| AgentSummary {
+            let agent_summary = |agent: &quad_auth::AgentRecord| AgentSummary {
                 subject: agent.subject.clone(),
                 kind: agent.kind.as_str().to_owned(),
                 state: agent.state.as_str().to_owned(),
@@ -147,7 +147,7 @@ impl AgentDirectory for AgentDirectoryAdapter {
     }
 }
 
-fn token_summary(token: &quad_gate::TokenRecord) -> TokenSummary {
+fn token_summary(token: &quad_auth::TokenRecord) -> TokenSummary {
     let status = if token.revoked_at.is_some() {
         "revoked"
     } else if token.expires_at <= quad_core::Timestamp::now() {

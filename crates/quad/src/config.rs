@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use quad_core::{Error, Kind, Result, closest};
-use quad_gate::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
+use quad_auth::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
 use quad_store::{AuditMode, Location};
 
 use crate::cli::{Common, Durability, Serve, Tools};

@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use quad_core::{Error, PrincipalKind, Result};
-use quad_gate::{AgentState, MintRequest};
+use quad_auth::{AgentState, MintRequest};
 
 use crate::app::App;
 

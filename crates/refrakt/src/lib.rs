@@ -5,13 +5,13 @@
 //! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
-pub mod page_lint;
 pub mod limits;
-pub mod project_cache;
 mod migrations;
+pub mod page_lint;
 pub mod pages;
 pub mod plan;
 pub mod project;
+pub mod project_cache;
 mod scheme;
 
 pub use migrations::COMPONENT;

@@ -128,7 +128,8 @@ impl PageLinter<'_> {
 
     fn check_attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
         let catalogue = self.catalogue;
-        let written = node.annotations.iter().filter(|annotation| annotation.kind == AnnotationKind::Attribute);
+        let written =
+            node.annotations.iter().filter(|annotation| annotation.kind == AnnotationKind::Attribute);
         for annotation in written.filter(|annotation| opening.contains(annotation.span)) {
             match catalogue.attribute(rune, &annotation.name) {
                 Some(attribute) => self.check_value(rune, annotation, attribute),
@@ -147,7 +148,8 @@ impl PageLinter<'_> {
 
     fn report_unknown_attribute(&mut self, rune: &Rune, annotation: &Annotation) {
         let own = self.catalogue.own_attributes(rune);
-        let universal = self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
+        let universal =
+            self.catalogue.universal_attributes().filter(|_| rune.universal).map(|(name, _)| name);
         let near = closest(&annotation.name, own.keys().copied().chain(universal));
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),

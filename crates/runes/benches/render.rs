@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use quad_runes::catalogue::Catalogue;
-use quad_runes::render::render;
 use quad_runes::expand::PageVariables;
+use quad_runes::render::render;
 
 /// Lines of the long page.
 const PAGE_LINES: usize = 500;

@@ -153,7 +153,9 @@ fn default_weight(ch: char) -> Option<Weight> {
         | 0x2060..=0x206f
         | 0xfe00..=0xfe0f
         | 0xfeff => return None,
-        0xa0..=0xbf | 0x2000..=0x2bff | 0x3000..=0x303f | 0x1_f000..=0x1_faff => (SYMBOL_WEIGHT_BASE + code, BASE_WEIGHT),
+        0xa0..=0xbf | 0x2000..=0x2bff | 0x3000..=0x303f | 0x1_f000..=0x1_faff => {
+            (SYMBOL_WEIGHT_BASE + code, BASE_WEIGHT)
+        }
         // The two Japanese syllabaries are one alphabet, written roundly first.
         0x30a1..=0x30f6 => (OTHER_WEIGHT_BASE + code - 0x60, BASE_WEIGHT + 1),
         _ => (OTHER_WEIGHT_BASE + code, BASE_WEIGHT),

@@ -32,7 +32,9 @@ pub fn contract(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
     for (axis, values) in &config.variants {
         let by_value: Map<String, Value> = values
             .iter()
-            .map(|(value, overrides)| (value.clone(), Value::Object(base_contract(type_name, &config.merged_with(overrides)))))
+            .map(|(value, overrides)| {
+                (value.clone(), Value::Object(base_contract(type_name, &config.merged_with(overrides))))
+            })
             .collect();
         variants.insert(axis.clone(), Value::Object(by_value));
     }
@@ -192,8 +194,10 @@ mod tests {
 
     #[test]
     fn legacy_structure_wraps_the_content() {
-        let contract = contract_of("content-wrapper = { tag = 'div', ref = 'inner' }\n\
-             [structure]\nfoot = { tag = 'footer' }\nhead = { tag = 'header', before = true }");
+        let contract = contract_of(
+            "content-wrapper = { tag = 'div', ref = 'inner' }\n\
+             [structure]\nfoot = { tag = 'footer' }\nhead = { tag = 'header', before = true }",
+        );
         assert_eq!(contract["childOrder"], json!(["head", "{content:inner}", "foot"]));
         assert_eq!(contract["elements"]["head"]["source"], "structure");
         assert_eq!(contract["elements"]["inner"]["source"], "contentWrapper");
@@ -201,8 +205,9 @@ mod tests {
 
     #[test]
     fn projection_is_copied_and_adds_group_elements() {
-        let contract =
-            contract_of("[projection]\nhide = ['a']\n[projection.group]\ng = { tag = 'aside', members = ['b', 'c'] }");
+        let contract = contract_of(
+            "[projection]\nhide = ['a']\n[projection.group]\ng = { tag = 'aside', members = ['b', 'c'] }",
+        );
         assert_eq!(
             contract["projection"],
             json!({ "hide": ["a"], "group": { "g": { "tag": "aside", "members": ["b", "c"] } } })
@@ -212,7 +217,8 @@ mod tests {
 
     #[test]
     fn variant_is_the_full_contract_with_overrides() {
-        let contract = contract_of("[modifiers]\nsize = {}\n[variants.size.big]\nstatic-modifiers = ['huge']");
+        let contract =
+            contract_of("[modifiers]\nsize = {}\n[variants.size.big]\nstatic-modifiers = ['huge']");
         let variant = &contract["variants"]["size"]["big"];
         assert_eq!(variant["staticModifiers"][0]["selector"], ".rf-berth-list--huge");
         assert_eq!(variant["modifiers"], contract["modifiers"]);

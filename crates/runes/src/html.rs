@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::render_tree::{Attributes, RenderNode, Element};
-use crate::js_value::{number_text, to_text, is_truthy};
+use crate::js_value::{is_truthy, number_text, to_text};
+use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Elements that hold nothing and have no closing tag.
 const VOID_ELEMENTS: [&str; 14] = [
@@ -145,7 +145,9 @@ fn write_close_tag(name: &str, out: &mut String) {
 }
 
 fn is_raw(tag: &Element) -> bool {
-    ["data-codeblock", "data-raw-html"].iter().any(|attribute| tag.attributes.get(*attribute).is_some_and(is_truthy))
+    ["data-codeblock", "data-raw-html"]
+        .iter()
+        .any(|attribute| tag.attributes.get(*attribute).is_some_and(is_truthy))
 }
 
 /// The name of an element; one without is only its children.
@@ -200,8 +202,12 @@ mod tests {
 
     #[test]
     fn unnamed_element_renders_only_its_children() {
-        let inner = Element::default().with_children(["a".into(), RenderNode::Null, Element::new("br").into()]);
-        assert_html(Element::new("p").with_children([inner.into(), "b".into()]), "<p>\n  a\n  <br />\n  b\n</p>");
+        let inner =
+            Element::default().with_children(["a".into(), RenderNode::Null, Element::new("br").into()]);
+        assert_html(
+            Element::new("p").with_children([inner.into(), "b".into()]),
+            "<p>\n  a\n  <br />\n  b\n</p>",
+        );
         assert_eq!(to_html(&Element::default().with_children(["".into(), "a".into()]).into()), "a");
     }
 

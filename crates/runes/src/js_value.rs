@@ -5,7 +5,7 @@
 
 use serde_json::{Number, Value};
 
-pub use crate::script::{format_js_number as number_text, to_js_string as to_text, is_truthy};
+pub use crate::script::{format_js_number as number_text, is_truthy, to_js_string as to_text};
 
 /// A number, whole where it is whole.
 pub fn json_number(value: f64) -> Value {

@@ -8,10 +8,11 @@ mod markdown;
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{
-    Attribute, CORE, Catalogue, ContentModel, DelimitedModel, PartExtractor, Field, Package, Rune, SectionsModel,
+    Attribute, CORE, Catalogue, ContentModel, DelimitedModel, Field, Package, PartExtractor, Rune,
+    SectionsModel,
 };
 
-pub use markdown::{site_reference_as_markdown, list_as_markdown, rune_as_markdown};
+pub use markdown::{list_as_markdown, rune_as_markdown, site_reference_as_markdown};
 
 /// How much is said about an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,8 @@ pub fn all_rune_references(catalogue: &Catalogue, detail: Detail) -> Value {
 /// One rune.
 pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
     let mut entry = rune_entry(catalogue, rune, detail);
-    let names: Vec<&str> = catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal).collect();
+    let names: Vec<&str> =
+        catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal).collect();
     if let Some(attributes) = entry.get_mut("attributes").and_then(Value::as_object_mut) {
         attributes.insert("universal".into(), json!(names));
     }
@@ -158,7 +160,10 @@ fn attribute_entries(
     fallback: impl Fn(&str) -> Option<Value>,
     detail: Detail,
 ) -> Map<String, Value> {
-    attributes.iter().map(|(name, definition)| (name.clone(), attribute_entry(definition, fallback(name), detail))).collect()
+    attributes
+        .iter()
+        .map(|(name, definition)| (name.clone(), attribute_entry(definition, fallback(name), detail)))
+        .collect()
 }
 
 /// One attribute; `fallback` is what the engine assumes where the attribute itself says nothing.

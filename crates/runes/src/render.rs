@@ -13,7 +13,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::expand::render_context::Result;
-use crate::expand::{RenderContext, PageVariables, RenderError};
+use crate::expand::{PageVariables, RenderContext, RenderError};
 use crate::render_tree::RenderNode;
 use crate::{html, identity, selectors};
 

@@ -36,7 +36,8 @@ pub fn to_js_string(value: &Value) -> String {
         Value::String(text) => text.clone(),
         // An empty place of a list is written as nothing.
         Value::Array(items) => {
-            let items = items.iter().map(|item| if item.is_null() { String::new() } else { to_js_string(item) });
+            let items =
+                items.iter().map(|item| if item.is_null() { String::new() } else { to_js_string(item) });
             items.collect::<Vec<_>>().join(",")
         }
         Value::Object(_) => "[object Object]".into(),

@@ -4,8 +4,8 @@ use indexmap::IndexSet;
 
 use crate::collation::collation_key;
 use crate::contracts::CLASS_PREFIX;
-use crate::render_tree::{RenderNode, Element};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 /// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
 pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
@@ -52,7 +52,8 @@ fn collect_from_node(node: &RenderNode, selectors: &mut IndexSet<String>) {
 
 fn collect_classes(tag: &Element, selectors: &mut IndexSet<String>) {
     let names = tag.attr_str("class").unwrap_or_default().split_whitespace();
-    let engine_classes = names.filter(|name| name.strip_prefix(CLASS_PREFIX).is_some_and(|rest| rest.starts_with('-')));
+    let engine_classes =
+        names.filter(|name| name.strip_prefix(CLASS_PREFIX).is_some_and(|rest| rest.starts_with('-')));
     selectors.extend(engine_classes.map(|name| format!(".{name}")));
 }
 
@@ -68,6 +69,9 @@ mod tests {
             .with_attr("data-n", serde_json::Value::Null)
             .with_attr("id", "x")
             .with_children([inner.clone().into(), inner.into()]);
-        assert_eq!(collect_selectors(&root.into()), [".rf-a", ".rf-b", ".rf-a--y", ".rf-a__x", "[data-z=\"false\"]"]);
+        assert_eq!(
+            collect_selectors(&root.into()),
+            [".rf-a", ".rf-b", ".rf-a--y", ".rf-a__x", "[data-z=\"false\"]"]
+        );
     }
 }

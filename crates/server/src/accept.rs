@@ -12,8 +12,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::connection_timer::{self, IdleTracker};
 use crate::connection::ConnectionService;
+use crate::connection_timer::{self, IdleTracker};
 use crate::limits::{self, Timeouts};
 
 /// Serves every connection until `shutdown` is done. Then no more are taken, `close` ends what would never end by itself,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use quad_auth::{AuthErrorKind, AuthService};
 use quad_core::{BoxFuture, Error, Principal, Result};
-use quad_gate::{AuthService, AuthErrorKind};
 use serde_json::{Value, json};
 
 /// Decides who is asking.
@@ -18,8 +18,10 @@ pub enum AuthPolicy {
 /// Checks credentials.
 pub trait CredentialVerifier: Send + Sync {
     /// Who sent this `Authorization` header.
-    fn authenticate<'a>(&'a self, authorization: Option<&'a str>)
-    -> BoxFuture<'a, Result<Principal, CredentialError>>;
+    fn authenticate<'a>(
+        &'a self,
+        authorization: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Principal, CredentialError>>;
 
     /// What is remembered about this header is no longer true.
     fn evict(&self, authorization: &str);
@@ -68,7 +70,10 @@ pub enum CredentialError {
 
 impl AuthPolicy {
     /// Who sent this header.
-    pub(crate) async fn authenticate(&self, authorization: Option<&str>) -> Result<Arc<Principal>, CredentialError> {
+    pub(crate) async fn authenticate(
+        &self,
+        authorization: Option<&str>,
+    ) -> Result<Arc<Principal>, CredentialError> {
         match self {
             AuthPolicy::LocalOnly(principal) => Ok(principal.clone()),
             AuthPolicy::Token(verifier) => verifier.authenticate(authorization).await.map(Arc::new),

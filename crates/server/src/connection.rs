@@ -17,8 +17,8 @@ use hyper::body::Incoming;
 use quad_core::BoxFuture;
 use tower_service::Service as _;
 
-use crate::credential_cache::ConnectionCredentialCache;
 use crate::connection_timer::{IdleTracker, InFlightGuard};
+use crate::credential_cache::ConnectionCredentialCache;
 use crate::http::{self as http_server, Server};
 use crate::mcp;
 
@@ -60,7 +60,9 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
             return Box::pin(async move {
                 let in_flight = connection.idle_tracker.start_request();
                 let server = &connection.server;
-                let handler = |request, started| mcp::handle_all(server, &connection.credential_cache, request, started);
+                let handler = |request, started| {
+                    mcp::handle_all(server, &connection.credential_cache, request, started)
+                };
                 let response = http_server::handle_request(server, request, handler).await;
                 Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
             });

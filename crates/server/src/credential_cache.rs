@@ -25,13 +25,19 @@ impl ConnectionCredentialCache {
     /// Who sends this header, if the last request had the same, a moment ago.
     pub(crate) fn get(&self, authorization: &[u8], now: Instant) -> Option<Arc<Principal>> {
         let slot = self.lock();
-        let cached = slot.as_ref().filter(|cached| now.duration_since(cached.cached_at) < limits::CREDENTIAL_CACHE_AGE)?;
+        let cached = slot
+            .as_ref()
+            .filter(|cached| now.duration_since(cached.cached_at) < limits::CREDENTIAL_CACHE_AGE)?;
         constant_time_eq(&cached.authorization, authorization).then(|| cached.caller.clone())
     }
 
     /// Remembers who sent this header, in place of whoever was remembered before.
     pub(crate) fn put(&self, authorization: &[u8], caller: &Arc<Principal>, now: Instant) {
-        *self.lock() = Some(CachedCredential { authorization: authorization.into(), caller: caller.clone(), cached_at: now });
+        *self.lock() = Some(CachedCredential {
+            authorization: authorization.into(),
+            caller: caller.clone(),
+            cached_at: now,
+        });
     }
 
     /// Forgets.
@@ -47,7 +53,8 @@ impl ConnectionCredentialCache {
 /// Looks at every byte whatever it finds, so that the time it takes tells nothing of a credential: a proxy may have many callers
 /// on one connection.
 fn constant_time_eq(cached: &[u8], sent: &[u8]) -> bool {
-    cached.len() == sent.len() && cached.iter().zip(sent).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    cached.len() == sent.len()
+        && cached.iter().zip(sent).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 #[cfg(test)]

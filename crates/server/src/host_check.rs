@@ -49,7 +49,11 @@ impl HostPolicy {
     }
 
     /// Checks the name that the request is for. `authority` is the one in the request line, if there is one.
-    pub(crate) fn check_host(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), HostRejection> {
+    pub(crate) fn check_host(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<(), HostRejection> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let is_repeated = hosts.next().is_some();

@@ -16,20 +16,20 @@ use http::header::{
 };
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use quad_auth::{RateLimit, RateLimiter};
 use quad_core::resolver::View;
 use quad_core::{BoxFuture, Resolver, Result};
-use quad_gate::{RateLimit, RateLimiter};
-use quad_wire::{Endpoint, ServerState, ServerOptions, SessionStore};
+use quad_mcp::{Endpoint, ServerOptions, ServerState, SessionStore};
 use tokio::net::TcpListener;
 
-use crate::connection_timer;
 use crate::auth::AuthPolicy;
 use crate::connection::ConnectionService;
+use crate::connection_timer;
 use crate::host_check::{HostPolicy, HostRejection};
 use crate::limits::{self, Timeouts};
 use crate::metrics::Metrics;
 use crate::request_id::{self, RequestIds};
-use crate::{accept, health, mcp, metadata, response, resources_get};
+use crate::{accept, health, mcp, metadata, resources_get, response};
 
 /// Asks whether the database answers.
 pub type ReadinessCheck = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
@@ -192,7 +192,8 @@ async fn check_and_handle<F: Future<Output = Response>>(
     let is_probe = matches!(path, "/healthz" | "/readyz");
     let is_public = path.starts_with("/.well-known/");
     let authority = request.uri().authority().map(http::uri::Authority::as_str);
-    let mut checked = if is_probe { Ok(()) } else { server.host_policy.check_host(request.headers(), authority) };
+    let mut checked =
+        if is_probe { Ok(()) } else { server.host_policy.check_host(request.headers(), authority) };
     if !is_public {
         checked = checked.and_then(|()| server.host_policy.check_origin(request.headers()));
     }

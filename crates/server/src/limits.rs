@@ -1,4 +1,4 @@
-//! Every limit of the doors, each with its reason. Limits of messages stand in `quad_wire::limits`.
+//! Every limit of the doors, each with its reason. Limits of messages stand in `quad_mcp::limits`.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How much of a body that is too large is still taken in, so that its sender comes to read why it was refused: four times
 /// what is allowed is an honest mistake, more is not worth the traffic.
-pub(crate) const DRAIN_BYTES_MAX: usize = 4 * quad_wire::limits::BODY_BYTES;
+pub(crate) const DRAIN_BYTES_MAX: usize = 4 * quad_mcp::limits::BODY_BYTES;
 
 /// How long the sender of such a body may pause: who announces much and sends nothing is waiting for the answer.
 pub(crate) const DRAIN_READ_TIMEOUT: Duration = Duration::from_millis(500);

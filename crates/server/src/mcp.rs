@@ -16,13 +16,13 @@ use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use quad_core::resolver::View;
 use quad_core::{Error, EventDraft, Kind, Principal};
-use quad_wire::envelope::UNPARSED_METHOD;
-use quad_wire::limits::BODY_BYTES;
-use quad_wire::http_post::{self, Outcome, PostBody, PostReply};
-use quad_wire::{Endpoint, RpcError, session_stream};
+use quad_mcp::envelope::UNPARSED_METHOD;
+use quad_mcp::http_post::{self, Outcome, PostBody, PostReply};
+use quad_mcp::limits::BODY_BYTES;
+use quad_mcp::{Endpoint, RpcError, session_stream};
 
-use crate::credential_cache::ConnectionCredentialCache;
 use crate::auth::CredentialError;
+use crate::credential_cache::ConnectionCredentialCache;
 use crate::http::{Server, find_view};
 use crate::{connection_timer, limits, metadata, response, sse};
 
@@ -56,7 +56,9 @@ pub(crate) async fn handle_scheme(
     request: Request,
 ) -> Response {
     match find_view(&server, &scheme) {
-        Ok(view) => handle(&server, &ConnectionCredentialCache::default(), view, request, Instant::now()).await,
+        Ok(view) => {
+            handle(&server, &ConnectionCredentialCache::default(), view, request, Instant::now()).await
+        }
         Err(response) => *response,
     }
 }
@@ -118,7 +120,8 @@ async fn handle_post<B: RequestBody>(
     let body = match read_body(server, headers, body, started).await {
         Ok(body) => body,
         Err((status, error)) => {
-            return Box::pin(reject_with_audit(server, headers, &caller, UNPARSED_METHOD, status, error)).await;
+            return Box::pin(reject_with_audit(server, headers, &caller, UNPARSED_METHOD, status, error))
+                .await;
         }
     };
     let mut reply = http_post::handle(endpoint, &caller, headers, &body).await;
@@ -158,10 +161,13 @@ fn to_response(server: &Server, headers: &HeaderMap, reply: PostReply) -> Respon
 
 /// The stream of a legacy session.
 async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now()).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
+    let mut caller =
+        match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now())
+            .await
+        {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
     let mut result = session_stream::open(endpoint, &caller, headers).await;
     if result.as_ref().is_err_and(RpcError::needs_reauth) {
         caller = match reauthenticate(server, headers).await {
@@ -178,10 +184,13 @@ async fn open_stream(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 
 /// The end of a legacy session.
 async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
-    let mut caller = match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now()).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
+    let mut caller =
+        match authenticate_and_limit(server, &ConnectionCredentialCache::default(), headers, Instant::now())
+            .await
+        {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
     let mut result = session_stream::end(endpoint, &caller, headers).await;
     if result.as_ref().is_err_and(RpcError::needs_reauth) {
         caller = match reauthenticate(server, headers).await {
@@ -198,8 +207,11 @@ async fn end_session(server: &Server, endpoint: &Endpoint, headers: &HeaderMap) 
 
 fn rpc_error_response(error: &RpcError) -> Response {
     // Where no message was sent there is no reply to carry the error, so the status must.
-    let status =
-        if error.status == 200 { response::status_for_kind(error.error.kind()).as_u16() } else { error.status };
+    let status = if error.status == 200 {
+        response::status_for_kind(error.error.kind()).as_u16()
+    } else {
+        error.status
+    };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response::json_response(status, error.to_json(None))
 }
@@ -245,7 +257,11 @@ pub(crate) async fn authenticate_and_limit(
 }
 
 /// Who is asking, if the connection knows the one credential that is shown.
-fn cached_caller(credential_cache: &ConnectionCredentialCache, headers: &HeaderMap, now: Instant) -> Option<Arc<Principal>> {
+fn cached_caller(
+    credential_cache: &ConnectionCredentialCache,
+    headers: &HeaderMap,
+    now: Instant,
+) -> Option<Arc<Principal>> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let authorization = values.next()?;
     if values.next().is_some() { None } else { credential_cache.get(authorization.as_bytes(), now) }
@@ -278,7 +294,11 @@ pub(crate) async fn authenticate(
             unauthorized_response(server, headers, true, &credential_error(code, reason, message))
         }
         CredentialError::Failed(error) => {
-            tracing::error!(code = error.code(), cause = error.cause_chain(), "a credential could not be checked");
+            tracing::error!(
+                code = error.code(),
+                cause = error.cause_chain(),
+                "a credential could not be checked"
+            );
             response::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error)
         }
     };
@@ -369,7 +389,8 @@ async fn read_body<B: RequestBody>(
         let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
         (StatusCode::PAYLOAD_TOO_LARGE, error.with_detail("limit_bytes", BODY_BYTES))
     };
-    let content_length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let content_length =
+        headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let is_too_large = content_length.is_some_and(|length| length > BODY_BYTES);
     // Whoever asks first is told before it sends anything.
     if is_too_large && headers.contains_key(EXPECT) {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HOST, HeaderValue};
 use http::{HeaderMap, StatusCode};
-use quad_wire::Revision;
+use quad_mcp::Revision;
 use serde_json::json;
 
 use crate::http::Server;
@@ -76,7 +76,10 @@ pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
 pub(crate) fn token_challenge(server: &Server, headers: &HeaderMap, token_was_sent: bool) -> String {
     let error = if token_was_sent { r#"error="invalid_token", "# } else { "" };
     let url = base_url(server, headers);
-    format!(r#"Bearer {error}resource_metadata="{url}{PROTECTED_RESOURCE}", scope="{}""#, server.challenge_scopes)
+    format!(
+        r#"Bearer {error}resource_metadata="{url}{PROTECTED_RESOURCE}", scope="{}""#,
+        server.challenge_scopes
+    )
 }
 
 /// The challenge of a 403: which scope would have helped.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use quad_wire::http_post::Outcome;
-use quad_wire::{ServerState, Method};
+use quad_mcp::http_post::Outcome;
+use quad_mcp::{Method, ServerState};
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Ok, Outcome::Refused, Outcome::Failed];
 

@@ -125,7 +125,10 @@ mod tests {
     fn longest_generated_id_is_not_truncated() {
         let ids =
             RequestIds { process: "0123456789ABCDEFGHJKMNPQRS".to_owned(), next: AtomicU64::new(u64::MAX) };
-        assert_eq!(ids.for_request(None).into_header_value(), "0123456789ABCDEFGHJKMNPQRS-18446744073709551615");
+        assert_eq!(
+            ids.for_request(None).into_header_value(),
+            "0123456789ABCDEFGHJKMNPQRS-18446744073709551615"
+        );
     }
 
     #[test]

@@ -14,13 +14,14 @@ use http::header::{
 use http::{HeaderMap, StatusCode};
 use quad_core::resolver::{ReadAnswer, View};
 use quad_core::{Body as ContentBody, Error, Kind, canonical};
-use quad_wire::Method;
-use quad_wire::http_post::Outcome;
+use quad_mcp::Method;
+use quad_mcp::http_post::Outcome;
 
 use crate::credential_cache::ConnectionCredentialCache;
 use crate::http::Server;
 use crate::mcp::{
-    authenticate_and_limit, authenticate, authorization, credential_changed, outcome_from_kind, reject_with_audit, unauthorized_response,
+    authenticate, authenticate_and_limit, authorization, credential_changed, outcome_from_kind,
+    reject_with_audit, unauthorized_response,
 };
 use crate::range::Range;
 use crate::{metadata, response};
@@ -37,10 +38,12 @@ pub(crate) async fn get_resource(
     headers: HeaderMap,
 ) -> Response {
     let started = Instant::now();
-    let mut caller = match authenticate_and_limit(&server, &ConnectionCredentialCache::default(), &headers, started).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
+    let mut caller =
+        match authenticate_and_limit(&server, &ConnectionCredentialCache::default(), &headers, started).await
+        {
+            Ok(caller) => caller,
+            Err(response) => return *response,
+        };
     let Some(uri) = query.as_deref().and_then(uri_param) else {
         let error = Error::bad_input("The query must name one address")
             .hint("Send ?uri= with the address, percent-encoded");
@@ -70,8 +73,7 @@ fn error_response(server: &Server, headers: &HeaderMap, error: &Error) -> Respon
         return unauthorized_response(server, headers, true, &credential_changed());
     }
     let mut response = response::error_response(response::status_for_kind(error.kind()), error);
-    if let (Kind::Scope, Some(scope)) =
-        (error.kind(), error.detail("scope").and_then(|scope| scope.as_str()))
+    if let (Kind::Scope, Some(scope)) = (error.kind(), error.detail("scope").and_then(|scope| scope.as_str()))
     {
         let challenge = metadata::scope_challenge(server, headers, scope, error.message());
         response::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
@@ -153,7 +155,11 @@ fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response 
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response::set_header(&mut response, EVENT_HEADER, &answer.receipt.event_id);
-    response::set_header(&mut response, VERSION_HEADER, &serialized.read_set.version.unwrap_or(answer.receipt.version).to_string());
+    response::set_header(
+        &mut response,
+        VERSION_HEADER,
+        &serialized.read_set.version.unwrap_or(answer.receipt.version).to_string(),
+    );
     response
 }
 
@@ -163,7 +169,10 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 
 /// Whether an `If-None-Match` names the tag. A weak form of it counts, as HTTP asks.
 fn etag_matches(if_none_match: &str, etag: &str) -> bool {
-    if_none_match.split(',').map(str::trim).any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+    if_none_match
+        .split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 /// The one `uri` in a query, decoded once.

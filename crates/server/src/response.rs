@@ -20,7 +20,12 @@ pub(crate) fn error_response(status: StatusCode, error: &Error) -> Response {
 }
 
 /// A refusal of what was sent.
-pub(crate) fn bad_input_response(status: StatusCode, code: &'static str, message: &str, hint: &str) -> Response {
+pub(crate) fn bad_input_response(
+    status: StatusCode,
+    code: &'static str,
+    message: &str,
+    hint: &str,
+) -> Response {
     error_response(status, &Error::new(Kind::BadInput, code, message).hint(hint))
 }
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use quad_wire::MessageStream;
+use quad_mcp::MessageStream;
 use tokio::time::timeout;
 
 use crate::limits;

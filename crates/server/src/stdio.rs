@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use quad_core::resolver::View;
 use quad_core::{Principal, Resolver};
-use quad_wire::limits::{LINE_BYTES, PIPE_MESSAGES};
-use quad_wire::stdio_session::StdioSession;
-use quad_wire::{Endpoint, ServerState, ServerOptions};
+use quad_mcp::limits::{LINE_BYTES, PIPE_MESSAGES};
+use quad_mcp::stdio_session::StdioSession;
+use quad_mcp::{Endpoint, ServerOptions, ServerState};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::sync::mpsc;
 

@@ -36,7 +36,9 @@ fn nonblocking_reader(standard: impl AsFd) -> Option<Box<dyn AsyncRead + Send + 
     let restore = RestoreFdFlags::new(&standard)?;
     let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
     Some(match restore.kind {
-        FileType::Fifo => Box::new(NonBlocking { inner: pipe::Receiver::from_owned_fd(owned_fd).ok()?, _restore: restore }),
+        FileType::Fifo => {
+            Box::new(NonBlocking { inner: pipe::Receiver::from_owned_fd(owned_fd).ok()?, _restore: restore })
+        }
         _ => Box::new(NonBlocking { inner: socket(owned_fd)?, _restore: restore }),
     })
 }
@@ -46,7 +48,9 @@ fn nonblocking_writer(standard: impl AsFd) -> Option<Box<dyn AsyncWrite + Send +
     let restore = RestoreFdFlags::new(&standard)?;
     let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
     Some(match restore.kind {
-        FileType::Fifo => Box::new(NonBlocking { inner: pipe::Sender::from_owned_fd(owned_fd).ok()?, _restore: restore }),
+        FileType::Fifo => {
+            Box::new(NonBlocking { inner: pipe::Sender::from_owned_fd(owned_fd).ok()?, _restore: restore })
+        }
         _ => Box::new(NonBlocking { inner: socket(owned_fd)?, _restore: restore }),
     })
 }

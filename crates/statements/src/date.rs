@@ -407,8 +407,14 @@ mod tests {
         assert_eq!(infer(&["03/04/2024", "13/04/2024"]), (DateOrder::Dmy, InferredBy::Unambiguous));
         assert_eq!(infer(&["03/04/2024", "04/13/2024"]), (DateOrder::Mdy, InferredBy::Unambiguous));
         assert_eq!(infer(&["03.04.2024"]), (DateOrder::Dmy, InferredBy::Convention));
-        assert_eq!(infer(&["01/02/2024", "01/05/2024", "02/01/2024"]), (DateOrder::Mdy, InferredBy::Sequence));
-        assert_eq!(infer(&["01/02/2024", "05/02/2024", "01/03/2024"]), (DateOrder::Dmy, InferredBy::Sequence));
+        assert_eq!(
+            infer(&["01/02/2024", "01/05/2024", "02/01/2024"]),
+            (DateOrder::Mdy, InferredBy::Sequence)
+        );
+        assert_eq!(
+            infer(&["01/02/2024", "05/02/2024", "01/03/2024"]),
+            (DateOrder::Dmy, InferredBy::Sequence)
+        );
         assert_eq!(infer(&["03/04/2024"]), (DateOrder::Dmy, InferredBy::Guess));
         assert_eq!(infer(&["2024-03-04", "04/04/2024"]), (DateOrder::Dmy, InferredBy::Unambiguous));
         assert_eq!(infer(&["33-01-02", "34-01-02"]), (DateOrder::Ymd, InferredBy::Unambiguous));

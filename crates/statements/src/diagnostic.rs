@@ -118,7 +118,8 @@ impl Diagnostics {
 /// A part of the file within a message: in quotes, cut to a length that fits a line, without control characters.
 pub(crate) fn quote(text: &str) -> String {
     const MAX_CHARS: usize = 40;
-    let mut excerpt: String = text.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut excerpt: String =
+        text.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(MAX_CHARS).is_some() {
         excerpt.push('…');
     }

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use crate::csv::Mapping;
-use crate::{Amount, Currency, Entry, Diagnostic, Format, Severity};
+use crate::{Amount, Currency, Diagnostic, Entry, Format, Severity};
 
 /// One file, read.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -26,9 +26,10 @@ pub mod limits;
 
 mod camt;
 mod date;
+mod diagnostic;
 mod document;
 mod entry;
-mod diagnostic;
+mod error;
 mod fingerprint;
 mod format;
 mod hledger;
@@ -37,20 +38,19 @@ mod kind;
 mod number;
 mod ofx;
 mod reconcile;
-mod error;
 mod text;
 
 pub use amount::{Amount, AmountError};
 pub use currency::{Currency, CurrencyError};
 pub use date::DateOrder;
-pub use document::{AccountHint, AccountKind, Balance, Document, Statement};
-pub use entry::{Counterparty, Entry, Kind, BankTime, Money, References, Split, Status};
 pub use diagnostic::{Diagnostic, Severity};
+pub use document::{AccountHint, AccountKind, Balance, Document, Statement};
+pub use entry::{BankTime, Counterparty, Entry, Kind, Money, References, Split, Status};
+pub use error::ParseError;
 pub use fingerprint::Fingerprint;
 pub use format::Format;
 pub use journal::{JournalPosting, JournalTransaction, write_journal};
 pub use number::DecimalMark;
-pub use error::ParseError;
 
 use diagnostic::Diagnostics;
 

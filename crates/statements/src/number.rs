@@ -117,8 +117,8 @@ impl Stripped<'_> {
                 *signs += 1;
             }
             None => {
-                let currency =
-                    Currency::from_code_or_symbol(word).or_else(|| Currency::from_code_or_symbol(word.trim_end_matches('.')));
+                let currency = Currency::from_code_or_symbol(word)
+                    .or_else(|| Currency::from_code_or_symbol(word.trim_end_matches('.')));
                 if self.currency.is_some() {
                     return None;
                 }
@@ -177,8 +177,9 @@ fn strip_groups(whole: &str, group_separator: char) -> Option<String> {
         return Some(whole.into());
     }
     let separator = whole.chars().find(|c| !c.is_ascii_digit())?;
-    let is_known_separator =
-        separator == group_separator || is_space(separator) || matches!(separator, '\'' | '\u{2019}' | '`' | '_');
+    let is_known_separator = separator == group_separator
+        || is_space(separator)
+        || matches!(separator, '\'' | '\u{2019}' | '`' | '_');
     let groups: Vec<&str> = whole.split(separator).collect();
     let (first, rest) = groups.split_first()?;
     let (last, middle) = rest.split_last()?;

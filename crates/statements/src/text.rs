@@ -23,7 +23,9 @@ pub(crate) fn decode(bytes: &[u8]) -> DecodedText<'_> {
         Some((encoding, mark)) => (Some(encoding), bytes.get(mark..).unwrap_or_default()),
         None => (looks_like_utf16(bytes), bytes),
     };
-    if let Some(encoding) = encoding.or_else(|| xml_declared_encoding(bytes)).filter(|candidate| *candidate != UTF_8) {
+    if let Some(encoding) =
+        encoding.or_else(|| xml_declared_encoding(bytes)).filter(|candidate| *candidate != UTF_8)
+    {
         let (text, had_errors) = encoding.decode_without_bom_handling(bytes);
         return DecodedText { text, non_utf8: Some(encoding.name()), had_errors };
     }
@@ -119,10 +121,11 @@ pub(crate) fn parse_iban(text: &str) -> Option<Box<str>> {
     if !has_iban_shape {
         return None;
     }
-    let remainder = bytes.iter().skip(4).chain(bytes.iter().take(4)).fold(0u32, |remainder, byte| match byte {
-        b'0'..=b'9' => (remainder * 10 + u32::from(byte - b'0')) % 97,
-        letter => (remainder * 100 + u32::from(letter - b'A') + 10) % 97,
-    });
+    let remainder =
+        bytes.iter().skip(4).chain(bytes.iter().take(4)).fold(0u32, |remainder, byte| match byte {
+            b'0'..=b'9' => (remainder * 10 + u32::from(byte - b'0')) % 97,
+            letter => (remainder * 100 + u32::from(letter - b'A') + 10) % 97,
+        });
     (remainder == 1).then(|| compact.into())
 }
 

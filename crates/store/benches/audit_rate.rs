@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use quad_core::{EventDraft, AuditLog as _};
+use quad_core::{AuditLog as _, EventDraft};
 use quad_store::{AuditMode, testing};
 
 const EVENTS: usize = 200_000;

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-use quad_core::audit_fields::{AuditValue, AuditFields};
+use quad_core::audit_fields::{AuditFields, AuditValue};
 use quad_core::{Error, EventDraft, Receipt, Result, TenantId, Timestamp, canonical};
 use serde::Serialize;
 
@@ -63,7 +63,11 @@ impl BlockBuilder {
     pub(crate) fn with_capacity(event_count: usize) -> BlockBuilder {
         let mut buffer = BLOCK_BUFFER.take();
         buffer.reserve(event_count * RECORD_BYTES);
-        BlockBuilder { writer: RecordWriter(buffer), event_count: 0, last_time: (Timestamp(i64::MIN), String::new()) }
+        BlockBuilder {
+            writer: RecordWriter(buffer),
+            event_count: 0,
+            last_time: (Timestamp(i64::MIN), String::new()),
+        }
     }
 
     /// Links an event to the head, which moves on.
@@ -171,7 +175,8 @@ impl RecordWriter {
 
     fn write_string(&mut self, text: &str) -> Result<()> {
         // All of it, whatever is found: that is done for many bytes at a time.
-        let needs_escapes = |escape_seen: bool, byte: u8| escape_seen | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+        let needs_escapes =
+            |escape_seen: bool, byte: u8| escape_seen | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
         if text.bytes().fold(false, needs_escapes) {
             return self.write_json(&text);
         }
@@ -249,7 +254,8 @@ mod tests {
     fn record_is_canonical_json_of_its_twenty_fields() {
         let tenant = TenantId::new("tnt_é");
         let special_text = "a\"b\\c\u{1}\u{7f}é\u{2028}😀\n";
-        let mut draft = EventDraft::system("agent", "x.y", special_text).input("uri", special_text).output("ok", true);
+        let mut draft =
+            EventDraft::system("agent", "x.y", special_text).input("uri", special_text).output("ok", true);
         for (outcome, previous) in [(None, None), (Some("refused"), Some(special_text))] {
             draft.outcome = outcome;
             let mut writer = RecordWriter(Vec::new());

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use quad_core::audit_fields::AuditFields;
 use quad_core::id::UlidGenerator;
 use quad_core::{
-    ReadSets, ReadSet, Change, SideEffect, Error, EventDraft, Kind, AppendError, Receipt, Result, Tag, TenantId,
-    Timestamp, Version,
+    AppendError, Change, Error, EventDraft, Kind, ReadSet, ReadSets, Receipt, Result, SideEffect, Tag,
+    TenantId, Timestamp, Version,
 };
 use tokio::sync::oneshot;
 
@@ -115,7 +115,10 @@ impl CommitJob {
                     (ReplyTiming::AfterCommit { reply, .. }, outcome) => drop(reply.send(outcome)),
                     (ReplyTiming::AlreadySent { .. }, Ok(_) | Err(AppendError::Stale(_))) => {}
                     (ReplyTiming::AlreadySent { .. }, Err(AppendError::Failed(error))) => {
-                        tracing::error!(cause = error.cause_chain(), "an event of an answered call was refused");
+                        tracing::error!(
+                            cause = error.cause_chain(),
+                            "an event of an answered call was refused"
+                        );
                     }
                 }
             }
@@ -146,7 +149,12 @@ struct TxResult {
 }
 
 /// Runs a group to its end and answers every job in it, except those that it leaves behind.
-pub(crate) fn commit_batch(connection: &mut Connection, recent_changes: &RecentChanges, mode: AuditMode, mut jobs: Vec<CommitJob>) -> BatchRemainder {
+pub(crate) fn commit_batch(
+    connection: &mut Connection,
+    recent_changes: &RecentChanges,
+    mode: AuditMode,
+    mut jobs: Vec<CommitJob>,
+) -> BatchRemainder {
     for attempt in 1.. {
         connection.take_retryable();
         match try_commit_batch(connection, recent_changes, mode, &mut jobs) {
@@ -181,7 +189,9 @@ fn fail_all(jobs: Vec<CommitJob>, error: Error) -> VecDeque<Box<AuditJob>> {
     let mut error = Some(error);
     for job in jobs {
         match job {
-            CommitJob::AuditEvent(audit_job) if matches!(audit_job.reply_timing, ReplyTiming::AlreadySent { .. }) => {
+            CommitJob::AuditEvent(audit_job)
+                if matches!(audit_job.reply_timing, ReplyTiming::AlreadySent { .. }) =>
+            {
                 unwritten_events.push_back(audit_job)
             }
             job => {
@@ -206,16 +216,17 @@ pub(crate) fn commit_leased(
     now: Timestamp,
 ) {
     let executed = jobs.iter().map(|_| Ok(ExecutedJob::AuditEvent { side_effect_ran: false })).collect();
-    let result = append_events(connection, recent_changes, &jobs, executed, now).and_then(|(mut outcomes, _)| {
-        let is_committed = |outcome: &&mut JobOutcome| matches!(outcome, JobOutcome::Committed(_));
-        if outcomes.iter_mut().filter(is_committed).count() >= min_events.max(1) {
-            connection.commit()?;
-        } else {
-            connection.rollback();
-            outcomes.iter_mut().filter(is_committed).for_each(|outcome| *outcome = JobOutcome::Stale(0));
-        }
-        Ok(outcomes)
-    });
+    let result =
+        append_events(connection, recent_changes, &jobs, executed, now).and_then(|(mut outcomes, _)| {
+            let is_committed = |outcome: &&mut JobOutcome| matches!(outcome, JobOutcome::Committed(_));
+            if outcomes.iter_mut().filter(is_committed).count() >= min_events.max(1) {
+                connection.commit()?;
+            } else {
+                connection.rollback();
+                outcomes.iter_mut().filter(is_committed).for_each(|outcome| *outcome = JobOutcome::Stale(0));
+            }
+            Ok(outcomes)
+        });
     match result {
         Ok(outcomes) => jobs.into_iter().zip(outcomes).for_each(|(job, outcome)| job.complete(outcome)),
         Err(error) => {
@@ -241,7 +252,8 @@ fn try_commit_batch(
     let jobs = &jobs[..executed.len()];
     if executed.iter().all(|result| matches!(result, Err(JobOutcome::Failed(_) | JobOutcome::Stale(_)))) {
         connection.rollback();
-        let outcomes = executed.into_iter().map(|result| result.err().unwrap_or(JobOutcome::Committed(None))).collect();
+        let outcomes =
+            executed.into_iter().map(|result| result.err().unwrap_or(JobOutcome::Committed(None))).collect();
         return Ok((outcomes, Vec::new()));
     }
     let committed = append_events(connection, recent_changes, jobs, executed, now)?;
@@ -269,7 +281,8 @@ fn execute_jobs(
                 let side_effect_ran = match sorted_side_effects.remove(&index) {
                     Some(was_run) => was_run,
                     None => {
-                        let pending = pending_changes.get(&audit_job.tenant).map_or(&[] as &[_], Vec::as_slice);
+                        let pending =
+                            pending_changes.get(&audit_job.tenant).map_or(&[] as &[_], Vec::as_slice);
                         run_side_effect(connection, recent_changes, audit_job, pending, now)?
                     }
                 };
@@ -427,7 +440,8 @@ fn append_events(
     }
     let mut committed = Vec::new();
     let mut ids = UlidGenerator::new()?;
-    let tenants: BTreeSet<&TenantId> = jobs.iter().filter(|job| emits_event(job)).map(CommitJob::tenant).collect();
+    let tenants: BTreeSet<&TenantId> =
+        jobs.iter().filter(|job| emits_event(job)).map(CommitJob::tenant).collect();
     for tenant in tenants {
         let Some(old_head) = head::lock(connection, tenant)? else {
             // Only records can be left: work for an unknown tenant was refused when it ran.
@@ -446,7 +460,15 @@ fn append_events(
                 (CommitJob::AuditEvent(audit_job), Some(ExecutedJob::AuditEvent { side_effect_ran })) => {
                     let mut stale_read_set = None;
                     for (read_set_index, read_set) in audit_job.reply_timing.read_sets().iter().enumerate() {
-                        if !is_current(connection, recent_changes, tenant, read_set, old_head.version, &changes, now)? {
+                        if !is_current(
+                            connection,
+                            recent_changes,
+                            tenant,
+                            read_set,
+                            old_head.version,
+                            &changes,
+                            now,
+                        )? {
                             stale_read_set = Some(read_set_index);
                             break;
                         }
@@ -460,9 +482,13 @@ fn append_events(
                         Some(read_set_index) => JobOutcome::Stale(read_set_index),
                         None => {
                             let receipt = match &audit_job.reply_timing {
-                                ReplyTiming::AfterCommit { .. } => {
-                                    block.append(&mut head, &ids.next_ulid(), tenant, &audit_job.event, now)?
-                                }
+                                ReplyTiming::AfterCommit { .. } => block.append(
+                                    &mut head,
+                                    &ids.next_ulid(),
+                                    tenant,
+                                    &audit_job.event,
+                                    now,
+                                )?,
                                 ReplyTiming::AlreadySent { ulid, at } => {
                                     block.append(&mut head, ulid, tenant, &audit_job.event, *at)?
                                 }
@@ -486,7 +512,15 @@ fn append_events(
                     };
                     if connection.backend() == Backend::Postgres
                         && let Some(credential) = transaction.credential_read_set()
-                        && !is_current(connection, recent_changes, tenant, credential, old_head.version, &changes, now)?
+                        && !is_current(
+                            connection,
+                            recent_changes,
+                            tenant,
+                            credential,
+                            old_head.version,
+                            &changes,
+                            now,
+                        )?
                     {
                         // Withdrawn while the work ran. On PostgreSQL a job is alone in its transaction.
                         return Err(credential_changed());
@@ -500,7 +534,8 @@ fn append_events(
                     let mut last_receipt = None;
                     for event in events {
                         let event = event.succeeded().output("version", head.version.0);
-                        last_receipt = Some(block.append(&mut head, &ids.next_ulid(), tenant, &event, now)?);
+                        last_receipt =
+                            Some(block.append(&mut head, &ids.next_ulid(), tenant, &event, now)?);
                     }
                     JobOutcome::Committed(last_receipt)
                 }
@@ -518,7 +553,8 @@ fn append_events(
             committed.push((tenant.clone(), old_head.version, head.version, changes));
         }
     }
-    let verdicts = outcomes.into_iter().map(|outcome| outcome.unwrap_or(JobOutcome::Committed(None))).collect();
+    let verdicts =
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or(JobOutcome::Committed(None))).collect();
     Ok((verdicts, committed))
 }
 
@@ -646,7 +682,8 @@ mod tests {
                     let (reply, recorded) = oneshot::channel();
                     let (done, written) = oneshot::channel();
                     let reply_timing = ReplyTiming::AfterCommit { read_sets: ReadSets::new(), reply };
-                    let job = AuditJob { tenant: tenant.clone(), event: event(), side_effect: None, reply_timing };
+                    let job =
+                        AuditJob { tenant: tenant.clone(), event: event(), side_effect: None, reply_timing };
                     let mut jobs = vec![CommitJob::AuditEvent(Box::new(job))];
                     if writes {
                         jobs.push(CommitJob::Transaction(Box::new(InvalidateJob(

@@ -14,13 +14,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::audit_mode::AtomicAuditMode;
-use crate::wal_checkpoint::CheckpointSignal;
-use crate::commit::{self, CommitJob, AuditJob};
+use crate::commit::{self, AuditJob, CommitJob};
 use crate::connection::Connection;
-use crate::recent_changes::RecentChanges;
-use crate::head_lease::{self, LeaseRequest};
 use crate::deferred_audit::{DeferredEvents, FlushSignal};
+use crate::head_lease::{self, LeaseRequest};
 use crate::limits;
+use crate::recent_changes::RecentChanges;
+use crate::wal_checkpoint::CheckpointSignal;
 
 /// Where jobs go in.
 #[derive(Clone)]
@@ -66,7 +66,9 @@ impl CommitQueue {
     pub(crate) fn push_deferred(&self, job: Box<AuditJob>) -> Result<(), Box<AuditJob>> {
         match self.deferred.push(job)? {
             FlushSignal::None => {}
-            FlushSignal::Delayed => flush_after(limits::DEFERRED_FLUSH_DELAY, self.sender.downgrade(), &self.runtime),
+            FlushSignal::Delayed => {
+                flush_after(limits::DEFERRED_FLUSH_DELAY, self.sender.downgrade(), &self.runtime)
+            }
             // A queue that is full has a commit ahead of it anyway.
             FlushSignal::Now => drop(self.sender.try_send(CommitCommand::Flush(None))),
         }
@@ -197,16 +199,23 @@ pub(crate) fn start(
             if !connection.is_alive() {
                 match connect() {
                     Ok(fresh) => connection = fresh,
-                    Err(error) => tracing::error!(cause = error.cause_chain(), "the database cannot be reached"),
+                    Err(error) => {
+                        tracing::error!(cause = error.cause_chain(), "the database cannot be reached")
+                    }
                 }
             }
             if !batch.lease_requests.is_empty() {
-                head_lease::grant_leases(&mut connection, &recent_changes, std::mem::take(&mut batch.lease_requests));
+                head_lease::grant_leases(
+                    &mut connection,
+                    &recent_changes,
+                    std::mem::take(&mut batch.lease_requests),
+                );
             }
             let deferred_jobs = deferred.take();
             let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
             let (batch_size, start) = (batch.jobs.len(), Instant::now());
-            let jobs: Vec<CommitJob> = deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
+            let jobs: Vec<CommitJob> =
+                deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
             let has_jobs = !jobs.is_empty();
             let remainder = match has_jobs {
                 true => commit::commit_batch(&mut connection, &recent_changes, mode.get(), jobs),

@@ -46,9 +46,11 @@ impl From<DbError> for quad_core::Error {
                     .hint("Remove NUL characters (\\u0000)")
                     .with_cause(error)
             }
-            DbError::Retryable(_) => quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
-                .hint("Try again in a moment")
-                .with_cause(error),
+            DbError::Retryable(_) => {
+                quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
+                    .hint("Try again in a moment")
+                    .with_cause(error)
+            }
             _ => quad_core::Error::internal(error),
         }
     }

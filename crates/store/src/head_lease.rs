@@ -9,15 +9,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use quad_core::{
-    ReadSets, SideEffect, EventDraft, HeadLease, AppendError, PendingAppend, Result, TenantId, Timestamp, Version,
+    AppendError, EventDraft, HeadLease, PendingAppend, ReadSets, Result, SideEffect, TenantId, Timestamp,
+    Version,
 };
 use tokio::sync::oneshot;
 use tokio::task;
 
-use crate::commit::{self, ReplyTiming, CommitJob, AuditJob};
+use crate::commit::{self, AuditJob, CommitJob, ReplyTiming};
 use crate::connection::Connection;
 use crate::recent_changes::RecentChanges;
-use crate::{side_effect, head, limits};
+use crate::{head, limits, side_effect};
 
 /// A hold that somebody waits for.
 pub(crate) struct LeaseRequest {
@@ -159,7 +160,8 @@ pub(crate) fn grant_leases(connection: &mut Connection, mirror: &RecentChanges, 
         return;
     }
     // An errand has been run for each, so each must lead to its event.
-    let min_events = if requests.iter().any(|request| request.side_effect.is_some()) { requests.len() } else { 0 };
+    let min_events =
+        if requests.iter().any(|request| request.side_effect.is_some()) { requests.len() } else { 0 };
     commit::commit_leased(connection, mirror, wait_for_events(requests), min_events, now);
 }
 
@@ -167,8 +169,10 @@ pub(crate) fn grant_leases(connection: &mut Connection, mirror: &RecentChanges, 
 fn lock_heads(connection: &mut Connection, requests: &[LeaseRequest], now: Timestamp) -> Result<()> {
     connection.set_sync_commit(true)?;
     connection.begin_write()?;
-    let mut side_effects: Vec<(&TenantId, &SideEffect)> =
-        requests.iter().filter_map(|request| Some((&request.tenant, request.side_effect.as_ref()?))).collect();
+    let mut side_effects: Vec<(&TenantId, &SideEffect)> = requests
+        .iter()
+        .filter_map(|request| Some((&request.tenant, request.side_effect.as_ref()?)))
+        .collect();
     side_effects.sort_by_key(|(tenant, side_effect)| (*tenant, side_effect.lock_order));
     for (tenant, side_effect) in side_effects {
         let version = head::version(connection, tenant)?.unwrap_or(Version(0));

@@ -139,7 +139,10 @@ fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
 
 type PendingMigration = (&'static str, i64, &'static str);
 
-fn pending_migrations(connection: &mut Connection, components: &[Component]) -> Result<Vec<PendingMigration>> {
+fn pending_migrations(
+    connection: &mut Connection,
+    components: &[Component],
+) -> Result<Vec<PendingMigration>> {
     let mut pending = Vec::new();
     let rows = connection.query("SELECT component, MAX(number) FROM migration GROUP BY component", &[])?;
     let mut applied = Vec::with_capacity(rows.len());

@@ -20,8 +20,15 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(max_connections: usize, connect: impl Fn() -> Result<Connection> + Send + Sync + 'static) -> Pool {
-        Pool { connect: Arc::new(connect), idle: Arc::default(), permits: Arc::new(Semaphore::new(max_connections)) }
+    pub(crate) fn new(
+        max_connections: usize,
+        connect: impl Fn() -> Result<Connection> + Send + Sync + 'static,
+    ) -> Pool {
+        Pool {
+            connect: Arc::new(connect),
+            idle: Arc::default(),
+            permits: Arc::new(Semaphore::new(max_connections)),
+        }
     }
 
     /// Runs `work` on a blocking thread with a connection of its own.

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::{ReadSet, Change, TenantId, Timestamp, Version};
+use quad_core::{Change, ReadSet, TenantId, Timestamp, Version};
 use tokio::sync::broadcast;
 
 use crate::limits;
@@ -157,8 +157,9 @@ mod tests {
         let tenant = TenantId::new("t");
         let now = Timestamp(0);
         recent_changes.extend(&tenant, Version(5), Version(7), &[change(6, "a"), change(7, "b")]);
-        let is_current =
-            |read_set: &ReadSet, pending: &[Arc<Change>]| recent_changes.is_current(&tenant, read_set, Version(7), pending, now);
+        let is_current = |read_set: &ReadSet, pending: &[Arc<Change>]| {
+            recent_changes.is_current(&tenant, read_set, Version(7), pending, now)
+        };
         assert!(is_current(&read_set(7, "b"), &[]));
         assert!(!is_current(&read_set(6, "b"), &[]));
         assert!(is_current(&read_set(6, "a"), &[]));

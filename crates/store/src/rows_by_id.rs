@@ -91,7 +91,12 @@ impl RowidPredictor {
     /// Turns to the rows of a table and a tenant. What is known of others is forgotten.
     pub(crate) fn reset_for(&mut self, id_query: &IdQuery, tenant: &TenantId) {
         if self.table != id_query.table || self.tenant.as_ref() != Some(tenant) {
-            *self = RowidPredictor { table: id_query.table, tenant: Some(tenant.clone()), offset: 0, is_confident: false };
+            *self = RowidPredictor {
+                table: id_query.table,
+                tenant: Some(tenant.clone()),
+                offset: 0,
+                is_confident: false,
+            };
         }
     }
 
@@ -132,7 +137,10 @@ mod tests {
                 "CREATE TABLE node (tenant_id TEXT NOT NULL, id BIGINT NOT NULL, text TEXT, PRIMARY KEY (tenant_id, id))",
             )
             .unwrap();
-        assert_eq!(query_plan(&database, NODES_BY_ID.by_rowid_sql()), "SEARCH node USING INTEGER PRIMARY KEY (rowid=?)");
+        assert_eq!(
+            query_plan(&database, NODES_BY_ID.by_rowid_sql()),
+            "SEARCH node USING INTEGER PRIMARY KEY (rowid=?)"
+        );
         let by_id_sql = NODES_BY_ID.by_id_sql().replace("?2", "?2 AND ?3 = ?3");
         assert_eq!(
             query_plan(&database, &by_id_sql),

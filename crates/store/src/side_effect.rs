@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quad_core::audit_fields::AuditFields;
-use quad_core::{SideEffect, Error, Result, TenantId, Timestamp, Version};
+use quad_core::{Error, Result, SideEffect, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
 use crate::sql::Tx;
@@ -15,7 +15,10 @@ struct SideEffectFn(Box<TxFn>);
 /// An errand that this store runs. It must be short, since every read of the group waits for it; it may run more than once,
 /// and nothing of a failed run remains. What it touches is announced to nobody. `order` is the id of the row that it changes,
 /// or whatever else brings all errands into one order.
-pub fn side_effect(lock_order: i64, f: impl Fn(&mut Tx<'_>) -> Result<()> + Send + Sync + 'static) -> SideEffect {
+pub fn side_effect(
+    lock_order: i64,
+    f: impl Fn(&mut Tx<'_>) -> Result<()> + Send + Sync + 'static,
+) -> SideEffect {
     SideEffect::new(lock_order, SideEffectFn(Box::new(f)))
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use quad_core::audit_fields::{AuditValue, AuditFields};
+use quad_core::audit_fields::{AuditFields, AuditValue};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
@@ -143,7 +143,10 @@ impl Tx<'_> {
     pub fn execute_ddl(&mut self, sql: &str) -> Result<(), DbError> {
         self.connection.write_deferred_rows()?;
         if self.backend() == Backend::Postgres {
-            self.connection.execute_script(&format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_TIMEOUT_SECONDS))?;
+            self.connection.execute_script(&format!(
+                "SET LOCAL lock_timeout = '{}s'",
+                limits::DDL_LOCK_TIMEOUT_SECONDS
+            ))?;
         }
         self.connection.execute_script(sql)
     }

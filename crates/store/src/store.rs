@@ -5,22 +5,22 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    ReadSets, ReadSet, BoxFuture, Change, SideEffect, Error, EventDraft, ChangeFeed, HeadLease, AuditLog, AppendError, Principal,
-    Receipt, PendingAppend, Result, TenantId, Timestamp, Version, id,
+    AppendError, AuditLog, BoxFuture, Change, ChangeFeed, Error, EventDraft, HeadLease, PendingAppend,
+    Principal, ReadSet, ReadSets, Receipt, Result, SideEffect, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use crate::audit_mode::AtomicAuditMode;
-use crate::wal_checkpoint::{self, CheckpointSignal};
-use crate::commit::{self, ReplyTiming, CommitJob, AuditJob, EventPolicy, TransactionJob};
+use crate::commit::{self, AuditJob, CommitJob, EventPolicy, ReplyTiming, TransactionJob};
+use crate::commit_thread::{self, CommitQueue};
 use crate::connection::{Connection, postgres, sqlite};
-use crate::recent_changes::RecentChanges;
 use crate::head_lease::{ActiveLeases, LeaseRequest};
 use crate::migrate::{self, Component};
 use crate::pool::Pool;
+use crate::recent_changes::RecentChanges;
 use crate::sql::{Snapshot, Sql, Tx};
-use crate::commit_thread::{self, CommitQueue};
+use crate::wal_checkpoint::{self, CheckpointSignal};
 use crate::{AuditMode, Backend, chain, change_log, head, limits};
 
 /// Where the data is.
@@ -61,7 +61,10 @@ pub struct WriteContext {
 
 impl From<&Principal> for WriteContext {
     fn from(caller: &Principal) -> WriteContext {
-        WriteContext { tenant: caller.tenant.clone(), credential_read_set: caller.credential_read_set.clone() }
+        WriteContext {
+            tenant: caller.tenant.clone(),
+            credential_read_set: caller.credential_read_set.clone(),
+        }
     }
 }
 
@@ -182,7 +185,13 @@ impl Store {
         f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Option<Receipt>)> {
         let (reply, outcome) = oneshot::channel();
-        let job = CommitJob::Transaction(Box::new(ClosureJob { context: context, event_policy: event_policy, f: f, value: None, reply }));
+        let job = CommitJob::Transaction(Box::new(ClosureJob {
+            context: context,
+            event_policy: event_policy,
+            f: f,
+            value: None,
+            reply,
+        }));
         self.inner.leases.release_for_current_task();
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
@@ -211,14 +220,20 @@ impl Store {
     }
 
     /// Whether all of `bases` holds now, and at which version.
-    async fn validate_read_sets(&self, tenant: &TenantId, read_sets: &[Arc<ReadSet>]) -> Result<Result<Version, usize>> {
+    async fn validate_read_sets(
+        &self,
+        tenant: &TenantId,
+        read_sets: &[Arc<ReadSet>],
+    ) -> Result<Result<Version, usize>> {
         let recent_changes = &self.inner.recent_changes;
-        let validate =
-            |connection: &mut Connection| commit::validate_all(connection, recent_changes, tenant, read_sets, Timestamp::now());
+        let validate = |connection: &mut Connection| {
+            commit::validate_all(connection, recent_changes, tenant, read_sets, Timestamp::now())
+        };
         match self.inner.readers.try_run_inline(limits::INLINE_READ_BUDGET, validate) {
             Some(outcome) => outcome,
             None => {
-                let (recent_changes, tenant, read_sets) = (recent_changes.clone(), tenant.clone(), read_sets.to_vec());
+                let (recent_changes, tenant, read_sets) =
+                    (recent_changes.clone(), tenant.clone(), read_sets.to_vec());
                 let validate = move |connection: &mut Connection| {
                     commit::validate_all(connection, &recent_changes, &tenant, &read_sets, Timestamp::now())
                 };
@@ -233,7 +248,10 @@ impl Store {
         if self.backend() == Backend::Postgres {
             return Ok(());
         }
-        self.inner.readers.run(|connection| Ok(connection.execute_script("PRAGMA wal_checkpoint(TRUNCATE)")?)).await
+        self.inner
+            .readers
+            .run(|connection| Ok(connection.execute_script("PRAGMA wal_checkpoint(TRUNCATE)")?))
+            .await
     }
 
     /// Whether the database answers.
@@ -263,7 +281,9 @@ impl AuditLog for Store {
     ) -> PendingAppend<'a> {
         match self.inner.audit_mode.get() {
             AuditMode::Durable => self.append_durable(tenant.clone(), event, read_sets, side_effect),
-            AuditMode::Async => PendingAppend::Future(Box::pin(self.append_deferred(tenant, event, read_sets, side_effect))),
+            AuditMode::Async => {
+                PendingAppend::Future(Box::pin(self.append_deferred(tenant, event, read_sets, side_effect)))
+            }
         }
     }
 
@@ -275,7 +295,9 @@ impl AuditLog for Store {
         Box::pin(async move {
             // An answer that need not wait for its event is computed anew sooner than anybody can be held.
             let is_durable = self.inner.audit_mode.get() == AuditMode::Durable;
-            let Some(owner) = self.inner.leases.current_task().filter(|_| is_durable) else { return Ok(None) };
+            let Some(owner) = self.inner.leases.current_task().filter(|_| is_durable) else {
+                return Ok(None);
+            };
             let (reply, lease) = oneshot::channel();
             let request = LeaseRequest { tenant: tenant.clone(), side_effect, owner, reply };
             self.inner.queue.request_lease(request).await?;
@@ -294,7 +316,12 @@ impl Store {
         side_effect: Option<SideEffect>,
     ) -> PendingAppend<'_> {
         let (reply, receipt) = oneshot::channel();
-        let audit_job = Box::new(AuditJob { tenant, event, side_effect, reply_timing: ReplyTiming::AfterCommit { read_sets, reply } });
+        let audit_job = Box::new(AuditJob {
+            tenant,
+            event,
+            side_effect,
+            reply_timing: ReplyTiming::AfterCommit { read_sets, reply },
+        });
         let queue = &self.inner.queue;
         match queue.try_push(CommitJob::AuditEvent(audit_job)) {
             Ok(()) => PendingAppend::Queued(receipt),
@@ -332,7 +359,10 @@ impl Store {
 }
 
 impl ChangeFeed for Store {
-    fn subscribe<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+    fn subscribe<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+    ) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
         Box::pin(async move {
             let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
             Ok(self.inner.recent_changes.subscribe(tenant, head))
@@ -446,11 +476,18 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
         Location::Postgres(_) => None,
     };
     let audit_mode = Arc::new(AtomicAuditMode::default());
-    let queue =
-        commit_thread::start(connect.clone(), connection, recent_changes.clone(), audit_mode.clone(), checkpoint_signal, runtime.clone())?;
+    let queue = commit_thread::start(
+        connect.clone(),
+        connection,
+        recent_changes.clone(),
+        audit_mode.clone(),
+        checkpoint_signal,
+        runtime.clone(),
+    )?;
     let write_permits = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
     let leases = Arc::default();
-    let inner = Arc::new(Inner { location, readers, write_permits, leases, queue, recent_changes, audit_mode });
+    let inner =
+        Arc::new(Inner { location, readers, write_permits, leases, queue, recent_changes, audit_mode });
     runtime.spawn(poll_change_log(Arc::downgrade(&inner)));
     Ok(Store { inner })
 }

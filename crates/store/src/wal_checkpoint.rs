@@ -47,7 +47,10 @@ impl CheckpointSignal {
 }
 
 /// Starts the checkpointer. It ends when the log's other holders are gone.
-pub(crate) fn start(connect: impl Fn() -> Result<Connection> + Send + 'static, signal: &Arc<CheckpointSignal>) -> Result<()> {
+pub(crate) fn start(
+    connect: impl Fn() -> Result<Connection> + Send + 'static,
+    signal: &Arc<CheckpointSignal>,
+) -> Result<()> {
     let weak_signal = Arc::downgrade(signal);
     let run = move || {
         let mut connection = None;

@@ -5,17 +5,19 @@
 
 mod audit_query;
 mod cache;
-mod row_visitor;
-mod inline_read;
-mod head_lease;
 mod deferred_audit;
-mod wal;
+mod head_lease;
+mod inline_read;
+mod row_visitor;
 mod rows_by_id;
+mod wal;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use quad_core::{ReadSets, ReadSet, EventDraft, ChangeFeed, AuditLog, Kind, AppendError, Tag, TenantId, Version};
+use quad_core::{
+    AppendError, AuditLog, ChangeFeed, EventDraft, Kind, ReadSet, ReadSets, Tag, TenantId, Version,
+};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Component, Sql, Store, Value, WriteContext, hash_record, limits, params};
@@ -165,7 +167,10 @@ async fn write_with_events_commits_each_event_and_needs_at_least_one() {
             tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 4, $2)", params![tenant, "a"])?;
             Ok(())
         };
-        assert_eq!(store.write_with_events(&WriteContext::from(tenant), without_event).await.unwrap_err().kind(), Kind::Internal);
+        assert_eq!(
+            store.write_with_events(&WriteContext::from(tenant), without_event).await.unwrap_err().kind(),
+            Kind::Internal
+        );
         assert_eq!(notes(store, tenant).await.len(), 3, "what nobody tells is not done");
         assert_eq!(checked_chain(store, tenant).await.len(), events.len());
     }
@@ -233,15 +238,26 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "0").await.unwrap();
         let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let read_set = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
-        let record = |side_effect, read_sets| store.append_with_side_effect(tenant, event("note.read"), read_sets, Some(side_effect));
+        let read_set =
+            |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        let record = |side_effect, read_sets| {
+            store.append_with_side_effect(tenant, event("note.read"), read_sets, Some(side_effect))
+        };
         let before = checked_chain(store, tenant).await.len();
         // Two processes, many at once: each counts exactly once.
         let at_once = (0..20).map(|number| {
             let (store, tenant) =
                 (if number % 2 == 0 { store.clone() } else { other_store.clone() }, tenant.clone());
             tokio::spawn(async move {
-                store.append_with_side_effect(&tenant, event("note.read"), ReadSets::new(), Some(counting_side_effect(1))).await.unwrap()
+                store
+                    .append_with_side_effect(
+                        &tenant,
+                        event("note.read"),
+                        ReadSets::new(),
+                        Some(counting_side_effect(1)),
+                    )
+                    .await
+                    .unwrap()
             })
         });
         for counted in at_once.collect::<Vec<_>>() {
@@ -267,7 +283,8 @@ async fn new_process_validates_read_sets_older_than_itself() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
-        let read_set = |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
+        let read_set =
+            |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
         other_store.append(tenant, event("note.read"), read_set("note:1").into_vec()).await.unwrap();
         let stale = other_store.append(tenant, event("note.read"), read_set("note:2").into_vec()).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
@@ -317,7 +334,9 @@ async fn unknown_tenant_does_not_fail_the_batch() {
             add_note(store, tenant, 1, "ours"),
         );
         assert_eq!(unknown_write.unwrap_err().code(), "UNKNOWN_TENANT");
-        assert!(matches!(unknown_append, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
+        assert!(
+            matches!(unknown_append, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT")
+        );
         known_write.unwrap();
         assert!(notes(store, &unknown_tenant).await.is_empty());
     }
@@ -364,7 +383,8 @@ async fn read_is_retried_when_a_table_is_missing() {
         Ok(attempts)
     });
     assert_eq!(result.await.unwrap(), 2);
-    let missing = store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
+    let missing =
+        store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
     assert_eq!(missing.await.unwrap_err().kind(), Kind::Internal, "what stays away is our fault");
 }
 

@@ -1,14 +1,17 @@
 //! `backend_data_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, Error, Kind, ScopeRequirement, Result, Timestamp, Tool, ToolOutput};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, Kind, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolOutput};
 use quad_store::{Backend, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, json_output, delete_output, input_schema, page_properties, lookup, read, string_schema, table_path, unimplemented_tool};
+use super::{
+    Arguments, delete_output, input_schema, json_output, lookup, page_properties, read, string_schema,
+    table_path, unimplemented_tool,
+};
+use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
-use crate::errors::{self, invalid};
 use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
@@ -55,7 +58,10 @@ pub(super) fn tools() -> Vec<Tool> {
             "backend_data_create",
             "Create a row",
             "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
-            input_schema(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
+            input_schema(
+                &[&table_path()[..], &[data("Values by field name")]].concat(),
+                &["tableId", "data"],
+            ),
             ScopeRequirement(&["table:data:create"]),
             ToolEffect::Creates,
         ),
@@ -138,7 +144,8 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             write_rows(bkend, call, arguments, |tx, table, arguments| {
                 let id = arguments.required_id("recordId")?;
                 record::delete(tx, table, id)?;
-                Ok(delete_output(id).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
+                Ok(delete_output(id)
+                    .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
             })
             .await
         }
@@ -148,7 +155,8 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
 
 /// A record as a result.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    json_output(Value::Object(record)).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+    json_output(Value::Object(record))
+        .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
 }
 
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
@@ -186,7 +194,9 @@ async fn write_rows(
             })
             .await;
         match result {
-            Err(error) if record::is_schema_changed(&error) && attempt < limits::WRITE_ATTEMPTS => attempt += 1,
+            Err(error) if record::is_schema_changed(&error) && attempt < limits::WRITE_ATTEMPTS => {
+                attempt += 1
+            }
             Err(error) if error.kind() == Kind::Internal && attempt == 1 && on_postgres => attempt += 1,
             result => return result.map(|(output, receipt)| ToolResult::committed(output, receipt)),
         }
@@ -221,12 +231,16 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis =
-            ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str())).with_tag(tags::rows(table.id.as_str()));
+        let basis = ReadSet::at_version(sql.version())
+            .with_tag(tags::table(table.id.as_str()))
+            .with_tag(tags::rows(table.id.as_str()));
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);
-        Ok((json_output(list_json).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)), basis))
+        Ok((
+            json_output(list_json).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)),
+            basis,
+        ))
     })
     .await
 }
@@ -291,8 +305,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn update_changes_only_sent_fields() {
         for test_env in test_envs_with_data().await {
-            let get =
-                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+            let get = || {
+                test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}))
+            };
             let before = get().await.unwrap();
             let update = |data: Value, more: Value| {
                 let mut arguments = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": data});
@@ -324,7 +339,8 @@ mod tests {
             ] {
                 assert_eq!(update(data, json!({})).await.unwrap_err().code(), code);
             }
-            let unknown_record = json!({"tableId": "tbl_users", "recordId": "rec_none", "data": {"role": "x"}});
+            let unknown_record =
+                json!({"tableId": "tbl_users", "recordId": "rec_none", "data": {"role": "x"}});
             assert_eq!(test_env.error_code("backend_data_update", unknown_record).await, "NOT_FOUND");
         }
     }
@@ -345,7 +361,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn list_order_and_paging_equal_on_all_backends() {
         for test_env in test_envs_with_data().await {
-            create_table(&test_env, "things", json!({"label": "string", "size": "number", "meta": "object"})).await;
+            create_table(&test_env, "things", json!({"label": "string", "size": "number", "meta": "object"}))
+                .await;
             for (label, size) in
                 [("b", json!(2)), ("a", json!(10)), ("B", json!(null)), ("é", json!(-1.5)), ("_", json!(2))]
             {
@@ -386,7 +403,10 @@ mod tests {
                 assert_eq!(error.code(), "VALIDATION_ERROR", "{bad}");
                 let key = bad.as_object().unwrap().keys().next().unwrap();
                 let error_text = format!("{} {:?}", error.message(), error.detail("details"));
-                assert!(error_text.contains(key.as_str()) || error_text.contains("nope"), "{bad}: {error_text}");
+                assert!(
+                    error_text.contains(key.as_str()) || error_text.contains("nope"),
+                    "{bad}: {error_text}"
+                );
             }
         }
     }
@@ -433,8 +453,12 @@ mod tests {
                 assert_eq!(error.code(), "data/duplicate-value");
                 assert_eq!(error.detail("details").unwrap()[0]["field"], "code");
             }
-            create_table(&test_env, "sparse", json!([{"name": "code", "type": "int", "unique": true, "sparse": true}]))
-                .await;
+            create_table(
+                &test_env,
+                "sparse",
+                json!([{"name": "code", "type": "int", "unique": true, "sparse": true}]),
+            )
+            .await;
             for data in [json!({}), json!({}), json!({"code": 1})] {
                 create_row(&test_env, "sparse", data).await.unwrap();
             }
@@ -455,7 +479,10 @@ mod tests {
                 json!({"a": "x", "b": "x"}),
             ] {
                 create_row(&test_env, "pair", data.clone()).await.unwrap();
-                assert_eq!(create_row(&test_env, "pair", data).await.unwrap_err().code(), "data/duplicate-value");
+                assert_eq!(
+                    create_row(&test_env, "pair", data).await.unwrap_err().code(),
+                    "data/duplicate-value"
+                );
             }
         }
     }
@@ -464,17 +491,23 @@ mod tests {
     async fn oversized_rows_are_rejected() {
         for test_env in test_envs_with_data().await {
             create_table(&test_env, "large", json!([{"name": "key", "type": "string", "unique": true}, {"name": "body", "type": "string"}])).await;
-            let error =
-                create_row(&test_env, "large", json!({"body": "x".repeat(limits::RECORD_BYTES)})).await.unwrap_err();
-            assert_eq!(error.code(), "data/record-too-large");
-            let error = create_row(&test_env, "large", json!({"key": "x".repeat(limits::INDEXED_TEXT_BYTES + 1)}))
+            let error = create_row(&test_env, "large", json!({"body": "x".repeat(limits::RECORD_BYTES)}))
                 .await
                 .unwrap_err();
+            assert_eq!(error.code(), "data/record-too-large");
+            let error =
+                create_row(&test_env, "large", json!({"key": "x".repeat(limits::INDEXED_TEXT_BYTES + 1)}))
+                    .await
+                    .unwrap_err();
             assert_eq!(error.code(), "data/validation-error");
             let fits = "x".repeat(limits::RECORD_BYTES - 3_000);
-            create_row(&test_env, "large", json!({"body": fits, "key": "k".repeat(limits::INDEXED_TEXT_BYTES)}))
-                .await
-                .unwrap();
+            create_row(
+                &test_env,
+                "large",
+                json!({"body": fits, "key": "k".repeat(limits::INDEXED_TEXT_BYTES)}),
+            )
+            .await
+            .unwrap();
         }
     }
 
@@ -511,7 +544,8 @@ mod tests {
                 for task in tasks {
                     task.await.unwrap();
                 }
-                let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
+                let table =
+                    test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
                 assert_eq!(table["stats"]["rowCount"], changed["rowsMissing"], "round {round}");
             }
         }
@@ -543,8 +577,10 @@ mod tests {
             }
             let table = test_env.call("backend_table_get", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!((&table["stats"]["rowCount"], &table["schemaVersion"]), (&json!(61), &json!(7)));
-            let listed =
-                test_env.call("backend_data_list", json!({"tableId": "tbl_users", "limit": 100})).await.unwrap();
+            let listed = test_env
+                .call("backend_data_list", json!({"tableId": "tbl_users", "limit": 100}))
+                .await
+                .unwrap();
             assert_eq!(listed["items"].as_array().unwrap().len(), 61);
         }
     }

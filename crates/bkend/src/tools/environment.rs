@@ -1,12 +1,12 @@
 //! `backend_env_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
 use serde_json::json;
 
 use super::{
-    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, lookup, project_id,
-    read, string_schema, unimplemented_tool, write,
+    Arguments, delete_output, environment_id, input_schema, json_output, lookup, organization_id,
+    page_properties, project_id, read, string_schema, unimplemented_tool, write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
@@ -74,14 +74,17 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_env_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::any_environments()).with_tag(tags::any_tables());
+                let basis = ReadSet::at_version(sql.version())
+                    .with_tag(tags::any_environments())
+                    .with_tag(tags::any_tables());
                 let mut project = None;
                 if arguments.id("projectId")?.is_some() {
                     project = Some(lookup::project(sql, &arguments)?);
                 } else if arguments.id("organizationId")?.is_some() {
                     return Err(errors::missing("projectId"));
                 }
-                let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
+                let parent =
+                    project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
                 let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
                     routes::environments_uri(organization, project)
                 });
@@ -94,8 +97,13 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_env_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_environment = lookup::environment(sql, &arguments)?;
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
-                Ok((json_output(found_environment.detail()).with_link(found_environment.uri(), found_environment.name), basis))
+                let basis = ReadSet::at_version(sql.version())
+                    .with_tag(tags::environment(found_environment.id.as_str()));
+                Ok((
+                    json_output(found_environment.detail())
+                        .with_link(found_environment.uri(), found_environment.name),
+                    basis,
+                ))
             })
             .await
         }
@@ -110,7 +118,8 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             write(bkend, call, move |tx| {
                 lookup::project(tx, &arguments)?;
                 let created = environment::insert(tx, &new)?;
-                Ok(json_output(created.detail()).with_link(created.tables_uri(), format!("Tables in {}", created.name)))
+                Ok(json_output(created.detail())
+                    .with_link(created.tables_uri(), format!("Tables in {}", created.name)))
             })
             .await
         }
@@ -118,7 +127,10 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             write(bkend, call, move |tx| {
                 let found_environment = lookup::environment(tx, &arguments)?;
                 let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
-                let uri = routes::environments_uri(deleted_environment.organization_id.as_str(), deleted_environment.project_id.as_str());
+                let uri = routes::environments_uri(
+                    deleted_environment.organization_id.as_str(),
+                    deleted_environment.project_id.as_str(),
+                );
                 Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))
             })
             .await
@@ -164,7 +176,10 @@ mod tests {
             // A name is enough where the project is known.
             let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
             assert_eq!(test_env.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
-            assert_eq!(test_env.error_code("backend_env_get", json!({"environmentId": "dev"})).await, "NOT_FOUND");
+            assert_eq!(
+                test_env.error_code("backend_env_get", json!({"environmentId": "dev"})).await,
+                "NOT_FOUND"
+            );
         }
     }
 

@@ -1,11 +1,13 @@
 //! `backend_index_manage` and `backend_index_version_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ScopeRequirement, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Result, ScopeRequirement, Tool};
 use serde_json::{Value, json};
 
 use super::schema::{get_version, list_versions, version_id};
-use super::{Arguments, json_output, input_schema, page_properties, lookup, table_path, unimplemented_tool, write};
+use super::{
+    Arguments, input_schema, json_output, lookup, page_properties, table_path, unimplemented_tool, write,
+};
 use crate::alter::{self, IndexChanges};
 use crate::errors::{self, invalid};
 use crate::schema_version::VersionKind;
@@ -76,7 +78,11 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
 }
 
 async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
-    let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
+    let changes = if arguments.body.is_some() {
+        changes_from_body(&arguments)?
+    } else {
+        changes_from_action(&arguments)?
+    };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
@@ -179,7 +185,8 @@ mod tests {
                 .await
                 .unwrap();
             assert!(plan.contains("role_idx"), "{plan}");
-            let delete_index = json!({"tableId": "tbl_users", "action": "delete", "index": {"name": "role_idx"}});
+            let delete_index =
+                json!({"tableId": "tbl_users", "action": "delete", "index": {"name": "role_idx"}});
             assert_eq!(test_env.call("backend_index_manage", delete_index).await.unwrap()["indexVersion"], 3);
             let versions =
                 test_env.call("backend_index_version_list", json!({"tableId": "tbl_users"})).await.unwrap();
@@ -198,7 +205,11 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let manage = |body: Value| json!({"tableId": "tbl_users", "body": body});
             let check = async |body: Value, code: &str| {
-                assert_eq!(test_env.error_code("backend_index_manage", manage(body.clone())).await, code, "{body}");
+                assert_eq!(
+                    test_env.error_code("backend_index_manage", manage(body.clone())).await,
+                    code,
+                    "{body}"
+                );
             };
             check(json!({}), "VALIDATION_ERROR").await;
             check(json!({"indexesToRemove": ["nope"]}), "VALIDATION_ERROR").await;

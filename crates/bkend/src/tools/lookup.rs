@@ -7,8 +7,8 @@ use quad_store::Sql;
 
 use super::Arguments;
 use crate::environment::{self, Environment};
-use crate::project::{self, Project};
 use crate::errors;
+use crate::project::{self, Project};
 use crate::table::{self, Table};
 
 /// The project that a call names.
@@ -54,7 +54,8 @@ pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
     };
     let in_environment = match arguments.id("environmentId")? {
         Some(id_or_name) => {
-            id_or_name == resolved.environment_id.as_str() || id_or_name.eq_ignore_ascii_case(&resolved.environment_name)
+            id_or_name == resolved.environment_id.as_str()
+                || id_or_name.eq_ignore_ascii_case(&resolved.environment_name)
         }
         None => true,
     };

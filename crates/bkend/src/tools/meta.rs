@@ -1,10 +1,12 @@
 //! `get_context`, `search_docs` and `get_operation_schema`: where you are, how it works, what a tool takes.
 
-use quad_core::tool::{ContentBlock, ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, ScopeRequirement, Result, Tool, ToolOutput};
+use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolOutput};
 use serde_json::json;
 
-use super::{Arguments, all, json_output, input_schema, output_schema, read, string_schema, unimplemented_tool};
+use super::{
+    Arguments, all, input_schema, json_output, output_schema, read, string_schema, unimplemented_tool,
+};
 use crate::errors::{self, invalid};
 use crate::{Bkend, context, docs, limits, routes};
 
@@ -52,7 +54,10 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             let scopes = context::ContextScopes::for_caller(call.caller);
             read(bkend, call.caller, move |sql| {
                 let (context_json, basis) = context::read(sql, scopes)?;
-                let blocks = vec![ContentBlock::Text(context::to_markdown(&context_json)), ContentBlock::Text(context_json.to_string())];
+                let blocks = vec![
+                    ContentBlock::Text(context::to_markdown(&context_json)),
+                    ContentBlock::Text(context_json.to_string()),
+                ];
                 let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
                 Ok((output.with_link("bkend://context", "Context"), basis))
             })
@@ -64,7 +69,10 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
             if query.chars().count() > limits::DOCS_QUERY_CHARS {
                 return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
             }
-            Ok(ToolResult::read_only(json_output(json!({"results": docs::search(query)})), ReadSet::default()))
+            Ok(ToolResult::read_only(
+                json_output(json!({"results": docs::search(query)})),
+                ReadSet::default(),
+            ))
         }
         "get_operation_schema" => {
             let arguments = Arguments::new(call.arguments)?;

@@ -5,17 +5,17 @@
 
 mod data;
 mod environment;
-mod meta;
 mod index;
-mod organization;
 mod lookup;
+mod meta;
+mod organization;
 mod project;
 mod schema;
 mod table;
 mod token;
 
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{ReadSet, Error, Principal, Result, Tool, ToolOutput};
+use quad_core::{Error, Principal, ReadSet, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 

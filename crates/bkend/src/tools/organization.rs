@@ -1,10 +1,10 @@
 //! `backend_org_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, json_output, input_schema, organization_id, read, unimplemented_tool};
+use super::{Arguments, input_schema, json_output, organization_id, read, unimplemented_tool};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {

@@ -1,16 +1,16 @@
 //! `backend_project_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, json_output, delete_output, input_schema, organization_id, page_properties, lookup, project_id, read, string_schema,
-    unimplemented_tool, write,
+    Arguments, delete_output, input_schema, json_output, lookup, organization_id, page_properties,
+    project_id, read, string_schema, unimplemented_tool, write,
 };
+use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
-use crate::errors::{self, invalid};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -51,7 +51,9 @@ pub(super) fn tools() -> Vec<Tool> {
                                 organization_id(),
                                 (
                                     "slug",
-                                    string_schema("3 to 50 of a-z, 0-9 and -; derived from the name if left out"),
+                                    string_schema(
+                                        "3 to 50 of a-z, 0-9 and -; derived from the name if left out",
+                                    ),
                                 ),
                                 name(),
                                 ("primaryCloud", string_schema("Stored as given")),
@@ -115,7 +117,9 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_project_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             read(bkend, call.caller, move |sql| {
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::any_projects()).with_tag(tags::any_environments());
+                let basis = ReadSet::at_version(sql.version())
+                    .with_tag(tags::any_projects())
+                    .with_tag(tags::any_environments());
                 let organization = arguments.id("organizationId")?;
                 if let Some(organization) = organization {
                     organization::find(sql, organization)?;
@@ -130,8 +134,12 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_project_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_project = lookup::project(sql, &arguments)?;
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
-                Ok((json_output(found_project.detail()).with_link(found_project.uri(), found_project.name), basis))
+                let basis =
+                    ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
+                Ok((
+                    json_output(found_project.detail()).with_link(found_project.uri(), found_project.name),
+                    basis,
+                ))
             })
             .await
         }
@@ -241,7 +249,10 @@ mod tests {
             let taken = json!({"body": {"organizationId": "org_abc123", "name": "x", "slug": "shop"}});
             assert_eq!(test_env.error_code("backend_project_create", taken).await, "CONFLICT");
             let unknown_organization = json!({"organizationId": "org_none", "name": "x"});
-            assert_eq!(test_env.error_code("backend_project_create", unknown_organization).await, "NOT_FOUND");
+            assert_eq!(
+                test_env.error_code("backend_project_create", unknown_organization).await,
+                "NOT_FOUND"
+            );
             assert_eq!(
                 test_env.error_code("backend_project_create", json!({"organizationId": "org_abc123"})).await,
                 "VALIDATION_ERROR"
@@ -265,7 +276,8 @@ mod tests {
             assert_eq!(changed["settings"]["allowedOrigins"][0], "https://a.example");
             let slug = json!({"projectId": "proj_xyz789", "body": {"name": "x", "slug": "other"}});
             assert_eq!(test_env.error_code("backend_project_update", slug).await, "VALIDATION_ERROR");
-            let other_organization = json!({"organizationId": "org_none", "projectId": "proj_xyz789", "name": "x"});
+            let other_organization =
+                json!({"organizationId": "org_none", "projectId": "proj_xyz789", "name": "x"});
             assert_eq!(test_env.error_code("backend_project_update", other_organization).await, "NOT_FOUND");
         }
     }
@@ -274,8 +286,10 @@ mod tests {
     async fn delete_project_cascades() {
         for test_env in test_envs_with_data().await {
             assert!(test_env.read(&format!("{ENV_URI}/tables")).await.is_ok());
-            let output =
-                test_env.call_output("backend_project_delete", json!({"projectId": "proj_xyz789"})).await.unwrap();
+            let output = test_env
+                .call_output("backend_project_delete", json!({"projectId": "proj_xyz789"}))
+                .await
+                .unwrap();
             assert_eq!(output.structured_value(), Some(json!({"success": true, "id": "proj_xyz789"})));
             assert!(
                 matches!(&output.blocks[0], ContentBlock::Link { uri, .. } if uri == "bkend://orgs/org_abc123/projects")
@@ -295,7 +309,10 @@ mod tests {
                 ])
                 .await
                 .unwrap();
-            assert_eq!(test_env.read(&format!("{ENV_URI}/tables/tbl_users/rows")).await.unwrap()["items"], json!([]));
+            assert_eq!(
+                test_env.read(&format!("{ENV_URI}/tables/tbl_users/rows")).await.unwrap()["items"],
+                json!([])
+            );
         }
     }
 }

@@ -1,13 +1,16 @@
 //! `backend_field_manage` and `backend_schema_version_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, ScopeRequirement, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, json_output, input_schema, page_properties, lookup, read, table_path, unimplemented_tool, write};
+use super::{
+    Arguments, input_schema, json_output, lookup, page_properties, read, table_path, unimplemented_tool,
+    write,
+};
 use crate::alter::{self, FieldChanges};
-use crate::page::Page;
 use crate::errors::{self, invalid};
+use crate::page::Page;
 use crate::schema_version::{self, VersionKind};
 use crate::{Bkend, read, routes, tags};
 use crate::{definition, field};
@@ -130,7 +133,11 @@ pub(super) async fn get_version(
 }
 
 async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
-    let changes = if arguments.body.is_some() { changes_from_body(&arguments)? } else { changes_from_action(&arguments)? };
+    let changes = if arguments.body.is_some() {
+        changes_from_body(&arguments)?
+    } else {
+        changes_from_action(&arguments)?
+    };
     let actor = call.caller.subject.to_string();
     write(bkend, call, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
@@ -252,7 +259,10 @@ mod tests {
             );
             for version_or_id in [json!(1), json!("1"), versions["items"][1]["id"].clone()] {
                 let version = test_env
-                    .call("backend_schema_version_get", json!({"tableId": "tbl_users", "versionId": version_or_id}))
+                    .call(
+                        "backend_schema_version_get",
+                        json!({"tableId": "tbl_users", "versionId": version_or_id}),
+                    )
                     .await
                     .unwrap();
                 assert_eq!(version["schema"]["properties"].as_object().unwrap().len(), 4);
@@ -307,8 +317,9 @@ mod tests {
             assert_eq!(changed["appliedFields"]["removed"], json!(["email"]));
             assert_eq!(changed["schema"]["required"], json!(["name"]));
             assert_eq!(changed["indexVersion"], 2, "its unique index goes with it");
-            let get =
-                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+            let get = || {
+                test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}))
+            };
             assert!(get().await.unwrap().get("email").is_none());
             // The name comes back as a field of another type, without the old values.
             let action = json!({"tableId": "tbl_users", "action": "add", "field": {"name": "Email", "type": "int", "unique": true}});
@@ -328,27 +339,32 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn type_change_requires_all_values_to_convert() {
         for test_env in test_envs_with_data().await {
-            let set = |definition: Value| manage(&test_env, json!({"fieldsToAddOrUpdate": {"age": definition}}));
+            let set =
+                |definition: Value| manage(&test_env, json!({"fieldsToAddOrUpdate": {"age": definition}}));
             assert_eq!(
                 set(json!({"bsonType": "string"})).await.unwrap()["schema"]["properties"]["age"]["bsonType"],
                 "string"
             );
-            let get =
-                || test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}));
+            let get = || {
+                test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}))
+            };
             assert_eq!(get().await.unwrap()["age"], "36");
             let unique = set(json!({"type": "long", "unique": true})).await.unwrap();
             assert_eq!(unique["schema"]["properties"]["age"]["bsonType"], "long");
             assert_eq!(get().await.unwrap()["age"], 36);
-            let error =
-                manage(&test_env, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}})).await.unwrap_err();
+            let error = manage(&test_env, json!({"fieldsToAddOrUpdate": {"role": {"type": "int"}}}))
+                .await
+                .unwrap_err();
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(error.detail("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
             assert_eq!(get().await.unwrap()["role"], "admin");
             // The index survived the move: the value is still unique.
-            let duplicate = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            let duplicate =
+                json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
             assert_eq!(test_env.error_code("backend_data_create", duplicate).await, "data/duplicate-value");
             set(json!({"type": "double", "unique": false})).await.unwrap();
-            let duplicate = json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
+            let duplicate =
+                json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
             assert_eq!(test_env.call("backend_data_create", duplicate).await.unwrap()["age"], 36);
         }
     }

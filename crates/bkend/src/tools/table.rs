@@ -1,12 +1,12 @@
 //! `backend_table_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, Error, ScopeRequirement, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, ReadSet, Result, ScopeRequirement, Tool};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, json_output, delete_output, environment_id, input_schema, organization_id, page_properties, lookup, project_id,
-    read, string_schema, table_path, unimplemented_tool, write,
+    Arguments, delete_output, environment_id, input_schema, json_output, lookup, organization_id,
+    page_properties, project_id, read, string_schema, table_path, unimplemented_tool, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
@@ -126,7 +126,8 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_table_get" => {
             read(bkend, call.caller, move |sql| {
                 let found_table = lookup::table(sql, &arguments)?;
-                let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
+                let mut basis =
+                    ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
                 found_table.depend_on_row_count(&mut basis);
                 Ok((json_output(found_table.detail()).with_link(found_table.uri(), found_table.name), basis))
             })
@@ -300,7 +301,10 @@ mod tests {
             let unknown_environment = json!({"environmentId": "env_none", "name": "x", "fields": []});
             assert_eq!(test_env.error_code("backend_table_create", unknown_environment).await, "NOT_FOUND");
             let missing_environment = json!({"name": "x", "fields": []});
-            assert_eq!(test_env.error_code("backend_table_create", missing_environment).await, "VALIDATION_ERROR");
+            assert_eq!(
+                test_env.error_code("backend_table_create", missing_environment).await,
+                "VALIDATION_ERROR"
+            );
         }
     }
 
@@ -380,14 +384,18 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn deleted_table_name_can_be_reused() {
         for test_env in test_envs_with_data().await {
-            let output = test_env.call("backend_table_delete", json!({"tableId": "tbl_users"})).await.unwrap();
+            let output =
+                test_env.call("backend_table_delete", json!({"tableId": "tbl_users"})).await.unwrap();
             assert_eq!(output, json!({"success": true, "id": "tbl_users"}));
             assert_eq!(
                 test_env.error_code("backend_table_delete", json!({"tableId": "tbl_users"})).await,
                 "NOT_FOUND"
             );
             let recreated = test_env
-                .call("backend_table_create", merge_json(path(), json!({"name": "users", "fields": {"a": "int"}})))
+                .call(
+                    "backend_table_create",
+                    merge_json(path(), json!({"name": "users", "fields": {"a": "int"}})),
+                )
                 .await
                 .unwrap();
             assert_eq!(recreated["stats"]["rowCount"], 0);

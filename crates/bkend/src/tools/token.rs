@@ -1,9 +1,9 @@
 //! `backend_access_token_*`.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Result, Tool};
 
-use super::{Arguments, json_output, input_schema, page_properties, string_schema, unimplemented_tool};
+use super::{Arguments, input_schema, json_output, page_properties, string_schema, unimplemented_tool};
 use crate::page::Page;
 use crate::token::{self, TokenSummary};
 use crate::{Bkend, routes};
@@ -35,13 +35,20 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
         "backend_access_token_list" => {
             let page = Page::from_arguments(&arguments.root)?;
             let total = tokens.len() as i64;
-            let list_json = page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total);
-            Ok(ToolResult::read_only(json_output(list_json).with_link("bkend://access-tokens", "Access tokens"), basis))
+            let list_json =
+                page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total);
+            Ok(ToolResult::read_only(
+                json_output(list_json).with_link("bkend://access-tokens", "Access tokens"),
+                basis,
+            ))
         }
         "backend_access_token_get" => {
             let id = arguments.required_id("accessTokenId")?;
             let token_json = token::find(&tokens, id)?;
-            Ok(ToolResult::read_only(json_output(token_json).with_link(format!("bkend://access-tokens/{id}"), "Access token"), basis))
+            Ok(ToolResult::read_only(
+                json_output(token_json).with_link(format!("bkend://access-tokens/{id}"), "Access token"),
+                basis,
+            ))
         }
         name => Err(unimplemented_tool(name)),
     }

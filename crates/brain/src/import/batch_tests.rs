@@ -8,9 +8,9 @@ use proptest::test_runner::{Config, TestRunner};
 use quad_store::audit::block;
 use serde_json::{Value, json};
 
-use super::prefetch::Prefetcher;
 use super::job::{self, ImportJob};
-use super::{FileReport, ImportOptions, ImportEvent, ImportFile, ImportError};
+use super::prefetch::Prefetcher;
+use super::{FileReport, ImportError, ImportEvent, ImportFile, ImportOptions};
 use crate::limits;
 use crate::property_tests::{AccountSums, stored_and_recomputed};
 use crate::testing::{TestEnv, test_envs};
@@ -59,11 +59,14 @@ impl TestStatement {
 
 fn test_statement() -> impl Strategy<Value = TestStatement> {
     let payee = prop::sample::select(vec!["Bakery", "Transfer", "Transfer to savings", "Employer"]);
-    let entry =
-        (1_u8..20, payee, prop::sample::select(vec![-5_000, 5_000, -320, 250_000]), prop::bool::weighted(0.2));
+    let entry = (
+        1_u8..20,
+        payee,
+        prop::sample::select(vec![-5_000, 5_000, -320, 250_000]),
+        prop::bool::weighted(0.2),
+    );
     let entries = prop::collection::vec(entry, 1..8);
-    let defect =
-        prop_oneof![18 => Just(Defect::None), 1 => Just(Defect::UnknownAccount), 1 => Just(Defect::WrongCurrency)];
+    let defect = prop_oneof![18 => Just(Defect::None), 1 => Just(Defect::UnknownAccount), 1 => Just(Defect::WrongCurrency)];
     (0_u8..3, entries, prop::option::weighted(0.2, -50..5_000), defect)
         .prop_map(|(account, entries, closing, defect)| TestStatement { account, entries, closing, defect })
 }
@@ -155,7 +158,11 @@ async fn small_files_share_a_commit_with_separate_events() {
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0)); 3]);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         let expected: Vec<&str> =
-            [&file_actions[..], &file_actions, &["ledger.balance.recorded"], &file_actions].into_iter().flatten().copied().collect();
+            [&file_actions[..], &file_actions, &["ledger.balance.recorded"], &file_actions]
+                .into_iter()
+                .flatten()
+                .copied()
+                .collect();
         assert_eq!(actions_by_commit(&env).await[before..], [expected]);
     }
 }
@@ -222,7 +229,11 @@ async fn large_file_is_split_into_limited_commits() {
         assert_eq!(sizes, [2, 3, 3]);
         stored_state(&env).await;
         let (again, _) = import_all(&env, vec![file]).await;
-        assert!(again[0].statements.iter().all(|statement| statement.posted.added == 0 && statement.posted.unchanged == rows_per_account));
+        assert!(
+            again[0].statements.iter().all(
+                |statement| statement.posted.added == 0 && statement.posted.unchanged == rows_per_account
+            )
+        );
     }
 }
 
@@ -247,7 +258,10 @@ fn batch_import_equals_sequential() {
                         break;
                     }
                 }
-                assert_eq!(batch_failure.map(|failure| (failure.file_index, failure.error.code().to_owned())), sequential_failure);
+                assert_eq!(
+                    batch_failure.map(|failure| (failure.file_index, failure.error.code().to_owned())),
+                    sequential_failure
+                );
                 assert_eq!(
                     reports.iter().map(report_counts).collect::<Vec<_>>(),
                     expected.iter().map(report_counts).collect::<Vec<_>>()

@@ -22,9 +22,19 @@ pub(super) struct CommitContext {
 }
 
 impl CommitContext {
-    pub(super) fn begin(tx: &mut Tx<'_>, cache: LookupCache, own_accounts: Option<Arc<OwnAccounts>>) -> Result<CommitContext> {
+    pub(super) fn begin(
+        tx: &mut Tx<'_>,
+        cache: LookupCache,
+        own_accounts: Option<Arc<OwnAccounts>>,
+    ) -> Result<CommitContext> {
         tx.lock("brain")?;
-        Ok(CommitContext { cache, batch: PostingBatch::new(tx), touched: TouchedTags::default(), own_accounts, paired: 0 })
+        Ok(CommitContext {
+            cache,
+            batch: PostingBatch::new(tx),
+            touched: TouchedTags::default(),
+            own_accounts,
+            paired: 0,
+        })
     }
 
     pub(super) fn own_accounts(&mut self, tx: &mut Tx<'_>) -> Result<Arc<OwnAccounts>> {

@@ -9,20 +9,20 @@ use quad_statements::{Amount, Document, Statement};
 use quad_store::{Store, Tx, WriteContext};
 use tokio::task::spawn_blocking;
 
-use super::commit_context::CommitContext;
 use super::account_lookup::{account_name, account_type, external_id, find_account};
-use super::progress::StatementProgress;
+use super::commit_context::CommitContext;
 use super::parse::{AccountDefaults, ParsedDocument, load_defaults, parse, save_mapping};
+use super::progress::StatementProgress;
 use super::transactions::{self, LookupCache, start_of_day};
-use super::{FileReport, ImportOptions, SourceTrust, statement_report, file_report, match_transfers};
+use super::{FileReport, ImportOptions, SourceTrust, file_report, match_transfers, statement_report};
 use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
-use crate::upload::Upload;
 use crate::ids::{AccountId, BalanceId};
 use crate::money::Balance;
 use crate::posting::PostingCounts;
 use crate::raw::{self, ProjectionStatus};
 use crate::row_meta::{Provenance, RowMeta};
+use crate::upload::Upload;
 use crate::{calendar, limits, projection};
 
 /// The version of our way from statements to rows; another one makes another projection.
@@ -97,8 +97,16 @@ impl PreparedImport {
         let mut report =
             FileReport { is_resumed: self.is_resumed, ..file_report(document, Some(self.raw_id.clone())) };
         for (statement, statement_account) in document.statements.iter().zip(&self.accounts) {
-            let posted = PostingCounts { unchanged: statement_account.posted_entries.min(statement.entries.len()), ..PostingCounts::default() };
-            report.statements.push(statement_report(statement, Some(&statement_account.account), statement_account.is_new, posted));
+            let posted = PostingCounts {
+                unchanged: statement_account.posted_entries.min(statement.entries.len()),
+                ..PostingCounts::default()
+            };
+            report.statements.push(statement_report(
+                statement,
+                Some(&statement_account.account),
+                statement_account.is_new,
+                posted,
+            ));
         }
         report
     }
@@ -141,7 +149,12 @@ impl ImportJob {
     }
 
     /// Writes the artifact and the projection, and finds or makes the accounts.
-    fn prepare(&self, tx: &mut Tx<'_>, parsed: &ParsedDocument, context: &mut CommitContext) -> Result<PreparedImport> {
+    fn prepare(
+        &self,
+        tx: &mut Tx<'_>,
+        parsed: &ParsedDocument,
+        context: &mut CommitContext,
+    ) -> Result<PreparedImport> {
         let document = &parsed.document;
         let raw_id = match &self.origin {
             Origin::Upload(upload) => upload.upload.register(tx)?,
@@ -157,8 +170,13 @@ impl ImportJob {
                 format!("{PARSER_VERSION}+{hash}")
             }
         };
-        let parsed_id =
-            projection::get_or_insert(tx, &raw_id, (&parser, &version), &parsed.extracted, self.trust.confidence)?;
+        let parsed_id = projection::get_or_insert(
+            tx,
+            &raw_id,
+            (&parser, &version),
+            &parsed.extracted,
+            self.trust.confidence,
+        )?;
         let status_before = raw::find(tx, &raw_id)?.and_then(|artifact| artifact.projection_status);
         raw::set_status(tx, &raw_id, ProjectionStatus::Projecting)?;
         let mut prepared = PreparedImport {
@@ -218,13 +236,16 @@ impl ImportJob {
     fn remaining_chunks(&self, document: &Document, prepared: &PreparedImport) -> Vec<Vec<EntryChunk>> {
         let mut commits: Vec<Vec<EntryChunk>> = vec![Vec::new()];
         let mut capacity = limits::ROWS_PER_WRITE;
-        for (index, (statement, statement_account)) in document.statements.iter().zip(&prepared.accounts).enumerate() {
+        for (index, (statement, statement_account)) in
+            document.statements.iter().zip(&prepared.accounts).enumerate()
+        {
             let mut from = statement_account.posted_entries.min(statement.entries.len());
             loop {
                 let to = statement.entries.len().min(from + capacity);
                 let is_last = to == statement.entries.len();
                 if let Some(commit) = commits.last_mut()
-                    && (from < to || (is_last && self.closing_balance(statement, statement_account).is_some()))
+                    && (from < to
+                        || (is_last && self.closing_balance(statement, statement_account).is_some()))
                 {
                     commit.push(EntryChunk { statement: index, entries: from..to, is_last });
                 }
@@ -242,9 +263,13 @@ impl ImportJob {
     }
 
     /// What a statement says that is left at its end, and on which day, if that is believed.
-    fn closing_balance(&self, statement: &Statement, statement_account: &StatementAccount) -> Option<(Amount, Timestamp)> {
-        let is_trusted =
-            self.trust.trusts_balances || statement_account.account.meta.provenance == Provenance::AgentContributed;
+    fn closing_balance(
+        &self,
+        statement: &Statement,
+        statement_account: &StatementAccount,
+    ) -> Option<(Amount, Timestamp)> {
+        let is_trusted = self.trust.trusts_balances
+            || statement_account.account.meta.provenance == Provenance::AgentContributed;
         let closing = statement.closing.filter(|_| is_trusted)?;
         Some((closing.amount, start_of_day(closing.as_of.or(statement.to)?)))
     }
@@ -258,7 +283,8 @@ impl ImportJob {
         chunk: &EntryChunk,
         context: &mut CommitContext,
     ) -> Result<PostingCounts> {
-        let (statement, progress) = (&document.statements[chunk.statement], prepared.progress(chunk.statement));
+        let (statement, progress) =
+            (&document.statements[chunk.statement], prepared.progress(chunk.statement));
         let mut posted = PostingCounts::default();
         if !chunk.entries.is_empty() {
             let entries = &statement.entries[chunk.entries.clone()];
@@ -311,18 +337,24 @@ impl ImportJob {
     }
 
     /// All of it in one commit. Says the days around which transfers are still to be paired, if they were too many.
-    fn import_in_tx(&self, tx: &mut Tx<'_>, context: &mut CommitContext) -> Result<(FileReport, Option<DayRange>)> {
+    fn import_in_tx(
+        &self,
+        tx: &mut Tx<'_>,
+        context: &mut CommitContext,
+    ) -> Result<(FileReport, Option<DayRange>)> {
         let parsed = self.reparse_if_changed(&load_defaults(tx, self.options.account.as_deref())?)?;
         let document = &parsed.document;
         let prepared = self.prepare(tx, &parsed, context)?;
         let mut report = prepared.report(document);
         for chunk in self.remaining_chunks(document, &prepared).iter().flatten() {
-            report.statements[chunk.statement].posted += self.post_chunk(tx, document, &prepared, chunk, context)?;
+            report.statements[chunk.statement].posted +=
+                self.post_chunk(tx, document, &prepared, chunk, context)?;
         }
         raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
         let mut pending_days = day_range(document);
         if let Some(range) = pending_days
-            && let Some(matched) = match_transfers::match_in_tx(tx, &self.actor, &prepared.raw_id, range, context)?
+            && let Some(matched) =
+                match_transfers::match_in_tx(tx, &self.actor, &prepared.raw_id, range, context)?
         {
             report.transfers = matched;
             pending_days = None;
@@ -361,8 +393,11 @@ pub(super) async fn import_batch(
     let (results, own_accounts) = store.write_with_events(writer, work).await?;
     let mut reports = Vec::with_capacity(results.len());
     for ((mut report, pending_days), job) in results.into_iter().zip(&jobs) {
-        if let (Some(range), Some(own_accounts), Some(raw_id)) = (pending_days, &own_accounts, &report.raw_id) {
-            report.transfers = match_transfers::match_in_batches(store, writer, &job.actor, raw_id, own_accounts, range).await?;
+        if let (Some(range), Some(own_accounts), Some(raw_id)) = (pending_days, &own_accounts, &report.raw_id)
+        {
+            report.transfers =
+                match_transfers::match_in_batches(store, writer, &job.actor, raw_id, own_accounts, range)
+                    .await?;
         }
         reports.push(report);
     }
@@ -392,7 +427,11 @@ pub(super) async fn import_batch_or_each(
 }
 
 /// Files a small one by itself.
-pub(super) async fn import_one(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> Result<FileReport> {
+pub(super) async fn import_one(
+    store: &Store,
+    writer: &WriteContext,
+    job: Arc<ImportJob>,
+) -> Result<FileReport> {
     let mut reports = import_batch(store, writer, vec![job]).await?;
     reports.pop().ok_or_else(|| Error::internal("a file was filed without a report"))
 }
@@ -410,7 +449,8 @@ pub(super) async fn import_chunked(
     let account = job.options.account.clone();
     let defaults = store.read(&writer.tenant, move |sql| load_defaults(sql, account.as_deref())).await?;
     let parse_job = job.clone();
-    let parsed = spawn_blocking(move || parse_job.reparse_if_changed(&defaults)).await.map_err(Error::internal)??;
+    let parsed =
+        spawn_blocking(move || parse_job.reparse_if_changed(&defaults)).await.map_err(Error::internal)??;
     let (prepare_job, tx_parsed) = (job.clone(), parsed.clone());
     let work = move |tx: &mut Tx<'_>| {
         let mut context = CommitContext::begin(tx, LookupCache::default(), None)?;
@@ -453,7 +493,9 @@ pub(super) async fn import_chunked(
         on_progress(processed, total);
     }
     if let (Some(range), Some(raw_id)) = (day_range(document), &report.raw_id) {
-        report.transfers = match_transfers::match_in_batches(store, writer, &job.actor, raw_id, &own_accounts, range).await?;
+        report.transfers =
+            match_transfers::match_in_batches(store, writer, &job.actor, raw_id, &own_accounts, range)
+                .await?;
     }
     Ok(report)
 }

@@ -48,7 +48,9 @@ pub(super) async fn match_in_batches(
     let mut after: Option<(Timestamp, String)> = None;
     loop {
         let (tx_accounts, from) = (own_accounts.clone(), after.take());
-        let scan = store.read(&writer.tenant, move |sql| transfer_matching::find_matches(sql, &tx_accounts, days, from.as_ref()));
+        let scan = store.read(&writer.tenant, move |sql| {
+            transfer_matching::find_matches(sql, &tx_accounts, days, from.as_ref())
+        });
         let matches = scan.await?;
         for pairs in matches.pairs.chunks(limits::TRANSFERS_PER_WRITE) {
             let event = EventDraft::system("ledger", "ledger.transfers.paired", actor)

@@ -5,16 +5,16 @@
 //! come, so one that was interrupted goes on from there. While one file is posted the next are read. Last an import pairs the two
 //! sides of transfers between own accounts.
 
-mod prefetch;
-mod commit_context;
-mod job;
 mod account_lookup;
-mod progress;
-mod parse;
-mod transactions;
 #[cfg(test)]
 mod batch_tests;
+mod commit_context;
+mod job;
 mod match_transfers;
+mod parse;
+mod prefetch;
+mod progress;
+mod transactions;
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use crate::posting::{self, PostingCounts};
 use crate::raw::{self, ProjectionStatus};
 use crate::row_meta::Provenance;
 
-use prefetch::Prefetcher;
-use job::{ImportJob, Origin};
 use account_lookup::{account_name, find_account};
+use job::{ImportJob, Origin};
 use parse::{load_defaults, parse};
+use prefetch::Prefetcher;
 use transactions::dedup_key;
 
 /// A file to import.
@@ -133,8 +133,10 @@ struct SourceTrust {
     trusts_balances: bool,
 }
 
-const OPERATOR: SourceTrust = SourceTrust { provenance: Provenance::Extracted, confidence: 0.95, trusts_balances: true };
-const AGENT: SourceTrust = SourceTrust { provenance: Provenance::AgentContributed, confidence: 0.5, trusts_balances: false };
+const OPERATOR: SourceTrust =
+    SourceTrust { provenance: Provenance::Extracted, confidence: 0.95, trusts_balances: true };
+const AGENT: SourceTrust =
+    SourceTrust { provenance: Provenance::AgentContributed, confidence: 0.5, trusts_balances: false };
 
 /// Imports a file. `progress` hears how many entries of how many are behind.
 pub async fn import(
@@ -152,7 +154,9 @@ pub async fn import(
         ImportEvent::Progress(done, total) => on_progress(done, total),
         ImportEvent::FileDone(file_report) => report = Some(*file_report),
     };
-    import_all(store, writer, actor, [Ok(file)], on_event).await.map_err(|import_error| import_error.error)?;
+    import_all(store, writer, actor, [Ok(file)], on_event)
+        .await
+        .map_err(|import_error| import_error.error)?;
     report.ok_or_else(|| Error::internal("an import has ended without a report"))
 }
 
@@ -195,7 +199,8 @@ where
                 return Err(ImportError { file_index, error });
             }
         } else {
-            let on_progress = |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
+            let on_progress =
+                |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
             let report = job::import_chunked(store, writer, parsed_file.job, on_progress).await;
             let report = report.map_err(import_error(file_index))?;
             on_event(file_index, ImportEvent::FileDone(Box::new(report)));
@@ -268,7 +273,12 @@ async fn dry_run(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> R
                     posted.unchanged = keys.iter().filter(|key| existing.contains(*key)).count();
                     posted.added -= posted.unchanged;
                 }
-                report.statements.push(statement_report(statement, account.as_ref(), account.is_none(), posted));
+                report.statements.push(statement_report(
+                    statement,
+                    account.as_ref(),
+                    account.is_none(),
+                    posted,
+                ));
             }
             Ok(report)
         })

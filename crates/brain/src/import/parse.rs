@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ImportOptions;
 use crate::account::Account;
-use crate::{limits, entity, errors};
+use crate::{entity, errors, limits};
 
 /// What is known of a file's account before the file is read.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,11 @@ pub(super) struct ParsedDocument {
     pub(super) extracted: String,
 }
 
-pub(super) fn parse(bytes: &[u8], import_options: &ImportOptions, defaults: &AccountDefaults) -> Result<ParsedDocument> {
+pub(super) fn parse(
+    bytes: &[u8],
+    import_options: &ImportOptions,
+    defaults: &AccountDefaults,
+) -> Result<ParsedDocument> {
     let unreadable = |error: ParseError| {
         let hint = match error {
             ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
@@ -47,7 +51,8 @@ pub(super) fn parse(bytes: &[u8], import_options: &ImportOptions, defaults: &Acc
     let options = Options {
         format: None,
         mapping,
-        overrides: csv::Overrides::parse(import_options.settings.iter().map(String::as_str)).map_err(unreadable)?,
+        overrides: csv::Overrides::parse(import_options.settings.iter().map(String::as_str))
+            .map_err(unreadable)?,
         currency: explicit_currency.or(defaults.currency),
     };
     let document = quad_statements::parse(bytes, &options).map_err(unreadable)?;

@@ -10,12 +10,12 @@ use quad_store::{Store, WriteContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
-use super::job::{ParsedUpload, ImportJob, Origin};
+use super::job::{ImportJob, Origin, ParsedUpload};
 use super::parse::{load_defaults, mime_type, parse};
-use super::{OPERATOR, ImportFile};
+use super::{ImportFile, OPERATOR};
 use crate::account::Account;
 use crate::upload::Upload;
-use crate::{limits, entity};
+use crate::{entity, limits};
 
 /// A file that is read.
 pub(super) struct ParsedFile {

@@ -10,14 +10,14 @@ use super::commit_context::CommitContext;
 use super::progress::StatementProgress;
 use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
+use crate::entity::{self, Entity, IdSource};
 use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
-use crate::entity::{self, IdSource, Entity};
-use crate::transfer_matching::TransferHint;
 use crate::posting::{self, PostingCounts};
 use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
 use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, TransactionStatus};
-use crate::{calendar, limits, own_accounts, transfer_matching, errors};
+use crate::transfer_matching::TransferHint;
+use crate::{calendar, errors, limits, own_accounts, transfer_matching};
 
 pub(super) fn start_of_day(date: jiff::civil::Date) -> Timestamp {
     calendar::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
@@ -61,12 +61,24 @@ pub(super) fn post_entries(
             .is_some_and(|account| account != progress.account);
         if is_own_account || entry.kind == Some(Kind::Transfer) {
             let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
-            hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number: counterpart_number }));
+            hints.push((
+                rows.len(),
+                TransferHint { transaction_id, transaction_date, counterpart_number: counterpart_number },
+            ));
         }
-        rows.push(to_transaction(entry, id, progress, counterparty_id, category_id, is_own_account, meta.clone())?);
+        rows.push(to_transaction(
+            entry,
+            id,
+            progress,
+            counterparty_id,
+            category_id,
+            is_own_account,
+            meta.clone(),
+        )?);
     }
     let (posted, is_new) = posting::post_all(tx, &rows, IdSource::Generated, batch, touched)?;
-    let hints: Vec<TransferHint> = hints.into_iter().filter(|(row, _)| is_new[*row]).map(|(_, hint)| hint).collect();
+    let hints: Vec<TransferHint> =
+        hints.into_iter().filter(|(row, _)| is_new[*row]).map(|(_, hint)| hint).collect();
     transfer_matching::enqueue(tx, &hints)?;
     Ok(posted)
 }
@@ -92,7 +104,8 @@ fn to_transaction(
         Effect::Debit => Direction::Outflow,
     };
     let text = |text: &str| crate::errors::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
-    let posted_date = entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(start_of_day));
+    let posted_date =
+        entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(start_of_day));
     let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
     Ok(Transaction {
         id,

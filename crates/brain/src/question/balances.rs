@@ -15,7 +15,10 @@ fn describe_account(account: &Account) -> String {
     let balance = format_with_currency(account.current_balance.0, account.currency);
     let unconfirmed = match account.unconfirmed_count {
         0 => String::new(),
-        _ => format!(", of which {} are unconfirmed", format_with_currency(account.unconfirmed.0, account.currency)),
+        _ => format!(
+            ", of which {} are unconfirmed",
+            format_with_currency(account.unconfirmed.0, account.currency)
+        ),
     };
     format!("{}: {balance}{unconfirmed}", account.name)
 }
@@ -74,7 +77,8 @@ pub(super) fn total_cash(sql: &mut dyn Sql, question: &Question) -> Result<Answe
         *sum = money::add(*sum, account.current_balance.0)?;
         answer.cite(&account, describe_account(&account));
     }
-    let lines: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let lines: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
     answer.text = if lines.is_empty() {
         "There are no active accounts.".to_owned()
     } else {

@@ -8,8 +8,8 @@ use quad_store::Sql;
 
 use super::period::Period;
 use super::{Answer, Question};
-use crate::category;
 use crate::calendar::Month;
+use crate::category;
 use crate::counterparty::{self, Counterparty};
 use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject};
@@ -82,7 +82,9 @@ fn cite_newest(
         direction,
         counterparty_id: counterparty.map(str::to_owned),
         since: period.and_then(|period| period.months.first()).map(|month| month.start()),
-        until: period.and_then(|period| period.months.last()).map(|month| month.add_months(1).start().plus_ms(-1)),
+        until: period
+            .and_then(|period| period.months.last())
+            .map(|month| month.add_months(1).start().plus_ms(-1)),
         ..Filter::default()
     };
     for row in filter.newest(sql, crate::limits::MAX_CITATIONS)? {
@@ -92,7 +94,8 @@ fn cite_newest(
 }
 
 pub(super) fn transaction_excerpt(row: &Transaction) -> String {
-    let description = row.description_normalized.as_deref().or(row.description_raw.as_deref()).unwrap_or_default();
+    let description =
+        row.description_normalized.as_deref().or(row.description_raw.as_deref()).unwrap_or_default();
     let line = format!(
         "{} {} {} {description}",
         calendar::format_date(row.transaction_date),
@@ -110,7 +113,8 @@ pub(super) fn count_transactions(sql: &mut dyn Sql, question: &Question) -> Resu
         let sums = load_sums(sql, (Subject::Everything, ""), period.as_ref(), direction)?;
         total_count += sums.values().map(|(count, _)| count).sum::<i64>();
     }
-    let mut answer = Answer::new(format!("{total_count} transactions were posted {}.", period_text(period.as_ref())));
+    let mut answer =
+        Answer::new(format!("{total_count} transactions were posted {}.", period_text(period.as_ref())));
     cite_newest(sql, &mut answer, period.as_ref(), None, None)?;
     Ok(answer)
 }
@@ -165,7 +169,8 @@ fn counterparty_sum(
     let subject = (Subject::Counterparty, party.id.as_str());
     let sums = load_sums(sql, subject, period.as_ref(), direction.as_str())?;
     if sums.is_empty() {
-        let mut answer = Answer::new(format!("Nothing {verb} {} {}.", party.title(), period_text(period.as_ref())));
+        let mut answer =
+            Answer::new(format!("Nothing {verb} {} {}.", party.title(), period_text(period.as_ref())));
         answer.cite(party, party.title());
         return Ok(answer);
     }
@@ -192,8 +197,11 @@ fn total_sum(sql: &mut dyn Sql, question: &Question, direction: Direction, verb:
         Ok(sum) => sum,
         Err(answer) => return Ok(answer),
     };
-    let text =
-        format!("{} {verb} {}, in {count} transactions.", format_with_currency(amount, currency), period_text(period.as_ref()));
+    let text = format!(
+        "{} {verb} {}, in {count} transactions.",
+        format_with_currency(amount, currency),
+        period_text(period.as_ref())
+    );
     let mut answer = Answer::new(text);
     cite_newest(sql, &mut answer, period.as_ref(), Some(direction), None)?;
     Ok(answer)

@@ -10,7 +10,9 @@ use crate::limits;
 /// Whether somebody is trusted.
 pub(super) fn trust(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let Some(party) = counterparty::find_mentioned(sql, &question.words)? else {
-        return Ok(Answer::unanswered("Nobody of that name is known. ledger.counterparties.list has who is."));
+        return Ok(Answer::unanswered(
+            "Nobody of that name is known. ledger.counterparties.list has who is.",
+        ));
     };
     let verified = party.verified_status.map_or("unverified", |status| status.as_str());
     let risk = party.risk_level.map_or("not assessed", |risk| risk.as_str());

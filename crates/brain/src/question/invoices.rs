@@ -14,7 +14,7 @@ use crate::money::{self, format_with_currency};
 use crate::obligation::{self, Obligation, ObligationType};
 use crate::payment_intent::{self, IntentStatus};
 use crate::transaction::Transaction;
-use crate::{calendar, limits, entity, policy};
+use crate::{calendar, entity, limits, policy};
 
 /// The word after `invoice` that looks like a number.
 pub(super) fn invoice_number(question: &Question) -> Option<String> {
@@ -27,8 +27,10 @@ pub(super) fn invoice_number(question: &Question) -> Option<String> {
 }
 
 fn describe_invoice(invoice: &Invoice) -> Result<String> {
-    let (due, open) =
-        (format_with_currency(invoice.amount_due, invoice.currency), format_with_currency(invoice.outstanding()?, invoice.currency));
+    let (due, open) = (
+        format_with_currency(invoice.amount_due, invoice.currency),
+        format_with_currency(invoice.outstanding()?, invoice.currency),
+    );
     Ok(format!("Invoice {} of {due}: {}, outstanding {open}", invoice.invoice_number, invoice.status))
 }
 
@@ -51,8 +53,8 @@ pub(super) fn invoice_status(sql: &mut dyn Sql, question: &Question) -> Result<A
         let paid = format_with_currency(invoice.amount_paid, invoice.currency);
         answer.text.push_str(&format!("{}. It is {state} ({paid} paid). ", describe_invoice(invoice)?));
         answer.cite(invoice, describe_invoice(invoice)?);
-        let transaction_ids =
-            &invoice.linked_transaction_ids[..invoice.linked_transaction_ids.len().min(limits::MAX_CITATIONS)];
+        let transaction_ids = &invoice.linked_transaction_ids
+            [..invoice.linked_transaction_ids.len().min(limits::MAX_CITATIONS)];
         for row in entity::find_many::<Transaction>(sql, transaction_ids)? {
             answer.cite(&row, transaction_excerpt(&row));
         }
@@ -132,7 +134,8 @@ pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let mut answer = Answer::default();
     let mut parts = Vec::new();
     for (id, row) in &newest {
-        let name = entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
+        let name =
+            entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
         let recurrence = row.recurrence.as_deref().unwrap_or("monthly");
         let cost = match monthly_cost(row) {
             Some(cost) => {
@@ -146,7 +149,8 @@ pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
         answer.cite(row, part.clone());
         parts.push(part);
     }
-    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let totals: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
     answer.text = if parts.is_empty() {
         "No subscription is active.".to_owned()
     } else {
@@ -181,16 +185,24 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
         let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
         *sum = money::add(*sum, row.amount_due)?;
     }
-    let totals: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
-    let period_text = period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label));
+    let totals: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let period_text =
+        period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label));
     let mut answer = Answer::new(if totals.is_empty() {
         format!("There is no payroll {period_text}.")
     } else {
         format!("Payroll {period_text}: {} in {} obligations.", totals.join(" and "), rows.len())
     });
     for row in &rows {
-        answer
-            .cite(row, format!("{} due {}", format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date)));
+        answer.cite(
+            row,
+            format!(
+                "{} due {}",
+                format_with_currency(row.amount_due, row.currency),
+                calendar::format_date(row.due_date)
+            ),
+        );
     }
     Ok(answer)
 }
@@ -203,7 +215,8 @@ pub(super) fn pending_intents(sql: &mut dyn Sql, _: &Question) -> Result<Answer>
         [IntentStatus::Proposed, IntentStatus::PendingApproval, IntentStatus::AwaitingSecondApproval]
     {
         for row in payment_intent::by_status(sql, status, limits::MAX_CITATIONS)? {
-            let line = format!("{} {} ({status})", format_with_currency(row.amount, row.currency), row.action_type);
+            let line =
+                format!("{} {} ({status})", format_with_currency(row.amount, row.currency), row.action_type);
             answer.cite(&row, line.as_str());
             lines.push(line);
         }

@@ -4,19 +4,19 @@
 //! recognises it answers. An answer cites the rows that it rests on. Sums of several currencies are refused, and so is
 //! everything that asks for something to be done.
 
-mod cash_flow;
 mod balances;
-mod obligations;
+mod cash_flow;
 mod counterparties;
-mod period;
 mod invoices;
+mod obligations;
+mod period;
 
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use crate::limits;
 use crate::entity::Entity;
+use crate::limits;
 use period::Period;
 
 /// The kinds of rows that an answer may rest on.
@@ -132,7 +132,11 @@ pub(crate) static INTENTS: [Intent; 35] = [
         |q| q.has(&["invoice"]) && invoices::invoice_number(q).is_some(),
         invoices::invoice_status
     ),
-    intent!("overdue_invoices", |q| q.has(&["invoice", "invoices"]) && asks_overdue(q), invoices::overdue_invoices),
+    intent!(
+        "overdue_invoices",
+        |q| q.has(&["invoice", "invoices"]) && asks_overdue(q),
+        invoices::overdue_invoices
+    ),
     intent!("list_invoices", |q| q.has(&["invoices"]), invoices::list_invoices),
     intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), invoices::subscriptions),
     intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), invoices::payroll),
@@ -157,7 +161,11 @@ pub(crate) static INTENTS: [Intent; 35] = [
         |q| q.has(&["trust", "trusted", "trustworthy", "verified", "sanctioned", "risky", "risk"]),
         counterparties::trust
     ),
-    intent!("overdue_receivables", |q| asks_overdue(q) && asks_receivable(q), obligations::overdue_receivables),
+    intent!(
+        "overdue_receivables",
+        |q| asks_overdue(q) && asks_receivable(q),
+        obligations::overdue_receivables
+    ),
     intent!("overdue_payables", asks_overdue, obligations::overdue_payables),
     intent!(
         "owed_by_party",

@@ -11,7 +11,7 @@ use crate::counterparty::{self, Counterparty};
 use crate::money::{self, format_with_currency};
 use crate::obligation::{self, Obligation, ObligationDirection};
 use crate::total::{self, Subject};
-use crate::{calendar, limits, entity};
+use crate::{calendar, entity, limits};
 
 fn describe_obligation(sql: &mut dyn Sql, row: &Obligation) -> Result<String> {
     let party = entity::find::<Counterparty>(sql, row.counterparty_id.as_str())?;
@@ -52,7 +52,10 @@ fn open_total(sql: &mut dyn Sql, direction: ObligationDirection, verb: &str) -> 
     } else {
         format!("{} in {count} open obligations {verb}.", amounts.join(" and "))
     });
-    let rows = filter_direction(obligation::list_open(sql, None, None, None, limits::MAX_OBLIGATIONS_SUMMED)?, direction);
+    let rows = filter_direction(
+        obligation::list_open(sql, None, None, None, limits::MAX_OBLIGATIONS_SUMMED)?,
+        direction,
+    );
     cite_all(sql, &mut answer, &rows)?;
     Ok(answer)
 }
@@ -142,7 +145,8 @@ fn format_sums(rows: &[Obligation]) -> Result<String> {
         let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
         *sum = money::add(*sum, row.amount_due)?;
     }
-    let lines: Vec<String> = sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let lines: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
     Ok(lines.join(" and "))
 }
 
@@ -166,10 +170,18 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     }
     let mut parts = Vec::new();
     for (id, party_obligations) in &by_party {
-        let name = entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
+        let name =
+            entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
         let late_count = party_obligations.iter().filter(|row| row.is_overdue(question.now)).count();
         let overdue_text = if late_count > 0 { format!(", {late_count} overdue") } else { String::new() };
-        parts.push((overdue_text.is_empty(), format!("{name}: {} ({}{overdue_text})", format_sums(party_obligations)?, party_obligations.len())));
+        parts.push((
+            overdue_text.is_empty(),
+            format!(
+                "{name}: {} ({}{overdue_text})",
+                format_sums(party_obligations)?,
+                party_obligations.len()
+            ),
+        ));
     }
     parts.sort();
     let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
@@ -196,8 +208,7 @@ pub(super) fn next_payable(sql: &mut dyn Sql, question: &Question) -> Result<Ans
 /// The largest thing that has to be paid.
 pub(super) fn largest_payable(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     answer_chosen(sql, None, "The largest is", |rows| {
-        rows.into_iter()
-            .max_by(|a, b| a.amount_due.cmp(&b.amount_due).then_with(|| b.id.cmp(&a.id)))
+        rows.into_iter().max_by(|a, b| a.amount_due.cmp(&b.amount_due).then_with(|| b.id.cmp(&a.id)))
     })
 }
 

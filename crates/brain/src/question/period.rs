@@ -83,15 +83,22 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
         if let Some(month) = MONTH_NAMES.iter().position(|(long, short)| part == long || part == short) {
             let month = month as i64 + 1;
             // `may` is also a word; as a month it stands before a year or after `in`.
-            let is_word = *part == "may" && parse_year(next).is_none() && (index == 0 || parts[index - 1] != "in");
+            let is_word =
+                *part == "may" && parse_year(next).is_none() && (index == 0 || parts[index - 1] != "in");
             if !is_word {
-                let year = parse_year(next).unwrap_or(if month > current_month.month { current_month.year - 1 } else { current_month.year });
+                let year = parse_year(next).unwrap_or(if month > current_month.month {
+                    current_month.year - 1
+                } else {
+                    current_month.year
+                });
                 return Some(Period::month(Month { year, month }));
             }
         }
         match (*part, next) {
             ("this" | "current", "month") => return Some(Period::month(current_month)),
-            ("last" | "previous" | "prior", "month") => return Some(Period::month(current_month.add_months(-1))),
+            ("last" | "previous" | "prior", "month") => {
+                return Some(Period::month(current_month.add_months(-1)));
+            }
             ("this" | "current", "quarter") => return Some(Period::quarter(current_month.quarter())),
             ("last" | "previous" | "prior", "quarter") => {
                 return Some(Period::quarter(current_month.add_months(-3).quarter()));

@@ -1,16 +1,16 @@
 //! `evidence.resolve`: which of some references lead anywhere.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use super::{Arguments, input_schema, run_read, not_implemented};
+use super::{Arguments, input_schema, not_implemented, run_read};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
+use crate::entity::{self, Entity};
 use crate::invoice::Invoice;
 use crate::money::format_with_currency;
-use crate::entity::{self, Entity};
 use crate::obligation::Obligation;
 use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
@@ -85,11 +85,13 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSe
             (format!("Invoice {}, {amount}, {}", row.invoice_number, row.status), Invoice::uri(reference))
         }),
         Obligation::KIND => entity::find::<Obligation>(sql, reference)?.map(|row| {
-            let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
+            let (amount, day) =
+                (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
             (format!("{} of {amount}, due {day}, {}", row.kind, row.status), Obligation::uri(reference))
         }),
         Transaction::KIND => entity::find::<Transaction>(sql, reference)?.map(|row| {
-            let (amount, day) = (format_with_currency(row.amount, row.currency), calendar::format_date(row.transaction_date));
+            let (amount, day) =
+                (format_with_currency(row.amount, row.currency), calendar::format_date(row.transaction_date));
             (format!("{day}: {amount} {}, {}", row.direction, row.status), Transaction::uri(reference))
         }),
         _ => None,

@@ -1,14 +1,17 @@
 //! `ledger.*`: reading the ledger in lists.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, cursor, id, input_schema, timestamp, run_read, string_schema, not_implemented, integer, string_enum};
+use super::{
+    Arguments, cursor, id, input_schema, integer, not_implemented, run_read, string_enum, string_schema,
+    timestamp,
+};
 use crate::account::{self, Account, AccountStatus, AccountType};
 use crate::counterparty::{self, Counterparty, CounterpartyType};
-use crate::keyset::Key;
 use crate::entity::Entity;
+use crate::keyset::Key;
 use crate::obligation::{self, Obligation, ObligationStatus, ObligationType};
 use crate::routes::LEDGER_READ;
 use crate::transaction::{self, Direction, Transaction, TransactionStatus};
@@ -111,7 +114,8 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = account::page(sql, status, account_type, after.clone(), limit)?;
                 let tenant = sql.tenant().as_str().to_owned();
-                let items: Vec<Value> = rows.iter().map(|row| Value::Object(row.to_public_json(&tenant))).collect();
+                let items: Vec<Value> =
+                    rows.iter().map(|row| Value::Object(row.to_public_json(&tenant))).collect();
                 let total = account::count(sql, status, account_type)?;
                 let mut page = page_json(items, next, &scope);
                 page["total_count"] = total.into();
@@ -159,7 +163,10 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
             let kind = arguments.text("type").and_then(CounterpartyType::parse);
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let (rows, next) = counterparty::page(sql, q.as_deref(), kind, after.clone(), limit)?;
-                let items = rows.iter().map(|row| row.to_public_json(sql).map(Value::Object)).collect::<Result<_>>()?;
+                let items = rows
+                    .iter()
+                    .map(|row| row.to_public_json(sql).map(Value::Object))
+                    .collect::<Result<_>>()?;
                 // What was paid to somebody changes with every posting, and that touches the counterparty.
                 let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Counterparty::KIND));
                 Ok((page_json(items, next, &scope), read_set))

@@ -7,7 +7,7 @@ mod raw;
 mod wiki;
 
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{ReadSet, Error, Principal, Result, Timestamp, Tool, ToolOutput};
+use quad_core::{Error, Principal, ReadSet, Result, Timestamp, Tool, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 

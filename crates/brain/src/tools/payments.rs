@@ -1,12 +1,12 @@
 //! `payment_intent.*`: looking at the payments that the caller has proposed.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Result, Tool};
 use serde_json::{Value, json};
 
-use super::{Arguments, cursor, input_schema, run_read, not_implemented, integer, string_enum};
-use crate::keyset::Key;
+use super::{Arguments, cursor, input_schema, integer, not_implemented, run_read, string_enum};
 use crate::entity::Entity;
+use crate::keyset::Key;
 use crate::payment_intent::{self, IntentStatus, PaymentIntent};
 use crate::routes::LEDGER_READ;
 use crate::{Brain, limits, tags};

@@ -2,16 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Error, Kind, PrincipalKind, Result, Tool, ToolOutput, canonical};
 use quad_store::{Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, id, input_schema, run_read, string_schema, not_implemented, string_enum};
-use crate::raw::{self, NewArtifact, SourceType};
+use super::{Arguments, id, input_schema, not_implemented, run_read, string_enum, string_schema};
 use crate::errors::invalid;
+use crate::raw::{self, NewArtifact, SourceType};
 use crate::routes::{EVIDENCE_READ, RAW_WRITE};
-use crate::{Brain, contribution, limits, errors, tags};
+use crate::{Brain, contribution, errors, limits, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -24,7 +24,10 @@ pub(super) fn tools() -> Vec<Tool> {
             input_schema(
                 &[
                     ("payload", string_schema("The document")),
-                    ("encoding", string_enum(&["utf-8", "base64"], "How the payload is written; utf-8 unless said")),
+                    (
+                        "encoding",
+                        string_enum(&["utf-8", "base64"], "How the payload is written; utf-8 unless said"),
+                    ),
                     ("mime_type", string_schema("Its media type; application/json unless said")),
                     (
                         "source_ref",
@@ -137,18 +140,16 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
         return Err(invalid("payload", "must not be empty"));
     }
     if bytes.len() > limits::CONTRIBUTION_BYTES {
-        return Err(errors::limit(
-            "raw_artifact_too_large",
-            "The payload is larger than can be contributed",
-        )
-        .with_detail("limit_bytes", limits::CONTRIBUTION_BYTES));
+        return Err(errors::limit("raw_artifact_too_large", "The payload is larger than can be contributed")
+            .with_detail("limit_bytes", limits::CONTRIBUTION_BYTES));
     }
     Ok(bytes)
 }
 
 /// What the caller says of the source, under what we know of the caller: that comes last and wins.
 fn attributed_source_ref(arguments: &Arguments, agent: &str) -> Result<Map<String, Value>> {
-    let mut source_ref = arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut source_ref =
+        arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
     if Value::Object(source_ref.clone()).to_string().len() > limits::METADATA_BYTES {
         return Err(invalid("source_ref", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
     }

@@ -1,10 +1,10 @@
 //! `wiki.*`: pages and questions.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Timestamp, Tool, ToolOutput};
 use serde_json::json;
 
-use super::{Arguments, input_schema, timestamp, run_read, string_schema, not_implemented, integer};
+use super::{Arguments, input_schema, integer, not_implemented, run_read, string_schema, timestamp};
 use crate::read::{self, Page};
 use crate::routes::WIKI_READ;
 use crate::wiki::PageRef;

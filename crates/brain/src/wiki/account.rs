@@ -5,13 +5,14 @@ use quad_store::Sql;
 
 use super::PageBuilder;
 use super::page_builder::{
-    CounterpartyNames, Section, account_link, counterparty_link, add_transactions, obligation_line, escape_markdown,
+    CounterpartyNames, Section, account_link, add_transactions, counterparty_link, escape_markdown,
+    obligation_line,
 };
 use crate::account::{Account, AccountStatus};
 use crate::money::format_with_currency;
 use crate::obligation::Obligation;
 use crate::transaction::Filter;
-use crate::{balance, calendar, money, entity, obligation};
+use crate::{balance, calendar, entity, money, obligation};
 
 /// Transactions that are looked at for the counterparties of an account; the newest of them are listed.
 const SCANNED_TRANSACTIONS: usize = 50;
@@ -25,11 +26,17 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     let self_link = account_link(&account);
     builder.depend_on(&account);
     builder.expire_at_midnight(now);
-    let institution =
-        account.institution.as_deref().map(|bank| format!(" at {}", escape_markdown(bank))).unwrap_or_default();
+    let institution = account
+        .institution
+        .as_deref()
+        .map(|bank| format!(" at {}", escape_markdown(bank)))
+        .unwrap_or_default();
     builder.add_line(
         Section::CurrentTruth,
-        format!("{}{institution}, {}, {} — {self_link}", account.account_type, account.currency, account.status),
+        format!(
+            "{}{institution}, {}, {} — {self_link}",
+            account.account_type, account.currency, account.status
+        ),
     );
     let current = format_with_currency(account.current_balance.0, account.currency);
     builder.add_line(Section::CurrentTruth, format!("Current balance: {current} — {self_link}"));
@@ -41,7 +48,10 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
         builder.depend_on(&latest);
         let bank_balance = format_with_currency(latest.current_balance.0, latest.currency);
         let day = calendar::format_date(latest.as_of);
-        builder.add_line(Section::CurrentTruth, format!("Last balance of the bank: {bank_balance} on {day} — {self_link}"));
+        builder.add_line(
+            Section::CurrentTruth,
+            format!("Last balance of the bank: {bank_balance} on {day} — {self_link}"),
+        );
         let opening = money::subtract(account.current_balance.0, account.posted.0)?;
         if !opening.is_zero() {
             let opening_amount = format_with_currency(opening, account.currency);
@@ -55,10 +65,13 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     } else {
         builder.add_line(
             Section::OpenQuestions,
-            format!("No balance of the bank is known; the balance is the sum of the transactions — {self_link}"),
+            format!(
+                "No balance of the bank is known; the balance is the sum of the transactions — {self_link}"
+            ),
         );
     }
-    let rows = Filter { account_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, SCANNED_TRANSACTIONS)?;
+    let rows =
+        Filter { account_id: Some(id.to_owned()), ..Filter::default() }.newest(sql, SCANNED_TRANSACTIONS)?;
     let listed = &rows[..rows.len().min(LISTED_TRANSACTIONS)];
     add_transactions(sql, &mut builder, Section::RecentActivity, listed)?;
     let mut counterparty_ids: Vec<&str> = Vec::new();

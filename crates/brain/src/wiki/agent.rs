@@ -4,13 +4,17 @@ use quad_core::Result;
 use quad_store::Sql;
 
 use super::PageBuilder;
-use super::page_builder::{Section, intent_line, escape_markdown};
+use super::page_builder::{Section, escape_markdown, intent_line};
 use crate::{AgentSummary, calendar, contribution, payment_intent, tags};
 
 const INTENTS: usize = 10;
 
 /// The page of an agent that the registry knows, or that has left a trace in the ledger.
-pub(super) fn build_page(sql: &mut dyn Sql, id: &str, agent: Option<&AgentSummary>) -> Result<Option<PageBuilder>> {
+pub(super) fn build_page(
+    sql: &mut dyn Sql,
+    id: &str,
+    agent: Option<&AgentSummary>,
+) -> Result<Option<PageBuilder>> {
     let contributor = contribution::load_contributor(sql, id)?;
     let (intents, _) = payment_intent::by_agent(sql, id, None, None, INTENTS)?;
     if agent.is_none() && contributor.count == 0 && intents.is_empty() {
@@ -25,8 +29,14 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, agent: Option<&AgentSummar
                 format!("{} {} {}", agent.kind, agent.state, agent.scopes.join(" ")),
             );
             let day = calendar::format_date(agent.registered_at);
-            builder.add_line(Section::CurrentTruth, format!("{}, {}, registered on {day}", agent.kind, agent.state));
-            builder.add_line(Section::CurrentTruth, format!("Scopes: {}", escape_markdown(&agent.scopes.join(", "))));
+            builder.add_line(
+                Section::CurrentTruth,
+                format!("{}, {}, registered on {day}", agent.kind, agent.state),
+            );
+            builder.add_line(
+                Section::CurrentTruth,
+                format!("Scopes: {}", escape_markdown(&agent.scopes.join(", "))),
+            );
             if agent.state != "active" {
                 builder.add_line(Section::RiskNotes, format!("The agent is {}", agent.state));
             }

@@ -5,13 +5,14 @@ use quad_store::Sql;
 
 use super::PageBuilder;
 use super::page_builder::{
-    CounterpartyNames, Section, counterparty_link, invoice_link, add_transactions, obligation_line, escape_markdown,
+    CounterpartyNames, Section, add_transactions, counterparty_link, escape_markdown, invoice_link,
+    obligation_line,
 };
 use crate::counterparty::{Counterparty, RiskLevel, TrustStatus, VerifiedStatus};
 use crate::money::format_with_currency;
 use crate::total::{self, Subject};
 use crate::transaction::Filter;
-use crate::{calendar, invoice, entity, obligation};
+use crate::{calendar, entity, invoice, obligation};
 
 const LISTED: usize = 10;
 const INVOICES: usize = 5;
@@ -33,7 +34,8 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     if !counterparty.aliases.is_empty() {
         let aliases: Vec<String> =
             counterparty.aliases.iter().take(LISTED).map(|alias| escape_markdown(alias)).collect();
-        builder.add_line(Section::CurrentTruth, format!("Also known as {} — {self_link}", aliases.join(", ")));
+        builder
+            .add_line(Section::CurrentTruth, format!("Also known as {} — {self_link}", aliases.join(", ")));
     }
     for sum in total::for_subject(sql, Subject::Counterparty, id, total::ALL_TIME)? {
         let amount = format_with_currency(sum.amount, sum.currency);
@@ -54,7 +56,8 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     }
     for row in invoice::newest(sql, Some(id), INVOICES)? {
         builder.depend_on(&row);
-        let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.issue_date));
+        let (amount, day) =
+            (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.issue_date));
         builder.add_line(
             Section::LinkedEntities,
             format!("{day}: invoice of {amount}, {} — {}", row.status, invoice_link(&row)),

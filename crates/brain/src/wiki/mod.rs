@@ -7,9 +7,9 @@
 mod account;
 mod agent;
 mod counterparty;
-mod page_builder;
 mod invoice;
 mod obligation;
+mod page_builder;
 mod period;
 mod policy;
 pub(crate) mod revision;
@@ -189,7 +189,9 @@ pub(crate) fn render(
         PageName::ActivePolicy => Some(policy::build_active_page(sql)?),
         PageName::MonthlySummary(month) => period::build_monthly_summary(sql, *month, now)?,
         PageName::MonthlyCashFlow(month) => period::build_cash_flow(sql, &month.to_string(), &[*month])?,
-        PageName::QuarterlyCashFlow(quarter) => period::build_cash_flow(sql, &quarter.to_string(), &quarter.months())?,
+        PageName::QuarterlyCashFlow(quarter) => {
+            period::build_cash_flow(sql, &quarter.to_string(), &quarter.months())?
+        }
     };
     Ok(builder.map(|builder| builder.finish(name.clone())))
 }

@@ -10,9 +10,9 @@ use super::{PageName, RenderedPage};
 use crate::account::Account;
 use crate::calendar;
 use crate::counterparty::Counterparty;
+use crate::entity::{self, Entity};
 use crate::invoice::Invoice;
 use crate::money::format_with_currency;
-use crate::entity::{self, Entity};
 use crate::obligation::Obligation;
 use crate::payment_intent::PaymentIntent;
 use crate::raw::Artifact;
@@ -111,7 +111,8 @@ impl PageBuilder {
                 body.push_str(&format!("- {line}\n"));
             }
         }
-        let dependencies: Vec<String> = self.dependencies.iter().map(|(id, hash)| format!("{id}|{hash}")).collect();
+        let dependencies: Vec<String> =
+            self.dependencies.iter().map(|(id, hash)| format!("{id}|{hash}")).collect();
         let mut source_revision = canonical::sha256_hex(dependencies.join("\n").as_bytes());
         source_revision.truncate(16);
         RenderedPage { name, body, source_revision, read_set: self.read_set }
@@ -170,7 +171,12 @@ impl CounterpartyNames {
         let ids: Vec<String> = ids.into_iter().collect();
         let counterparties: Vec<Counterparty> = entity::find_many(sql, &ids)?;
         counterparties.iter().for_each(|counterparty| builder.depend_on(counterparty));
-        Ok(CounterpartyNames(counterparties.into_iter().map(|counterparty| (counterparty.id.as_str().to_owned(), counterparty)).collect()))
+        Ok(CounterpartyNames(
+            counterparties
+                .into_iter()
+                .map(|counterparty| (counterparty.id.as_str().to_owned(), counterparty))
+                .collect(),
+        ))
     }
 
     /// A link to one.
@@ -205,7 +211,8 @@ pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> 
 
 /// One obligation on a line.
 pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: Timestamp) -> String {
-    let (amount, day) = (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
+    let (amount, day) =
+        (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
     let overdue = if row.is_overdue(now) { ", overdue" } else { "" };
     let direction = row.direction_or_payable();
     format!(
@@ -221,7 +228,12 @@ pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: 
 pub(crate) fn intent_line(row: &PaymentIntent) -> String {
     let amount = format_with_currency(row.amount, row.currency);
     let link = link(row.id.as_str(), &PaymentIntent::uri(row.id.as_str()));
-    format!("{}: {amount} {}, {} — {link}", calendar::format_date(row.meta.created_at), row.action_type, row.status)
+    format!(
+        "{}: {amount} {}, {} — {link}",
+        calendar::format_date(row.meta.created_at),
+        row.action_type,
+        row.status
+    )
 }
 
 /// See and list transactions.

@@ -13,7 +13,7 @@ use crate::calendar::Month;
 use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject, Total};
 use crate::transaction::{Filter, Transaction};
-use crate::{entity, obligation, largest, tags};
+use crate::{entity, largest, obligation, tags};
 
 const TOP_COUNTERPARTIES: usize = 5;
 const TOP_CASH_FLOW_COUNTERPARTIES: usize = 3;
@@ -74,7 +74,11 @@ pub(crate) fn top_counterparties(
 }
 
 /// The page of a month; `None` if nothing was posted in it.
-pub(super) fn build_monthly_summary(sql: &mut dyn Sql, month: Month, now: Timestamp) -> Result<Option<PageBuilder>> {
+pub(super) fn build_monthly_summary(
+    sql: &mut dyn Sql,
+    month: Month,
+    now: Timestamp,
+) -> Result<Option<PageBuilder>> {
     let flows = cash_flows(sql, &[month])?;
     let rows = newest_transactions(sql, &[month], LISTED_TRANSACTIONS)?;
     if flows.is_empty() && rows.is_empty() {
@@ -84,10 +88,18 @@ pub(super) fn build_monthly_summary(sql: &mut dyn Sql, month: Month, now: Timest
     builder.read_set.tags.insert(tags::month(month));
     builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
     builder.expire_at_midnight(now);
-    add_cash_flow_lines(sql, &mut builder, &flows, &[month], TOP_COUNTERPARTIES, &PageName::MonthlyCashFlow(month))?;
+    add_cash_flow_lines(
+        sql,
+        &mut builder,
+        &flows,
+        &[month],
+        TOP_COUNTERPARTIES,
+        &PageName::MonthlyCashFlow(month),
+    )?;
     add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
     let due = obligations_due(sql, &[month])?;
-    let names = CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
+    let names =
+        CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &due {
         builder.depend_on(row);
         let section = if row.is_overdue(now) { Section::RiskNotes } else { Section::Timeline };
@@ -97,7 +109,11 @@ pub(super) fn build_monthly_summary(sql: &mut dyn Sql, month: Month, now: Timest
 }
 
 /// The page of what flowed in some months; `None` if nothing did.
-pub(super) fn build_cash_flow(sql: &mut dyn Sql, period: &str, months: &[Month]) -> Result<Option<PageBuilder>> {
+pub(super) fn build_cash_flow(
+    sql: &mut dyn Sql,
+    period: &str,
+    months: &[Month],
+) -> Result<Option<PageBuilder>> {
     let flows = cash_flows(sql, months)?;
     if flows.is_empty() {
         return Ok(None);
@@ -108,7 +124,14 @@ pub(super) fn build_cash_flow(sql: &mut dyn Sql, period: &str, months: &[Month])
     }
     builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
     let first = months.first().copied().unwrap_or(Month { year: 1970, month: 1 });
-    add_cash_flow_lines(sql, &mut builder, &flows, months, TOP_CASH_FLOW_COUNTERPARTIES, &PageName::MonthlySummary(first))?;
+    add_cash_flow_lines(
+        sql,
+        &mut builder,
+        &flows,
+        months,
+        TOP_CASH_FLOW_COUNTERPARTIES,
+        &PageName::MonthlySummary(first),
+    )?;
     let mut largest: Vec<(Amount, String)> = Vec::new();
     for currency in flows.keys() {
         for direction in ["inflow", "outflow"] {
@@ -123,7 +146,8 @@ pub(super) fn build_cash_flow(sql: &mut dyn Sql, period: &str, months: &[Month])
     rows.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| b.id.cmp(&a.id)));
     add_transactions(sql, &mut builder, Section::RecentActivity, &rows)?;
     let due = obligations_due(sql, months)?;
-    let names = CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
+    let names =
+        CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &due {
         builder.depend_on(row);
         // A page about a period does not look at the clock.
@@ -162,7 +186,8 @@ fn add_cash_flow_lines(
         for direction in ["inflow", "outflow"] {
             top_of.insert(direction, top_counterparties(sql, months, *currency, direction, limit)?);
         }
-        let names = CounterpartyNames::load(sql, builder, top_of.values().flatten().map(|(id, _)| id.as_str()))?;
+        let names =
+            CounterpartyNames::load(sql, builder, top_of.values().flatten().map(|(id, _)| id.as_str()))?;
         let net = money::subtract(flow.inflow, flow.outflow)?;
         builder.record_value(
             format!("flow:{currency}"),
@@ -172,7 +197,9 @@ fn add_cash_flow_lines(
         for direction in ["inflow", "outflow"] {
             let mut links: Vec<String> = Vec::new();
             for month in months {
-                for (_, id) in largest::for_month(sql, &month.to_string(), *currency, direction)?.into_iter().take(2) {
+                for (_, id) in
+                    largest::for_month(sql, &month.to_string(), *currency, direction)?.into_iter().take(2)
+                {
                     links.push(super::page_builder::link(&id, &Transaction::uri(&id)));
                 }
             }
@@ -191,14 +218,24 @@ fn add_cash_flow_lines(
             format!("Outflow: {} — {}", format_with_currency(flow.outflow, *currency), citation("outflow")),
         );
         let page = super::page_builder::link(&other_page.slug(), &other_page.uri());
-        builder.add_line(Section::CurrentTruth, format!("Net: {} — see {page}", format_with_currency(net, *currency)));
-        builder.add_line(Section::CurrentTruth, format!("{} transactions in {currency} — see {page}", flow.count));
+        builder.add_line(
+            Section::CurrentTruth,
+            format!("Net: {} — see {page}", format_with_currency(net, *currency)),
+        );
+        builder.add_line(
+            Section::CurrentTruth,
+            format!("{} transactions in {currency} — see {page}", flow.count),
+        );
         for (direction, top) in top_of {
             for (id, amount) in top {
                 builder.record_value(format!("{direction}:{currency}:{id}"), amount);
                 builder.add_line(
                     Section::LinkedEntities,
-                    format!("{direction} of {} — {}", format_with_currency(amount, *currency), names.link(&id)),
+                    format!(
+                        "{direction} of {} — {}",
+                        format_with_currency(amount, *currency),
+                        names.link(&id)
+                    ),
                 );
             }
         }

@@ -34,7 +34,10 @@ pub(super) fn build_active_page(sql: &mut dyn Sql) -> Result<PageBuilder> {
 
 fn add_policy(mut builder: PageBuilder, policy: &Policy) -> PageBuilder {
     builder.depend_on(policy);
-    builder.add_line(Section::CurrentTruth, format!("{}, version {}, {}", policy.id, policy.version, policy.state));
+    builder.add_line(
+        Section::CurrentTruth,
+        format!("{}, version {}, {}", policy.id, policy.version, policy.state),
+    );
     builder.add_line(
         Section::CurrentTruth,
         format!("Quorum: {} of {} signers", policy.quorum_required, policy.signers.len()),

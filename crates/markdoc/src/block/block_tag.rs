@@ -1,6 +1,6 @@
 //! Tags that are alone on their lines.
 
-use super::{BlockData, TagToken, BlockParser};
+use super::{BlockData, BlockParser, TagToken};
 use crate::char_class::{is_js_whitespace, leading_whitespace_len, trim};
 use crate::error::WarningId;
 use crate::span::Span;

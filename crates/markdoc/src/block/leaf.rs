@@ -1,11 +1,11 @@
 //! Blocks without blocks in them: headings, rules, fences, paragraphs, front matter, comments.
 
-use super::{InterruptibleBlock, BlockData, BlockParser, ParentBlock};
+use super::{BlockData, BlockParser, InterruptibleBlock, ParentBlock};
 use crate::char_class::{is_space_or_tab, trim};
 use crate::comment_close_index::CommentCloseIndex;
+use crate::mapped_text::MappedText;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::mapped_text::MappedText;
 
 impl<'s> BlockParser<'s> {
     /// `# Heading`

@@ -89,7 +89,13 @@ impl<'s> BlockParser<'s> {
 
     /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if
     /// wanted.
-    pub(super) fn lines_text(&mut self, start: usize, end: usize, indent: i32, with_last_ending: bool) -> MappedText<'s> {
+    pub(super) fn lines_text(
+        &mut self,
+        start: usize,
+        end: usize,
+        indent: i32,
+        with_last_ending: bool,
+    ) -> MappedText<'s> {
         let mut text = MappedText::default();
         for index in start..end {
             let line = self.lines[index];

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::{LinkDefinition, InterruptibleBlock, BlockParser, ParentBlock};
-use crate::char_class::{is_space_or_tab, is_js_whitespace, trim};
+use super::{BlockParser, InterruptibleBlock, LinkDefinition, ParentBlock};
+use crate::char_class::{is_js_whitespace, is_space_or_tab, trim};
 use crate::link;
 
 /// What a portion of a paragraph turned out to be.
@@ -73,7 +73,9 @@ fn parse_definition_text(text: &str, is_whole: bool, steps: &mut u64) -> ParseOu
     if start >= bytes.len() && !is_whole {
         return incomplete;
     }
-    let Some(destination) = link::parse_destination(text, start, bytes.len(), steps) else { return ParseOutcome::NotADefinition };
+    let Some(destination) = link::parse_destination(text, start, bytes.len(), steps) else {
+        return ParseOutcome::NotADefinition;
+    };
     if destination.end >= bytes.len() && !is_whole {
         return incomplete;
     }

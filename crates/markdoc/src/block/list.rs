@@ -1,6 +1,6 @@
 //! Lists: bullets and numbers, tight and loose, and the checkboxes of tasks.
 
-use super::{InterruptibleBlock, BlockData, BlockParser, ParentBlock};
+use super::{BlockData, BlockParser, InterruptibleBlock, ParentBlock};
 use crate::char_class::is_space_or_tab;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
@@ -50,7 +50,8 @@ impl BlockParser<'_> {
         let list = self.output.tokens.len();
         let start = self.lines[first].text_start() as u32;
         let (delimiter, ordinal) = (marker.delimiter, marker.ordinal);
-        let list_data = |start: u32| BlockData::List { ordered: ordinal.is_some(), start, marker: delimiter.into() };
+        let list_data =
+            |start: u32| BlockData::List { ordered: ordinal.is_some(), start, marker: delimiter.into() };
         self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).data =
             list_data(ordinal.unwrap_or(1));
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);

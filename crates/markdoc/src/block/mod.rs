@@ -8,13 +8,13 @@
 //! The output is flat: a list of opening, closing and single tokens. The tree is made from it by `tree`, because a
 //! Markdoc tag may begin in one block and end in another.
 
-mod link_definition;
+mod block_tag;
 mod leaf;
 mod lines;
+mod link_definition;
 mod list;
 mod quote;
 mod table;
-mod block_tag;
 mod token;
 
 use std::cell::OnceCell;
@@ -111,7 +111,11 @@ pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> BlockOutput<'s
         parent: ParentBlock::Other,
         level: 0,
         output,
-        leading_whitespace_utf16: source.chars().take_while(|c| is_js_whitespace(*c)).map(char::len_utf16).sum(),
+        leading_whitespace_utf16: source
+            .chars()
+            .take_while(|c| is_js_whitespace(*c))
+            .map(char::len_utf16)
+            .sum(),
         tag_close_index: OnceCell::new(),
         comment_close_index: OnceCell::new(),
     };
@@ -176,7 +180,8 @@ impl<'s> BlockParser<'s> {
             || self.parse_fence(line, end, true)
             || self.parse_quote(line, end, true)
             || self.parse_thematic_break(line, true)
-            || (!matches!(interrupted, List) && (self.parse_list(line, end, true) || self.parse_heading(line, true)))
+            || (!matches!(interrupted, List)
+                && (self.parse_list(line, end, true) || self.parse_heading(line, true)))
             || (matches!(interrupted, Paragraph | Quote) && self.parse_tag(line, true))
     }
 

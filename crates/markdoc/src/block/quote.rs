@@ -1,6 +1,6 @@
 //! Block quotes: lines that begin with `>`, and the lines of a paragraph that go on without one.
 
-use super::{InterruptibleBlock, Line, BlockParser, ParentBlock};
+use super::{BlockParser, InterruptibleBlock, Line, ParentBlock};
 use crate::node::NodeType;
 use crate::span::Span;
 

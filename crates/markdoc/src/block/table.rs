@@ -1,12 +1,12 @@
 //! Tables with pipes.
 
-use super::{Alignment, InterruptibleBlock, BlockData, BlockParser, ParentBlock};
+use super::{Alignment, BlockData, BlockParser, InterruptibleBlock, ParentBlock};
 use crate::char_class::{is_space_or_tab, leading_whitespace_len, trim};
 use crate::error::WarningId;
 use crate::limits::FILLED_CELLS_MAX;
+use crate::mapped_text::MappedText;
 use crate::node::NodeType;
 use crate::span::Span;
-use crate::mapped_text::MappedText;
 
 impl<'s> BlockParser<'s> {
     /// `| a | b |`, then `|---|---|`, then rows.
@@ -43,7 +43,8 @@ impl<'s> BlockParser<'s> {
         let mut filled = 0;
         let mut next = line + 2;
         while next < end {
-            if self.lines[next].indent < self.indent || self.interrupts(InterruptibleBlock::Quote, next, end) {
+            if self.lines[next].indent < self.indent || self.interrupts(InterruptibleBlock::Quote, next, end)
+            {
                 break;
             }
             if trim(self.line_text(next)).is_empty() || self.is_code_indented(next) {
@@ -80,7 +81,13 @@ impl<'s> BlockParser<'s> {
         true
     }
 
-    fn push_row(&mut self, cell: NodeType, line: usize, cells: Vec<MappedText<'s>>, alignments: &[Alignment]) {
+    fn push_row(
+        &mut self,
+        cell: NodeType,
+        line: usize,
+        cells: Vec<MappedText<'s>>,
+        alignments: &[Alignment],
+    ) {
         let span = self.row_span(line);
         self.push(NodeType::Tr, 1, span).lines = Some([line as u32, line as u32 + 1]);
         for (text, alignment) in cells.into_iter().zip(alignments) {
@@ -185,7 +192,9 @@ mod tests {
         assert_eq!(parse_alignments("---||---"), None);
         assert_eq!(parse_alignments("|::|"), None);
         assert!(
-            looks_like_delimiter_row("--|--") && !looks_like_delimiter_row("- |") && !looks_like_delimiter_row("-")
+            looks_like_delimiter_row("--|--")
+                && !looks_like_delimiter_row("- |")
+                && !looks_like_delimiter_row("-")
         );
     }
 }

@@ -1,9 +1,9 @@
 //! What the first stage hands to the tree.
 
+use crate::mapped_text::MappedText;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
-use crate::tag::{TagSyntax, SyntaxError};
-use crate::mapped_text::MappedText;
+use crate::tag::{SyntaxError, TagSyntax};
 
 /// The beginning of a block, its end, or a block that is one piece.
 #[derive(Debug)]

@@ -93,7 +93,8 @@ impl InlineParser<'_> {
         let after =
             self.text.get(start + length..self.limit).and_then(|text| text.chars().next()).unwrap_or(' ');
         let (space_before, space_after) = (is_flanking_whitespace(before), is_flanking_whitespace(after));
-        let (punctuation_before, punctuation_after) = (is_flanking_punctuation(before), is_flanking_punctuation(after));
+        let (punctuation_before, punctuation_after) =
+            (is_flanking_punctuation(before), is_flanking_punctuation(after));
         let is_left_flanking = !space_after && (!punctuation_after || space_before || punctuation_before);
         let is_right_flanking = !space_before && (!punctuation_before || space_after || punctuation_after);
         DelimiterRun {
@@ -237,7 +238,9 @@ fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
         let first_candidate = run_start.checked_sub(skip_distance[run_start] + 1);
         let mut candidate = first_candidate;
         let mut matched = false;
-        while let Some(opener_index) = candidate.filter(|candidate| bottom.is_none_or(|floor| *candidate > floor)) {
+        while let Some(opener_index) =
+            candidate.filter(|candidate| bottom.is_none_or(|floor| *candidate > floor))
+        {
             steps += 1;
             let opener = &delimiters[opener_index];
             let fits = opener.marker == closer.marker && opener.can_open && opener.partner.is_none();

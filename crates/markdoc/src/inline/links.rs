@@ -1,7 +1,7 @@
 //! Links and images: in place (`[text](destination "title")`) or by a definition elsewhere (`[text][label]`).
 
 use super::token::InlineData;
-use super::{Mode, InlineParser};
+use super::{InlineParser, Mode};
 use crate::char_class::is_space_or_tab;
 use crate::link;
 use crate::node::NodeType;

@@ -18,9 +18,9 @@ use crate::Options;
 use crate::block::LinkDefinition;
 use crate::comment_close_index::CommentCloseIndex;
 use crate::limits::NESTING_MAX;
+use crate::mapped_text::MappedText;
 use crate::node::NodeType;
 use crate::tag_close_index::TagCloseIndex;
-use crate::mapped_text::MappedText;
 use delimiter::Delimiter;
 
 /// What every text of a document is read with.

@@ -2,7 +2,7 @@
 //! comments, tags.
 
 use super::token::InlineData;
-use super::{Mode, InlineParser};
+use super::{InlineParser, Mode};
 use crate::char_class::{is_space_or_tab, trim};
 use crate::comment_close_index::CommentCloseIndex;
 use crate::entity;
@@ -95,8 +95,8 @@ impl InlineParser<'_> {
         let length = run_len(start, self.limit);
         let content = start + length;
         let mut close_end = content;
-        let may_close =
-            !self.all_backticks_indexed || self.last_backtick_run.get(&length).is_some_and(|last| *last > start);
+        let may_close = !self.all_backticks_indexed
+            || self.last_backtick_run.get(&length).is_some_and(|last| *last > start);
         loop {
             if !may_close {
                 break;
@@ -201,7 +201,8 @@ impl InlineParser<'_> {
         if !self.text.get(start..).is_some_and(|rest| rest.starts_with("{%")) {
             return false;
         }
-        let Some(close) = self.tag_close_index.get_or_init(|| TagCloseIndex::new(self.text)).close_of(start) else {
+        let Some(close) = self.tag_close_index.get_or_init(|| TagCloseIndex::new(self.text)).close_of(start)
+        else {
             return false;
         };
         let end = close + "%}".len();
@@ -238,7 +239,8 @@ fn is_absolute_url(text: &str) -> bool {
 
 fn is_email(text: &str) -> bool {
     let Some((name, host)) = text.split_once('@') else { return false };
-    let is_local_part_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);
+    let is_local_part_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -262,7 +264,13 @@ mod tests {
     #[test]
     fn code_span_strips_one_space_on_each_side() {
         assert_eq!(
-            [normalize_code_text(" a "), normalize_code_text("  "), normalize_code_text("   "), normalize_code_text("a\nb"), normalize_code_text(" a")],
+            [
+                normalize_code_text(" a "),
+                normalize_code_text("  "),
+                normalize_code_text("   "),
+                normalize_code_text("a\nb"),
+                normalize_code_text(" a")
+            ],
             ["a", "  ", " ", "a b", " a"]
         );
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::node::NodeType;
-use crate::tag::{TagSyntax, SyntaxError};
+use crate::tag::{SyntaxError, TagSyntax};
 
 /// The beginning of something inline, its end, or something that is one piece. Places are bytes of the block's text.
 #[derive(Debug)]

@@ -39,12 +39,18 @@ impl TagSyntax {
     }
 
     /// The same with other spans: `start` moves where something begins, `end` where it ends.
-    pub(crate) fn map_spans(mut self, map_start: impl Fn(u32) -> u32, map_end: impl Fn(u32) -> u32) -> TagSyntax {
+    pub(crate) fn map_spans(
+        mut self,
+        map_start: impl Fn(u32) -> u32,
+        map_end: impl Fn(u32) -> u32,
+    ) -> TagSyntax {
         if let TagSyntax::Annotation(attributes)
         | TagSyntax::Open { attributes, .. }
         | TagSyntax::SelfClosing { attributes, .. } = &mut self
         {
-            for span in attributes.iter_mut().flat_map(|attribute| [&mut attribute.span, &mut attribute.value_span]) {
+            for span in
+                attributes.iter_mut().flat_map(|attribute| [&mut attribute.span, &mut attribute.value_span])
+            {
                 *span = Span::new(map_start(span.start), map_end(span.end));
             }
         }
@@ -323,8 +329,8 @@ fn is_tag_space(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::VALUE_DEPTH_MAX;
     use crate::attribute_map::AttributeMap;
+    use crate::limits::VALUE_DEPTH_MAX;
 
     fn tag_json(text: &str) -> String {
         match parse(text) {

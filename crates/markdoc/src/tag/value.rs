@@ -1,8 +1,8 @@
 //! The values within a tag: words, numbers, strings, arrays, hashes, variables and functions.
 
 use super::TagParser;
-use crate::limits::VALUE_DEPTH_MAX;
 use crate::attribute_map::AttributeMap;
+use crate::limits::VALUE_DEPTH_MAX;
 use crate::value::{Function, PathPart, Value, Variable};
 
 /// As in the parent module: every method either reads something and stands behind it, or gives `None` and stands where
@@ -20,7 +20,10 @@ impl TagParser<'_> {
             Some(b'{') => self.parse_hash(),
             Some(b'$' | b'@') => self.parse_variable(),
             // A word comes before a function, and a number before both, even if more letters follow.
-            _ => self.parse_keyword().or_else(|| self.parse_number().map(Value::Number)).or_else(|| self.parse_function()),
+            _ => self
+                .parse_keyword()
+                .or_else(|| self.parse_number().map(Value::Number))
+                .or_else(|| self.parse_function()),
         };
         self.depth -= 1;
         if value.is_none() {
@@ -45,7 +48,8 @@ impl TagParser<'_> {
     fn parse_number(&mut self) -> Option<f64> {
         let start = self.pos;
         let mut pos = start + usize::from(self.peek() == Some(b'-'));
-        let count_digits = |from: usize| self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let count_digits =
+            |from: usize| self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let integer_digits = count_digits(pos);
         if integer_digits == 0 {
             return None;
@@ -215,7 +219,10 @@ impl TagParser<'_> {
 
     fn parse_parameter(&mut self) -> Option<(Option<String>, Value)> {
         let start = self.pos;
-        let name = self.parse_identifier("a parameter").map(str::to_owned).filter(|_| self.consume_byte(b'=', "`=`"));
+        let name = self
+            .parse_identifier("a parameter")
+            .map(str::to_owned)
+            .filter(|_| self.consume_byte(b'=', "`=`"));
         if name.is_none() {
             self.pos = start;
         }

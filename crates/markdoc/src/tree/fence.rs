@@ -2,17 +2,23 @@
 
 use super::Builder;
 use super::fence_tags::{self, FencePart};
-use crate::error::ErrorId;
 use crate::attribute_map::AttributeMap;
+use crate::error::ErrorId;
+use crate::mapped_text::MappedText;
 use crate::node::{Node, NodeType};
 use crate::span::Span;
 use crate::tag::{self, TagSyntax};
 use crate::tag_close_index::TagCloseIndex;
-use crate::mapped_text::MappedText;
 use crate::value::Value;
 
 impl Builder<'_> {
-    pub(super) fn add_fence(&mut self, mut node: Node, info: &MappedText<'_>, content: &MappedText<'_>, lines: [u32; 2]) {
+    pub(super) fn add_fence(
+        &mut self,
+        mut node: Node,
+        info: &MappedText<'_>,
+        content: &MappedText<'_>,
+        lines: [u32; 2],
+    ) {
         node.attributes = AttributeMap::from_entry("content", Value::from(&*content.text));
         let language = info.text.split(' ').next().unwrap_or("");
         if !language.is_empty() && language != "{%" {
@@ -50,7 +56,9 @@ impl Builder<'_> {
                     TagSyntax::Interpolation(_) => (None, Vec::new()),
                 };
                 node.tag = name;
-                let is_disabled = attributes.iter().any(|attribute| attribute.name == "process" && attribute.value.is_falsy());
+                let is_disabled = attributes
+                    .iter()
+                    .any(|attribute| attribute.name == "process" && attribute.value.is_falsy());
                 self.annotate(node, attributes);
                 !is_disabled
             }
@@ -72,7 +80,10 @@ impl Builder<'_> {
                     return;
                 }
                 let mut node = Node::new(NodeType::Text);
-                node.span = self.to_original_span(Span::new(content.source_offset(range.start), content.source_end_offset(range.end)));
+                node.span = self.to_original_span(Span::new(
+                    content.source_offset(range.start),
+                    content.source_end_offset(range.end),
+                ));
                 node.attributes = AttributeMap::from_entry("content", Value::from(text));
                 self.add(node, 0, None, None);
             }
@@ -80,7 +91,10 @@ impl Builder<'_> {
                 let syntax = self.with_source_spans(syntax, content);
                 let (kind, nesting) = tag::node_kind(&syntax);
                 let mut node = Node::new(kind);
-                node.span = self.to_original_span(Span::new(content.source_offset(range.start), content.source_end_offset(range.end)));
+                node.span = self.to_original_span(Span::new(
+                    content.source_offset(range.start),
+                    content.source_end_offset(range.end),
+                ));
                 self.add_tag(node, nesting, syntax, Some([line, line + 1]), None);
             }
         }

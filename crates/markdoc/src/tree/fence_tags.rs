@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::char_class::is_js_whitespace;
-use crate::tag::{self, TagSyntax, SyntaxError};
-use crate::tag_close_index::TagCloseIndex;
 use crate::mapped_text::MappedText;
+use crate::tag::{self, SyntaxError, TagSyntax};
+use crate::tag_close_index::TagCloseIndex;
 
 /// A part of a fence's content. Places are bytes of the content.
 pub(crate) enum FencePart {

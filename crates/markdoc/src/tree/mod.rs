@@ -10,16 +10,16 @@ mod fence_tags;
 use std::sync::Arc;
 
 use crate::Options;
-use crate::block::{BlockOutput, BlockData, TagToken, Token};
-use crate::error::{ErrorId, ParseError, Warning, WarningId, excerpt};
-use crate::inline::{self, InlineData, InlineContext, InlineToken};
-use crate::limits::TREE_DEPTH_MAX;
 use crate::attribute_map::AttributeMap;
+use crate::block::{BlockData, BlockOutput, TagToken, Token};
+use crate::error::{ErrorId, ParseError, Warning, WarningId, excerpt};
+use crate::inline::{self, InlineContext, InlineData, InlineToken};
+use crate::limits::TREE_DEPTH_MAX;
+use crate::mapped_text::MappedText;
 use crate::node::{Annotation, AnnotationKind, LineNumbers, LineRepr, Node, NodeType};
 use crate::source::NormalizedSource;
 use crate::span::{LineIndex, Span};
-use crate::tag::{TagSyntax, SyntaxError};
-use crate::mapped_text::MappedText;
+use crate::tag::{SyntaxError, TagSyntax};
 use crate::value::Value;
 use crate::{FrontMatter, table_tag};
 
@@ -109,7 +109,9 @@ impl Builder<'_> {
         node.span = span;
         match token.data {
             BlockData::None | BlockData::FrontMatter(_) => {}
-            BlockData::Heading { level } => node.attributes = AttributeMap::from_entry("level", Value::Number(f64::from(level))),
+            BlockData::Heading { level } => {
+                node.attributes = AttributeMap::from_entry("level", Value::Number(f64::from(level)))
+            }
             BlockData::List { ordered, start, marker } => {
                 node.attributes.insert("ordered", Value::Bool(ordered));
                 // 0 counts as not given, as in the original.
@@ -128,7 +130,9 @@ impl Builder<'_> {
                     node.attributes = AttributeMap::from_entry("align", Value::from(align));
                 }
             }
-            BlockData::Comment(content) => node.attributes = AttributeMap::from_entry("content", Value::from(content)),
+            BlockData::Comment(content) => {
+                node.attributes = AttributeMap::from_entry("content", Value::from(content))
+            }
             BlockData::Tag(tag) => {
                 let TagToken { syntax } = *tag;
                 let to_original = |offset: u32| self.source.to_original_offset(offset);
@@ -152,13 +156,22 @@ impl Builder<'_> {
     }
 
     /// The text of a block.
-    fn add_inline_content(&mut self, node: Node, text: &MappedText<'_>, lines: Option<[u32; 2]>, context: &InlineContext<'_>) {
+    fn add_inline_content(
+        &mut self,
+        node: Node,
+        text: &MappedText<'_>,
+        lines: Option<[u32; 2]>,
+        context: &InlineContext<'_>,
+    ) {
         let parent = InlineParent(self.stack.len().checked_sub(1));
         self.add(node, 1, lines, None);
         let output = inline::parse(text, context);
         self.steps += output.steps;
         if let Some(pos) = output.too_deep {
-            self.warn(WarningId::InlineTooDeep, Span::new(text.source_offset(pos), text.source_end_offset(text.len())));
+            self.warn(
+                WarningId::InlineTooDeep,
+                Span::new(text.source_offset(pos), text.source_end_offset(text.len())),
+            );
         }
         for token in output.tokens {
             self.add_inline_token(token, text, parent);
@@ -169,13 +182,16 @@ impl Builder<'_> {
     fn add_inline_token(&mut self, token: InlineToken, text: &MappedText<'_>, parent: InlineParent) {
         self.steps += 1;
         let mut node = Node::new(token.kind);
-        node.span = self.to_original_span(Span::new(text.source_offset(token.start), text.source_end_offset(token.end)));
+        node.span = self
+            .to_original_span(Span::new(text.source_offset(token.start), text.source_end_offset(token.end)));
         match token.data {
             InlineData::None => {}
             InlineData::Text(content) => {
                 node.attributes = AttributeMap::from_entry("content", Value::String(content.into_owned()))
             }
-            InlineData::Marker(marker) => node.attributes = AttributeMap::from_entry("marker", Value::from(marker)),
+            InlineData::Marker(marker) => {
+                node.attributes = AttributeMap::from_entry("marker", Value::from(marker))
+            }
             InlineData::Link { href, title } => {
                 node.attributes = AttributeMap::from_entry("href", Value::String(href));
                 if !title.is_empty() {
@@ -199,7 +215,11 @@ impl Builder<'_> {
     }
 
     /// A tag with spans of a block's text, with spans of the given source.
-    fn with_source_spans(&self, syntax: Result<TagSyntax, SyntaxError>, text: &MappedText<'_>) -> Result<TagSyntax, SyntaxError> {
+    fn with_source_spans(
+        &self,
+        syntax: Result<TagSyntax, SyntaxError>,
+        text: &MappedText<'_>,
+    ) -> Result<TagSyntax, SyntaxError> {
         let map_start = |pos: u32| self.source.to_original_offset(text.source_offset(pos as usize));
         let map_end = |pos: u32| self.source.to_original_offset(text.source_end_offset(pos as usize));
         match syntax {
@@ -223,15 +243,18 @@ impl Builder<'_> {
                     Some(InlineParent(stack_index)) => self.annotate_open_node(stack_index, attributes),
                     None => {
                         let parent_kind = self.top().kind.as_str();
-                        let message =
-                            format!("an annotation alone on its line belongs to no text of this {parent_kind}");
+                        let message = format!(
+                            "an annotation alone on its line belongs to no text of this {parent_kind}"
+                        );
                         let error = self.parse_error(ErrorId::NoInlineAnnotations, message, node.span);
                         self.top_mut().errors.push(error);
                     }
                 }
                 return;
             }
-            Ok(TagSyntax::Interpolation(value)) => node.attributes = AttributeMap::from_entry("content", value),
+            Ok(TagSyntax::Interpolation(value)) => {
+                node.attributes = AttributeMap::from_entry("content", value)
+            }
             Ok(TagSyntax::Open { name, attributes } | TagSyntax::SelfClosing { name, attributes }) => {
                 node.tag = Some(name);
                 node.source_parts_mut().opening = Some(node.span);

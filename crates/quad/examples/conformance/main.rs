@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 use quad_core::{Error, Principal, Resolver, Result, Scheme};
-use quad_gate::{AuthService, KeyStorage};
+use quad_auth::{AuthService, KeyStorage};
 use quad_server::http::{HttpOptions, serve};
 use quad_server::{AuthPolicy, Timeouts};
 use quad_store::{Location, Store, tenant};
@@ -56,7 +56,7 @@ async fn run(listen: SocketAddr) -> Result<()> {
         return Err(Error::bad_input("The fixtures are served on loopback only"));
     }
     let folder = tempfile::tempdir().map_err(Error::internal)?;
-    let store = Store::open(Location::Sqlite(folder.path().join("quad.db")), &[quad_gate::COMPONENT]).await?;
+    let store = Store::open(Location::Sqlite(folder.path().join("quad.db")), &[quad_auth::COMPONENT]).await?;
     let auth = AuthService::open(store.clone(), KeyStorage::new(folder.path(), None)).await?;
     let local = tenant::ensure(&store, tenant::LOCAL).await?;
     let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Fixtures::new()?)];

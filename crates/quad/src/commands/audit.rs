@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, lookup, query};
-use quad_trail::{TrustedCheckpoints, ReadReceipt, Report, Verifier, EventSelector, archive, export, limits, proof};
+use quad_audit::{TrustedCheckpoints, ReadReceipt, Report, Verifier, EventSelector, archive, export, limits, proof};
 use serde_json::{Value, json};
 
 use super::backup::new_bar;
@@ -114,7 +114,7 @@ async fn events_after(
 }
 
 fn print_event(event: &AuditEvent, as_json: bool) {
-    let Ok(entry) = quad_trail::event_json(event) else { return };
+    let Ok(entry) = quad_audit::event_json(event) else { return };
     if as_json {
         output::print_line(entry);
         return;

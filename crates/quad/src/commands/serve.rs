@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quad_core::{Error, Kind, Result};
-use quad_gate::{Issuer, RateLimit};
+use quad_auth::{Issuer, RateLimit};
 use quad_server::http::{self, HttpOptions};
 use quad_server::{AuthPolicy, Timeouts};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result, Timestamp};
-use quad_wire::stdio_session::StdioSession;
-use quad_wire::{Endpoint, ServerState, ServerOptions};
+use quad_mcp::stdio_session::StdioSession;
+use quad_mcp::{Endpoint, ServerState, ServerOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -89,8 +89,8 @@ fn split_front_matter(text: &str) -> Option<(&str, &str)> {
 fn parse_yaml(yaml: &str) -> Result<Map<String, Value>, Problem> {
     let mut builder = ValueBuilder::default();
     for event in Parser::new_from_str(yaml) {
-        let (event, span) =
-            event.map_err(|error| problem_at(error.marker(), format!("this is no YAML: {}", error.info())))?;
+        let (event, span) = event
+            .map_err(|error| problem_at(error.marker(), format!("this is no YAML: {}", error.info())))?;
         builder.handle_event(event, span)?;
     }
     match builder.root {
@@ -139,11 +139,19 @@ impl ValueBuilder {
                 self.charge(1 + text.len(), 1, span)?;
                 self.insert_value(value, anchor, span)
             }
-            Event::SequenceStart(anchor, _) => self.open_collection(OpenCollection::Sequence(anchor, Vec::new()), span),
-            Event::MappingStart(anchor, _) => self.open_collection(OpenCollection::Mapping(anchor, Map::new(), None), span),
+            Event::SequenceStart(anchor, _) => {
+                self.open_collection(OpenCollection::Sequence(anchor, Vec::new()), span)
+            }
+            Event::MappingStart(anchor, _) => {
+                self.open_collection(OpenCollection::Mapping(anchor, Map::new(), None), span)
+            }
             Event::SequenceEnd | Event::MappingEnd => match self.open_collections.pop() {
-                Some(OpenCollection::Sequence(anchor, items)) => self.insert_value(Value::Array(items), anchor, span),
-                Some(OpenCollection::Mapping(anchor, map, _)) => self.insert_value(Value::Object(map), anchor, span),
+                Some(OpenCollection::Sequence(anchor, items)) => {
+                    self.insert_value(Value::Array(items), anchor, span)
+                }
+                Some(OpenCollection::Mapping(anchor, map, _)) => {
+                    self.insert_value(Value::Object(map), anchor, span)
+                }
                 None => Ok(()),
             },
             Event::Alias(anchor) => {
@@ -165,7 +173,8 @@ impl ValueBuilder {
     fn charge(&mut self, size: usize, depth: usize, span: Span) -> Result<(), Problem> {
         self.expanded_size = self.expanded_size.saturating_add(size);
         if self.expanded_size > FRONT_MATTER_EXPANDED_SIZE_MAX {
-            let message = format!("with its aliases the front matter is more than {FRONT_MATTER_EXPANDED_SIZE_MAX}");
+            let message =
+                format!("with its aliases the front matter is more than {FRONT_MATTER_EXPANDED_SIZE_MAX}");
             return Err(problem_at(&span.start, format!("{message} bytes")));
         }
         if self.open_collections.len() + depth > FRONT_MATTER_DEPTH_MAX {
@@ -215,7 +224,9 @@ fn key_to_string(value: Value) -> Option<String> {
 /// What a value weighs, and how deep it is. No deeper than the limit, since it was built within it.
 fn value_size(value: &Value) -> (usize, usize) {
     let sum_of_parts = |parts: &mut dyn Iterator<Item = &Value>| {
-        parts.map(value_size).fold((1, 1), |(size, depth), (part_size, part_depth)| (size + part_size, depth.max(part_depth + 1)))
+        parts.map(value_size).fold((1, 1), |(size, depth), (part_size, part_depth)| {
+            (size + part_size, depth.max(part_depth + 1))
+        })
     };
     match value {
         Value::String(text) => (1 + text.len(), 1),

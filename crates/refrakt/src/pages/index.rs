@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::front_matter::{FrontMatter, Problem, parse_front_matter};
 use super::{LAYOUT_FILE, route};
-use crate::limits::{PAGES_MAX, MTIME_RESOLUTION};
-use crate::plan::parse::{parse_ignoring_fences, find_title};
-use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::limits::{MTIME_RESOLUTION, PAGES_MAX};
+use crate::plan::parse::{find_title, parse_ignoring_fences};
 use crate::project::dir_scan::DirScan;
+use crate::project::project_dir::{FileEntry, ProjectDir};
 
 /// A page, as its file was when it was read.
 #[derive(Debug)]
@@ -130,11 +130,19 @@ impl PageIndex {
     }
 
     /// What `refrakt://pages/index` says. Reads the texts of those pages that nobody has asked for yet.
-    pub fn to_json(&self, site: &str, content_dir: &str, folder: &ProjectDir, catalogue: &Catalogue) -> Value {
+    pub fn to_json(
+        &self,
+        site: &str,
+        content_dir: &str,
+        folder: &ProjectDir,
+        catalogue: &Catalogue,
+    ) -> Value {
         let mut entries = Vec::with_capacity(self.by_url.len());
         let mut first_with_url: Option<(&str, &Page)> = None;
         for (key, page) in &self.by_url {
-            let duplicate_of = first_with_url.filter(|(known_key, _)| known_key == key).map(|(_, first)| first.file.as_str());
+            let duplicate_of = first_with_url
+                .filter(|(known_key, _)| known_key == key)
+                .map(|(_, first)| first.file.as_str());
             if duplicate_of.is_none() {
                 first_with_url = Some((key, page));
             }
@@ -151,10 +159,20 @@ impl PageIndex {
         index.into()
     }
 
-    fn entry(&self, page: &Page, duplicate_of: Option<&str>, folder: &ProjectDir, catalogue: &Catalogue) -> Value {
+    fn entry(
+        &self,
+        page: &Page,
+        duplicate_of: Option<&str>,
+        folder: &ProjectDir,
+        catalogue: &Catalogue,
+    ) -> Value {
         let body = page.body(folder);
-        let runes: BTreeSet<&str> =
-            body.tags.iter().filter_map(|tag| catalogue.find_rune(tag)).map(|rune| rune.name.as_str()).collect();
+        let runes: BTreeSet<&str> = body
+            .tags
+            .iter()
+            .filter_map(|tag| catalogue.find_rune(tag))
+            .map(|rune| rune.name.as_str())
+            .collect();
         let title = page.front_matter.get_str("title").map(str::to_owned).or_else(|| body.heading.clone());
         let mut entry = Map::new();
         entry.insert("url".into(), page.url.as_str().into());
@@ -164,8 +182,10 @@ impl PageIndex {
         entry.insert("draft".into(), page.front_matter.is_draft().into());
         entry.insert("runes".into(), runes.into_iter().collect());
         entry.insert("frontmatter".into(), page.front_matter.values.clone().into());
-        let duplicate_problem =
-            || duplicate_of.map(|file| Problem::for_file(format!("{file} has the same address and is shown at it")));
+        let duplicate_problem = || {
+            duplicate_of
+                .map(|file| Problem::for_file(format!("{file} has the same address and is shown at it")))
+        };
         if let Some(problem) = page.problem.clone().or_else(duplicate_problem) {
             entry.insert("problem".into(), problem.to_json());
         }
@@ -229,14 +249,17 @@ impl IndexedPage {
             }
             // Gone between the listing and the reading.
             Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file is gone".into())),
-            Err(error) => Arc::new(Page::unreadable(&entry.path, format!("the file cannot be read: {error}"))),
+            Err(error) => {
+                Arc::new(Page::unreadable(&entry.path, format!("the file cannot be read: {error}")))
+            }
         };
         IndexedPage { entry, read_at, page }
     }
 
     /// Whether what was read is still what the file holds.
     fn is_current(&self, entry: &FileEntry) -> bool {
-        let is_settled = self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
+        let is_settled =
+            self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
         is_settled && self.entry == *entry
     }
 }

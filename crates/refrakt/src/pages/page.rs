@@ -1,8 +1,8 @@
 //! One page, rendered: its text with the variables that a page has, by the runes of its site.
 
 use quad_runes::catalogue::Catalogue;
+use quad_runes::expand::{PageVariables, RenderContext, RenderError};
 use quad_runes::render;
-use quad_runes::expand::{RenderContext, PageVariables, RenderError};
 use serde_json::{Map, Value};
 
 use super::front_matter::parse_front_matter;

@@ -132,7 +132,11 @@ mod tests {
     fn checkbox_items_are_criteria() {
         let assert_criterion = |line: &str, expected: Option<(&str, bool)>| {
             let parsed = parse_criterion(line);
-            assert_eq!(parsed.as_ref().map(|criterion| (criterion.text.as_str(), criterion.checked)), expected, "{line}");
+            assert_eq!(
+                parsed.as_ref().map(|criterion| (criterion.text.as_str(), criterion.checked)),
+                expected,
+                "{line}"
+            );
         };
         assert_criterion("- [ ] plain", Some(("plain", false)));
         assert_criterion("- [x] lower", Some(("lower", true)));
@@ -176,7 +180,8 @@ mod tests {
 
     #[test]
     fn headings_in_code_blocks_are_ignored() {
-        let (resolution, count) = parse_resolution("```\n## Resolution\n```\n## Resolution\n~~~\n## B\n~~~\nx\n");
+        let (resolution, count) =
+            parse_resolution("```\n## Resolution\n```\n## Resolution\n~~~\n## B\n~~~\nx\n");
         assert_eq!((resolution.unwrap().body.as_str(), count), ("~~~\n## B\n~~~\nx", 1));
     }
 }

@@ -6,12 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::dependencies::Dependencies;
 use super::entity::Entity;
-use super::index::PlanIndex;
 use super::entity_type::EntityType;
+use super::index::PlanIndex;
 use crate::limits::CONTEXT_ENTITIES_MAX;
 
 /// The context of an entity. `read` gives the text of a file.
-pub fn build_context(index: &PlanIndex, entity: &Entity, mut read: impl FnMut(&str) -> Option<String>) -> Value {
+pub fn build_context(
+    index: &PlanIndex,
+    entity: &Entity,
+    mut read: impl FnMut(&str) -> Option<String>,
+) -> Value {
     let dependencies = Dependencies::new(index);
     let mut builder = ContextBuilder { index, expanded: HashSet::new(), read: &mut read };
     let mut context = Map::new();
@@ -21,7 +25,11 @@ pub fn build_context(index: &PlanIndex, entity: &Entity, mut read: impl FnMut(&s
         entity.attribute("milestone").and_then(|name| index.find(EntityType::Milestone, name).ok());
     let referenced_of_kind = |kind: EntityType| {
         let referenced = entity.refs.iter().filter_map(|id| index.entity(id));
-        referenced.filter(|referenced_entity| referenced_entity.kind == kind && !std::ptr::eq(*referenced_entity, entity)).collect::<Vec<_>>()
+        referenced
+            .filter(|referenced_entity| {
+                referenced_entity.kind == kind && !std::ptr::eq(*referenced_entity, entity)
+            })
+            .collect::<Vec<_>>()
     };
     context.insert("sources".into(), builder.expand_all(&sources));
     context.insert("decisions".into(), builder.expand_all(&referenced_of_kind(EntityType::Decision)));
@@ -33,7 +41,9 @@ pub fn build_context(index: &PlanIndex, entity: &Entity, mut read: impl FnMut(&s
         .filter(|task| entity.id().is_some_and(|id| task.list("source").any(|source_id| source_id == id)));
     context.insert("implementedBy".into(), summaries(implementing_tasks.collect()));
     let referenced_entities = entity.refs.iter().filter_map(|id| index.entity(id));
-    let remaining: Vec<&Entity> = referenced_entities.filter(|referenced_entity| !builder.expanded.contains(referenced_entity.label())).collect();
+    let remaining: Vec<&Entity> = referenced_entities
+        .filter(|referenced_entity| !builder.expanded.contains(referenced_entity.label()))
+        .collect();
     context.insert("refersTo".into(), summaries(remaining));
     let missing: Vec<&String> = entity.refs.iter().filter(|id| !index.contains_id(id)).collect();
     context.insert("missing".into(), json!(missing));

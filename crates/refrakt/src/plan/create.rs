@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::edit::quote_value;
-use super::index::PlanIndex;
-use super::parse::{find_entity_tag, parse_ignoring_fences, parse_file};
 use super::entity_type::EntityType;
+use super::index::PlanIndex;
+use super::parse::{find_entity_tag, parse_file, parse_ignoring_fences};
 use crate::limits::FILE_STEM_BYTES_MAX;
 
 /// What a new entity is to be.
@@ -54,7 +54,11 @@ impl NewEntity {
             document.errors().any(|(_, error)| error.id.level() == quad_markdoc::Level::Critical)
         });
         let is_whole = closing.is_some_and(|closing| closing.end as usize == text.trim_end().len());
-        parsed.kind == self.kind && parsed.id() == Some(&self.id) && parsed.title.is_some() && is_whole && !errors
+        parsed.kind == self.kind
+            && parsed.id() == Some(&self.id)
+            && parsed.title.is_some()
+            && is_whole
+            && !errors
     }
 
     /// Its file below the plan folder: beside others of its type, named after id and title.
@@ -152,7 +156,10 @@ mod tests {
         assert!(entity(EntityType::Work, "W", "T").round_trips());
         let with_body =
             NewEntity { body: Some("\n- [ ] one\n\n".into()), ..entity(EntityType::Work, "W", "T") };
-        assert_eq!(with_body.render(), "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n");
+        assert_eq!(
+            with_body.render(),
+            "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n"
+        );
     }
 
     #[test]
@@ -162,7 +169,10 @@ mod tests {
             entity(EntityType::Work, "WORK-001", "Größe & Maß!").file_path(&empty),
             "work/WORK-001-gr-e-ma.md"
         );
-        assert_eq!(entity(EntityType::Work, "WORK-001", "../../etc").file_path(&empty), "work/WORK-001-etc.md");
+        assert_eq!(
+            entity(EntityType::Work, "WORK-001", "../../etc").file_path(&empty),
+            "work/WORK-001-etc.md"
+        );
         assert_eq!(entity(EntityType::Milestone, "v1.2", "x").file_path(&empty), "milestones/v1.2.md");
         assert_eq!(entity(EntityType::Milestone, "../..", "x").file_path(&empty), "milestones/milestone.md");
         let works = [("tasks/a.md", "{% work id=\"A\" /%}\n"), ("b.md", "{% spec id=\"B\" /%}\n")];

@@ -54,7 +54,8 @@ impl<'a> Dependencies<'a> {
     /// What waits for an entity, in the order of the files.
     pub(crate) fn dependents(&self, entity: &Entity) -> Vec<&'a Entity> {
         let Some(index) = entity.id().and_then(|id| self.index.index_of(id)) else { return Vec::new() };
-        let edges_to_entity = self.blocked_by.iter().filter(|(_, blocker_indexes)| blocker_indexes.contains(&index));
+        let edges_to_entity =
+            self.blocked_by.iter().filter(|(_, blocker_indexes)| blocker_indexes.contains(&index));
         let mut indexes: Vec<usize> = edges_to_entity.map(|(dependent, _)| *dependent).collect();
         indexes.sort_unstable();
         indexes.into_iter().filter_map(|index| self.index.entity_at(index)).collect()
@@ -71,7 +72,8 @@ impl<'a> Dependencies<'a> {
             // The way from the start to here; for each step, how many of its edges have been followed.
             let mut path: Vec<(usize, usize)> =
                 if visited.contains(&start) { Vec::new() } else { vec![(start, 0)] };
-            let mut path_positions: HashMap<usize, usize> = path.iter().map(|(index, _)| (*index, 0)).collect();
+            let mut path_positions: HashMap<usize, usize> =
+                path.iter().map(|(index, _)| (*index, 0)).collect();
             while let Some((index, edges_followed)) = path.last_mut() {
                 let Some(&blocker) = self.blocker_indexes(*index).get(*edges_followed) else {
                     visited.insert(*index);
@@ -153,7 +155,10 @@ mod tests {
             assert_eq!(Dependencies::new(&index(items)).cycles(), expected);
         };
         assert_cycles(&[("A", "", &["A"], &[])], &[&["A"]]);
-        assert_cycles(&[("A", "", &["B"], &[]), ("B", "", &["C"], &[]), ("C", "", &["A"], &[])], &[&["A", "B", "C"]]);
+        assert_cycles(
+            &[("A", "", &["B"], &[]), ("B", "", &["C"], &[]), ("C", "", &["A"], &[])],
+            &[&["A", "B", "C"]],
+        );
         assert_cycles(&[("A", "", &[], &["B"]), ("B", "", &[], &["A"])], &[&["A", "B"]]);
         assert_cycles(
             &[
@@ -164,7 +169,10 @@ mod tests {
             ],
             &[],
         );
-        assert_cycles(&[("X", "", &["A"], &[]), ("A", "", &["B"], &[]), ("B", "", &["A"], &[])], &[&["A", "B"]]);
+        assert_cycles(
+            &[("X", "", &["A"], &[]), ("A", "", &["B"], &[]), ("B", "", &["A"], &[])],
+            &[&["A", "B"]],
+        );
     }
 
     #[test]

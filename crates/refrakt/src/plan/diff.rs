@@ -31,7 +31,12 @@ struct ChangedRange {
 fn changed_ranges(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
     let common_prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let is_equal_pair = |(a, b): &(&&str, &&str)| a == b;
-    let common_suffix = old[common_prefix..].iter().rev().zip(new[common_prefix..].iter().rev()).take_while(is_equal_pair).count();
+    let common_suffix = old[common_prefix..]
+        .iter()
+        .rev()
+        .zip(new[common_prefix..].iter().rev())
+        .take_while(is_equal_pair)
+        .count();
     let (old_end, new_end) = (old.len() - common_suffix, new.len() - common_suffix);
     if old_end - common_prefix != new_end - common_prefix {
         return vec![ChangedRange { old: common_prefix..old_end, new: common_prefix..new_end }];
@@ -132,6 +137,9 @@ mod tests {
             "{diff}"
         );
         assert_eq!(unified_diff("x.md", Some("a\n"), "a\n"), "");
-        assert_eq!(unified_diff("x.md", None, "a\nb\n"), "--- /dev/null\n+++ b/x.md\n@@ -0,0 +1,2 @@\n+a\n+b\n");
+        assert_eq!(
+            unified_diff("x.md", None, "a\nb\n"),
+            "--- /dev/null\n+++ b/x.md\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+        );
     }
 }

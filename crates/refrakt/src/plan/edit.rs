@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Node};
 
-use super::entity::{Criterion, Entity};
 use super::checklist;
-use super::parse::{EntityTag, find_entity_tag, parse_file};
+use super::entity::{Criterion, Entity};
 use super::entity_type::EntityType;
+use super::parse::{EntityTag, find_entity_tag, parse_file};
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
 /// What is to become of an entity.
@@ -71,7 +71,8 @@ impl EntityChanges {
 
     /// Carries them out. `today` is the date that a resolution gets.
     pub fn apply(&self, text: &str, today: &str) -> Result<String, EditError> {
-        let tag = find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
+        let tag =
+            find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
         for (name, value) in &self.attributes {
             check_attribute(tag.kind, &tag.node, name, value.as_deref())?;
         }
@@ -110,7 +111,8 @@ impl EntityChanges {
                     });
                 }
                 (None, _) => edits.extend(written.iter().map(|annotation| {
-                    let (start, end) = (offset + annotation.span.start as usize, offset + annotation.span.end as usize);
+                    let (start, end) =
+                        (offset + annotation.span.start as usize, offset + annotation.span.end as usize);
                     let start_trimmed = text[..start].trim_end().len();
                     Edit { start: start_trimmed, end, replacement: String::new() }
                 })),
@@ -136,7 +138,8 @@ impl EntityChanges {
         for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
             for selector in selectors {
                 let offset = start + selector.resolve(&checkboxes)?;
-                let is_already_set = text[offset..].starts_with(mark) || (mark == "x" && text[offset..].starts_with('X'));
+                let is_already_set =
+                    text[offset..].starts_with(mark) || (mark == "x" && text[offset..].starts_with('X'));
                 if !is_already_set && !edits.iter().any(|edit| edit.start == offset) {
                     edits.push(Edit { start: offset, end: offset + 1, replacement: mark.to_owned() });
                 }
@@ -167,7 +170,9 @@ impl EntityChanges {
 
     /// Whether the outcome says what was wished for, and nothing else about the entity has changed.
     fn verify_result(&self, tag: &EntityTag, before: &str, after: &str) -> bool {
-        let (Some(old), Some(new)) = (parse_file("", before).entity, parse_file("", after).entity) else { return false };
+        let (Some(old), Some(new)) = (parse_file("", before).entity, parse_file("", after).entity) else {
+            return false;
+        };
         let attributes_match = self.attributes.iter().all(|(name, value)| {
             new.attributes.get(name).map(String::as_str).filter(|text| !text.is_empty()) == value.as_deref()
         });
@@ -180,7 +185,8 @@ impl EntityChanges {
         let tail_len = |text: &str, tag: &EntityTag| {
             tag.node.closing().map(|closing| text.len() - tag.offset - closing.end as usize)
         };
-        let has_same_tail = find_entity_tag(after).is_some_and(|tag_after| tail_len(after, &tag_after) == tail_len(before, tag));
+        let has_same_tail = find_entity_tag(after)
+            .is_some_and(|tag_after| tail_len(after, &tag_after) == tail_len(before, tag));
         new.kind == tag.kind
             && has_same_tail
             && attributes_match
@@ -195,7 +201,9 @@ impl EntityChanges {
 impl CriterionSelector {
     /// The place of the sign in the box that is meant.
     fn resolve(&self, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
-        let texts_of = |items: &[&(Criterion, usize)]| items.iter().map(|(criterion, _)| criterion.text.clone()).collect();
+        let texts_of = |items: &[&(Criterion, usize)]| {
+            items.iter().map(|(criterion, _)| criterion.text.clone()).collect()
+        };
         let not_found = |selector: String| EditError::Criterion {
             selector,
             candidates: texts_of(&checkboxes.iter().collect::<Vec<_>>()),
@@ -212,8 +220,10 @@ impl CriterionSelector {
             return Ok(*offset);
         }
         let needle = text.to_lowercase();
-        let candidates: Vec<&(Criterion, usize)> =
-            checkboxes.iter().filter(|(criterion, _)| criterion.text.to_lowercase().contains(&needle)).collect();
+        let candidates: Vec<&(Criterion, usize)> = checkboxes
+            .iter()
+            .filter(|(criterion, _)| criterion.text.to_lowercase().contains(&needle))
+            .collect();
         match candidates.as_slice() {
             [(_, offset)] if !needle.is_empty() => Ok(*offset),
             [] => Err(not_found(text.to_owned())),
@@ -334,14 +344,19 @@ mod tests {
         let edited =
             apply(&attributes(&[("status", Some("done")), ("priority", Some("high")), ("tags", None)]))
                 .unwrap();
-        let expected = TEXT.replace("status=\"ready\" tags=\"a,b\" %}", "status=\"done\" priority=\"high\" %}");
+        let expected =
+            TEXT.replace("status=\"ready\" tags=\"a,b\" %}", "status=\"done\" priority=\"high\" %}");
         assert_eq!(edited, expected);
     }
 
     #[test]
     fn criteria_are_checked_by_text_substring_or_number() {
         let tick = |check: &[CriterionSelector], uncheck: &[CriterionSelector]| {
-            apply(&EntityChanges { check: check.to_vec(), uncheck: uncheck.to_vec(), ..EntityChanges::default() })
+            apply(&EntityChanges {
+                check: check.to_vec(),
+                uncheck: uncheck.to_vec(),
+                ..EntityChanges::default()
+            })
         };
         let text = |text: &str| CriterionSelector::Text(text.to_owned());
         let both = TEXT.replace("[ ] first", "[x] first").replace("[x] second", "[ ] second");
@@ -359,8 +374,10 @@ mod tests {
 
     #[test]
     fn resolution_is_inserted_before_closing_tag_with_file_newlines() {
-        let changes =
-            EntityChanges { resolution: Some("Done.\nReally.".into()), ..attributes(&[("status", Some("done"))]) };
+        let changes = EntityChanges {
+            resolution: Some("Done.\nReally.".into()),
+            ..attributes(&[("status", Some("done"))])
+        };
         let edited = apply(&changes).unwrap();
         let section = "```\r\n\r\n## Resolution\r\n\r\nCompleted: 2026-01-02\r\n\r\nDone.\r\nReally.\r\n{% /work %}\r\ntail";
         assert!(edited.ends_with(section), "{edited:?}");

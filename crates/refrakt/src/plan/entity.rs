@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use super::entity_type::{DEFAULT_COMPLEXITY, EntityType, DEFAULT_PRIORITY};
+use super::entity_type::{DEFAULT_COMPLEXITY, DEFAULT_PRIORITY, EntityType};
 
 /// One entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,8 +168,8 @@ impl Entity {
         });
         entity.insert("scopedRefs".into(), scoped.collect());
         let dependencies = self.dependencies.iter();
-        let dependencies =
-            dependencies.map(|dependency| json!({ "id": dependency.id, "direction": dependency.direction.as_str() }));
+        let dependencies = dependencies
+            .map(|dependency| json!({ "id": dependency.id, "direction": dependency.direction.as_str() }));
         entity.insert("dependencies".into(), dependencies.collect());
         entity.insert("knownSectionsPresent".into(), json!(self.known_sections));
         if let Some(resolution) = &self.resolution {
@@ -180,7 +180,10 @@ impl Entity {
 
     /// Its criteria as JSON.
     pub fn criteria_json(&self) -> Value {
-        self.criteria.iter().map(|criterion| json!({ "text": criterion.text, "checked": criterion.checked })).collect()
+        self.criteria
+            .iter()
+            .map(|criterion| json!({ "text": criterion.text, "checked": criterion.checked }))
+            .collect()
     }
 }
 

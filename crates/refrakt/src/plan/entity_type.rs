@@ -130,7 +130,9 @@ impl EntityType {
         let matches_heading = |name: &str| name.to_lowercase() == heading.trim().to_lowercase();
         let mut known_sections = sections.known_sections.iter();
         known_sections
-            .find(|(name, section)| matches_heading(name) || section.alias.iter().any(|alias| matches_heading(alias)))
+            .find(|(name, section)| {
+                matches_heading(name) || section.alias.iter().any(|alias| matches_heading(alias))
+            })
             .map(|(name, _)| name.as_str())
     }
 }

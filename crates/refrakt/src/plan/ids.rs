@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::entity::Entity;
-use super::index::PlanIndex;
 use super::entity_type::EntityType;
+use super::index::PlanIndex;
 
 /// The next free id of a type, and the highest that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

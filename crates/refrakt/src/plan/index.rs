@@ -81,7 +81,9 @@ impl PlanIndex {
             by_file_stem.insert_if_closer(entity, file_stem(&entity.file), index);
         }
         let mut listing: Vec<usize> = (0..files.len()).collect();
-        listing.sort_by(|&a_index, &b_index| npm_listing_order(&files[a_index].entry.path, &files[b_index].entry.path));
+        listing.sort_by(|&a_index, &b_index| {
+            npm_listing_order(&files[a_index].entry.path, &files[b_index].entry.path)
+        });
         PlanIndex { files, by_id, by_tag_id, by_file_stem, listing }
     }
 
@@ -157,7 +159,8 @@ impl PlanIndex {
 
     /// The list of entities that have an id: the files of a folder first, then its folders from the last to the first.
     pub fn to_json(&self, filter: &IndexFilter) -> Value {
-        let in_listing_order = self.listing.iter().filter_map(|&index| self.files[index].parsed.entity.as_ref());
+        let in_listing_order =
+            self.listing.iter().filter_map(|&index| self.files[index].parsed.entity.as_ref());
         let entities: Vec<Value> = in_listing_order
             .filter(|entity| filter.matches(entity))
             .filter_map(|entity| {

@@ -11,8 +11,8 @@ use super::entity::{Fault, ParsedFile};
 use super::index::{IndexedFile, PlanIndex};
 use super::parse::parse_file;
 use crate::limits::MTIME_RESOLUTION;
-use crate::project::project_dir::{FileEntry, ProjectDir};
 use crate::project::dir_scan::DirScan;
+use crate::project::project_dir::{FileEntry, ProjectDir};
 
 /// The index of a folder. Files that the previous index knows with the same size and time stamp are taken from there.
 pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {
@@ -59,7 +59,8 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
 impl IndexedFile {
     /// Whether what was read is still what the file holds.
     fn is_current(&self, entry: &FileEntry) -> bool {
-        let is_settled = self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
+        let is_settled =
+            self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
         is_settled && self.entry == *entry
     }
 }

@@ -6,23 +6,23 @@
 //! [`Folder`](crate::project::folder::Folder). [`edit`] and [`create`] say what a changed or a new file holds; nothing here
 //! writes it.
 
+mod checklist;
 pub mod context;
 pub mod create;
 mod dependencies;
 pub mod diff;
 pub mod edit;
 mod entity;
+pub mod entity_type;
 pub mod ids;
 mod index;
 mod load;
 pub mod next;
-mod checklist;
 pub mod parse;
 pub mod status;
 pub mod validate;
-pub mod entity_type;
 
-pub use entity::{Criterion, Dependency, Direction, Entity, Fault, Resolution, ParsedFile, ScopedRef};
-pub use index::{IndexFilter, EntityNotFound, PlanIndex};
-pub use load::{load, load_with_scan};
+pub use entity::{Criterion, Dependency, Direction, Entity, Fault, ParsedFile, Resolution, ScopedRef};
 pub use entity_type::EntityType;
+pub use index::{EntityNotFound, IndexFilter, PlanIndex};
+pub use load::{load, load_with_scan};

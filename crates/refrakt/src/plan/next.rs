@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::dependencies::Dependencies;
 use super::entity::Entity;
-use super::index::PlanIndex;
 use super::entity_type::{EntityType, complexity_rank, priority_rank};
+use super::index::PlanIndex;
 
 /// Which tasks are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

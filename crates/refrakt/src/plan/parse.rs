@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
 
-use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
 use super::checklist;
+use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
 use super::entity_type::{BLOCKED_BY, BLOCKS, EntityType};
 use quad_runes::catalogue::line_and_column;
 
@@ -125,7 +125,9 @@ fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entit
     for child in &node.children {
         if child.kind == NodeType::Heading && heading_level(child) == Some(2) {
             section = kind.known_section(&plain_text(child));
-            if let Some(section_name) = section.filter(|section_name| !entity.known_sections.contains(section_name)) {
+            if let Some(section_name) =
+                section.filter(|section_name| !entity.known_sections.contains(section_name))
+            {
                 entity.known_sections.push(section_name);
             }
         }
@@ -140,7 +142,12 @@ fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entit
 type SeenRefs<'a> = HashSet<(&'a str, Option<Option<&'static str>>)>;
 
 impl Entity {
-    fn add_reference<'a>(&mut self, id: &'a str, section: Option<&'static str>, seen_refs: &mut SeenRefs<'a>) {
+    fn add_reference<'a>(
+        &mut self,
+        id: &'a str,
+        section: Option<&'static str>,
+        seen_refs: &mut SeenRefs<'a>,
+    ) {
         if seen_refs.insert((id, None)) {
             self.refs.push(id.to_owned());
         }
@@ -181,7 +188,9 @@ fn heading_level(heading: &Node) -> Option<u8> {
 
 /// The text of the first heading of level 1.
 pub(crate) fn find_title(node: &Node) -> Option<String> {
-    let heading = node.descendants().find(|child| child.kind == NodeType::Heading && heading_level(child) == Some(1))?;
+    let heading = node
+        .descendants()
+        .find(|child| child.kind == NodeType::Heading && heading_level(child) == Some(1))?;
     Some(plain_text(heading).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
@@ -227,8 +236,11 @@ mod tests {
         assert_eq!(entity.title.as_deref(), Some("Read the x now"));
         assert_eq!(entity.refs, ["SPEC-1", "WORK-2", "BUG-1"]);
         assert_eq!(entity.known_sections, ["Blocked by", "Blocks", "Acceptance Criteria"]);
-        let dependencies: Vec<(&str, Direction)> =
-            entity.dependencies.iter().map(|dependency| (dependency.id.as_str(), dependency.direction)).collect();
+        let dependencies: Vec<(&str, Direction)> = entity
+            .dependencies
+            .iter()
+            .map(|dependency| (dependency.id.as_str(), dependency.direction))
+            .collect();
         assert_eq!(dependencies, [("WORK-2", Direction::BlockedBy), ("BUG-1", Direction::Blocks)]);
         assert_eq!(entity.criteria.len(), 2);
         assert_eq!((entity.id(), entity.status()), (Some("WORK-1"), "ready"));

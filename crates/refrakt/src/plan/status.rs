@@ -6,9 +6,9 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
 use super::entity::Entity;
+use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
 use super::next::ready_tasks;
-use super::entity_type::{EntityType, is_done};
 
 /// Most ready tasks that a status shows; the list of next tasks shows all.
 pub const READY_SHOWN_MAX: usize = 5;
@@ -64,14 +64,16 @@ pub fn milestone_progress(index: &PlanIndex, name: Option<&str>) -> Option<Value
         None => entity.status() == "active",
     })?;
     let name = milestone.id().unwrap_or_default();
-    let milestone_tasks: Vec<&Entity> = tasks(index).filter(|task| task.attribute("milestone") == Some(name)).collect();
+    let milestone_tasks: Vec<&Entity> =
+        tasks(index).filter(|task| task.attribute("milestone") == Some(name)).collect();
     let mut progress = Map::new();
     progress.insert("name".into(), json!(name));
     progress.insert("status".into(), json!(milestone.status()));
     if let Some(target) = milestone.attribute("target") {
         progress.insert("target".into(), json!(target));
     }
-    progress.insert("done".into(), json!(milestone_tasks.iter().filter(|task| is_done(task.status())).count()));
+    progress
+        .insert("done".into(), json!(milestone_tasks.iter().filter(|task| is_done(task.status())).count()));
     progress.insert("total".into(), json!(milestone_tasks.len()));
     Some(Value::Object(progress))
 }
@@ -93,7 +95,9 @@ fn blocked_tasks(index: &PlanIndex) -> Value {
                 .refs
                 .iter()
                 .map(String::as_str)
-                .filter(|id| index.entity(id).is_some_and(|other| !other.kind.unblocks_dependents(other.status())))
+                .filter(|id| {
+                    index.entity(id).is_some_and(|other| !other.kind.unblocks_dependents(other.status()))
+                })
                 .collect();
             json!({ "id": task.id().unwrap_or_default(), "title": title_or_empty(task), "blockedBy": open })
         })
@@ -137,9 +141,11 @@ fn spec_rollups(index: &PlanIndex) -> Value {
             let mut prs: IndexSet<&str> = IndexSet::new();
             for task in linked {
                 let pull_requests = task.attribute("pr");
-                let pull_requests =
-                    pull_requests.or_else(|| task.resolution.as_ref().and_then(|resolution| resolution.pr.as_deref()));
-                prs.extend(pull_requests.unwrap_or_default().split(',').map(str::trim).filter(|pr| !pr.is_empty()));
+                let pull_requests = pull_requests
+                    .or_else(|| task.resolution.as_ref().and_then(|resolution| resolution.pr.as_deref()));
+                prs.extend(
+                    pull_requests.unwrap_or_default().split(',').map(str::trim).filter(|pr| !pr.is_empty()),
+                );
             }
             let all_done = linked.iter().all(|task| is_done(task.status()));
             Some(json!({

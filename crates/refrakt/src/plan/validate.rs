@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::dependencies::Dependencies;
 use super::entity::Entity;
-use super::index::PlanIndex;
 use super::entity_type::{EntityType, is_done};
+use super::index::PlanIndex;
 
 /// How bad an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,9 @@ impl Validator<'_> {
         for entity in self.index.entities() {
             for (attribute, kind) in rules {
                 let allowed = entity.kind.allowed_values(attribute);
-                let Some(value) = entity.attribute(attribute).filter(|_| !allowed.is_empty()) else { continue };
+                let Some(value) = entity.attribute(attribute).filter(|_| !allowed.is_empty()) else {
+                    continue;
+                };
                 if allowed.iter().any(|allowed_value| allowed_value == value) {
                     continue;
                 }
@@ -450,7 +452,8 @@ mod tests {
 
     #[test]
     fn id_prefix_of_file_requires_id_and_dash() {
-        let assert_prefix = |name: &str, expected: Option<&str>| assert_eq!(id_prefix_of_file(name), expected, "{name}");
+        let assert_prefix =
+            |name: &str, expected: Option<&str>| assert_eq!(id_prefix_of_file(name), expected, "{name}");
         assert_prefix("WORK-019-types.md", Some("WORK-019"));
         assert_prefix("ADR-1-x.md", Some("ADR-1"));
         assert_prefix("WORK-019.md", None);

@@ -84,8 +84,14 @@ impl From<io::Error> for CommitError {
 }
 
 /// Writes a text beside its place, through to the disk. `before` is the hash of what it replaces.
-pub fn stage(folder: &ProjectDir, file: &str, before_hash: Option<&str>, text: &str) -> io::Result<StagedFile> {
-    let outside_error = || io::Error::new(io::ErrorKind::InvalidInput, "the file would lie outside the folder");
+pub fn stage(
+    folder: &ProjectDir,
+    file: &str,
+    before_hash: Option<&str>,
+    text: &str,
+) -> io::Result<StagedFile> {
+    let outside_error =
+        || io::Error::new(io::ErrorKind::InvalidInput, "the file would lie outside the folder");
     let target = folder.join_checked(file).ok_or_else(outside_error)?;
     let parent = target.parent().ok_or_else(outside_error)?;
     if before_hash.is_none() {

@@ -143,7 +143,8 @@ struct ConfigParser<'a> {
 
 impl ConfigParser<'_> {
     fn add_problem(&mut self, path: &[&str], message: String, is_error: bool) {
-        let (line, column) = if path.is_empty() { line_and_column(self.text, 0) } else { key_position(self.text, path) };
+        let (line, column) =
+            if path.is_empty() { line_and_column(self.text, 0) } else { key_position(self.text, path) };
         let problem = ConfigProblem { file: self.file.into(), line, column, message, is_error };
         self.config.problems.push(problem);
     }
@@ -157,7 +158,9 @@ impl ConfigParser<'_> {
         match root.get("plan") {
             None | Some(Value::Null) => {}
             Some(Value::Object(plan)) => self.config.plan_dir = self.parse_text(plan, &["plan"], "dir"),
-            Some(_) => self.add_error(&["plan"], "`plan` must be an object such as {\"dir\": \"plan\"}".into()),
+            Some(_) => {
+                self.add_error(&["plan"], "`plan` must be an object such as {\"dir\": \"plan\"}".into())
+            }
         }
         if root.contains_key("site") && root.contains_key("sites") {
             self.add_error(&["site"], "both `site` and `sites` are declared; `site` is ignored".into());
@@ -210,7 +213,8 @@ impl ConfigParser<'_> {
         let Some(site) = site.as_object() else {
             return self.add_error(path, format!("site {name} must be an object"));
         };
-        let plugins = if path.is_empty() { self.config.plugins.clone() } else { self.parse_plugins(site, path) };
+        let plugins =
+            if path.is_empty() { self.config.plugins.clone() } else { self.parse_plugins(site, path) };
         let content_dir = self.parse_text(site, path, "contentDir");
         let mut config = SiteConfig { plugins, content_dir, ..SiteConfig::default() };
         let runes_path = [path, &["runes"]].concat();
@@ -302,7 +306,9 @@ pub(crate) fn is_package_name(name: &str) -> bool {
     };
     name.len() <= 214
         && match name.strip_prefix('@') {
-            Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| is_valid_part(scope) && is_valid_part(name)),
+            Some(scoped) => scoped
+                .split_once('/')
+                .is_some_and(|(scope, name)| is_valid_part(scope) && is_valid_part(name)),
             None => is_valid_part(name),
         }
 }

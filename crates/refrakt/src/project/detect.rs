@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::config::{Config, ConfigProblem, is_package_name};
-use super::project_dir::ProjectDir;
 use super::fs_dependencies::FsDependencies;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
+use super::project_dir::ProjectDir;
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
 use crate::limits::PLUGINS_MAX;
@@ -97,7 +97,13 @@ fn find_plan(
     let dir = configured.unwrap_or(PLAN_DIR);
     let Some(path) = folder.join_checked(dir) else {
         let message = format!("the plan folder {dir} lies outside the project and is not read");
-        problems.push(ConfigProblem { file: CONFIG_FILE.into(), line: 1, column: 1, message, is_error: true });
+        problems.push(ConfigProblem {
+            file: CONFIG_FILE.into(),
+            line: 1,
+            column: 1,
+            message,
+            is_error: true,
+        });
         return None;
     };
     let exists = folder.has_dir(dir);
@@ -112,7 +118,8 @@ fn find_plan(
 
 /// The description of runes in a folder below the project's; none where there is no such file.
 fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
-    let file = if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
+    let file =
+        if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
     let problem =
         |line, column, message| ConfigProblem { file: file.clone(), line, column, message, is_error: true };
     let source = match folder.read_small_file(&file) {
@@ -221,8 +228,10 @@ impl Project {
     /// something to say.
     pub fn to_json(&self) -> Value {
         let absolute_path = |path: &str| Path::new(&self.root).join(path).display().to_string();
-        let plan =
-            self.plan.as_ref().map(|plan| json!({ "dir": absolute_path(&plan.dir), "fileCount": plan.file_count }));
+        let plan = self
+            .plan
+            .as_ref()
+            .map(|plan| json!({ "dir": absolute_path(&plan.dir), "fileCount": plan.file_count }));
         let site = self.config.as_ref().filter(|config| !config.sites.is_empty()).map(|config| {
             let sites: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
             json!({ "configPath": absolute_path(CONFIG_FILE), "sites": sites, "plugins": config.listed_plugins() })
@@ -240,7 +249,8 @@ impl Project {
         if let Some(error) =
             self.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)
         {
-            let config_error = json!({ "message": error.message, "line": error.line, "column": error.column });
+            let config_error =
+                json!({ "message": error.message, "line": error.line, "column": error.column });
             detected.insert("configError".into(), config_error);
         }
         let mut add = |key: &str, values: Vec<Value>| {

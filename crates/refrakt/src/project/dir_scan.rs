@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use super::project_dir::{FileEntry, FileStamp, ProjectDir, DirListing};
+use super::project_dir::{DirListing, FileEntry, FileStamp, ProjectDir};
 use super::watch::Watch;
-use crate::limits::{MTIME_RESOLUTION, FULL_RESCAN_INTERVAL};
+use crate::limits::{FULL_RESCAN_INTERVAL, MTIME_RESOLUTION};
 
 /// The files and folders below one folder.
 #[derive(Debug)]
@@ -47,7 +47,8 @@ impl DirScan {
         let DirListing { files: entries, dirs: folders, watch, .. } = folder.list_and_watch()?;
         let stamp = |entry: &FileEntry| FileStamp { size: entry.size, modified: entry.modified };
         let files = entries.iter().map(|entry| (folder.root().join(&entry.path), stamp(entry))).collect();
-        let watch = watch.map(|watch| WatchedDir { watch, root_id, last_full_check: Mutex::new(Some(started)) });
+        let watch =
+            watch.map(|watch| WatchedDir { watch, root_id, last_full_check: Mutex::new(Some(started)) });
         Ok((DirScan { scanned_at, dirs: folders, files, watch }, entries))
     }
 
@@ -80,7 +81,8 @@ impl DirScan {
     /// One look at each folder and each file, none of them opened. What changed shortly before the walk could have changed again
     /// after it under the same time stamp, so it never counts as the same.
     fn stamps_match(&self) -> bool {
-        let is_settled = |at: SystemTime| self.scanned_at.duration_since(at).is_ok_and(|age| age > MTIME_RESOLUTION);
+        let is_settled =
+            |at: SystemTime| self.scanned_at.duration_since(at).is_ok_and(|age| age > MTIME_RESOLUTION);
         let is_same_dir = |(path, modified): &(PathBuf, SystemTime)| {
             is_settled(*modified)
                 && fs::metadata(path).is_ok_and(|now| now.modified().is_ok_and(|at| at == *modified))
@@ -143,7 +145,10 @@ mod tests {
         let dir_scan = rescan();
         fs::write(&file, "z").unwrap();
         set_old_mtime(&file);
-        assert!(dir_scan.is_unchanged(), "same size and same old stamp: whoever forges stamps deceives anybody");
+        assert!(
+            dir_scan.is_unchanged(),
+            "same size and same old stamp: whoever forges stamps deceives anybody"
+        );
         let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
         fs::write(root.path().join("new.md"), "n").unwrap();
         assert!(!fresh.is_unchanged());

@@ -114,7 +114,8 @@ mod tests {
         let record = || {
             let dependencies = FsDependencies::new();
             let folder = ProjectDir::recording(root.path(), dependencies.clone());
-            let _ = (folder.read_small_file("a.json"), folder.read_small_file("b.json"), folder.has_dir("plan"));
+            let _ =
+                (folder.read_small_file("a.json"), folder.read_small_file("b.json"), folder.has_dir("plan"));
             dependencies
         };
         let dependencies = record();
@@ -122,7 +123,10 @@ mod tests {
         fs::write(root.path().join("unrelated"), "x").unwrap();
         assert!(dependencies.are_unchanged(), "nobody looked at that");
         fs::write(root.path().join("b.json"), "x").unwrap();
-        assert!(!dependencies.are_unchanged() && dependencies.fingerprint() != record().fingerprint(), "a file that was missing is there");
+        assert!(
+            !dependencies.are_unchanged() && dependencies.fingerprint() != record().fingerprint(),
+            "a file that was missing is there"
+        );
         let dependencies = record();
         fs::create_dir(root.path().join("plan")).unwrap();
         assert!(!dependencies.are_unchanged());

@@ -113,7 +113,9 @@ mod tests {
     #[test]
     fn key_position_finds_nested_key() {
         let text = "{\n  \"a\": [1, {\"x\": \"}\"}],\n  \"site\": {\"b\\\"c\": null,\n    \"plugins\": 3}\n}";
-        let assert_position = |path: &[&str], expected: (usize, usize)| assert_eq!(key_position(text, path), expected, "{path:?}");
+        let assert_position = |path: &[&str], expected: (usize, usize)| {
+            assert_eq!(key_position(text, path), expected, "{path:?}")
+        };
         assert_position(&["a"], (2, 3));
         assert_position(&["site"], (3, 3));
         assert_position(&["site", "plugins"], (4, 5));

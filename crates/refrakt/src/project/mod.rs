@@ -4,16 +4,16 @@
 //! runes, the plan, plugins, and whatever is wrong. Looking is done in [`folder`], [`notes`] and [`survey`], listening in
 //! `watch`, writing in [`writing`]; everything else is pure.
 
+pub mod atomic_write;
 pub mod config;
 pub mod detect;
-pub mod project_dir;
-mod json_position;
-pub mod fs_dependencies;
-mod plugin;
-mod site;
 pub mod dir_scan;
+pub mod fs_dependencies;
+mod json_position;
+mod plugin;
+pub mod project_dir;
+mod site;
 mod watch;
-pub mod atomic_write;
 
 pub use config::{Config, ConfigProblem, ConfigShape, SiteConfig};
 pub use detect::{Project, detect};

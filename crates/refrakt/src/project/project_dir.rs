@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use super::fs_dependencies::FsDependencies;
 use super::watch::Watch;
 use crate::limits::{
-    CONFIG_FILE_BYTES_MAX, TRUNCATED_FILE_GRACE, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX,
-    PLAN_FILES_MAX, READ_RETRIES_MAX, SAVE_SETTLE_TIME,
+    CONFIG_FILE_BYTES_MAX, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX,
+    READ_RETRIES_MAX, SAVE_SETTLE_TIME, TRUNCATED_FILE_GRACE,
 };
 
 /// A folder that may be read.
@@ -152,7 +152,8 @@ impl ProjectDir {
 
     /// The same, and each folder is listened to from before it is listed.
     pub(super) fn list_and_watch(&self) -> io::Result<DirListing> {
-        let mut listing = DirListing { ignore_hidden: self.ignore_hidden, watch: Watch::new(), ..DirListing::default() };
+        let mut listing =
+            DirListing { ignore_hidden: self.ignore_hidden, watch: Watch::new(), ..DirListing::default() };
         listing.visit_dir(&self.root, "", 0)?;
         Ok(listing)
     }
@@ -325,7 +326,10 @@ mod tests {
             assert_eq!(fs::metadata(&emptied).unwrap().len(), 0);
             fs::write(&filled, "all of it").unwrap();
         });
-        assert_eq!(ProjectDir::new(root.path()).read_plan_file("a.md").unwrap().as_deref(), Some("all of it"));
+        assert_eq!(
+            ProjectDir::new(root.path()).read_plan_file("a.md").unwrap().as_deref(),
+            Some("all of it")
+        );
         editor.join().unwrap();
     }
 

@@ -43,8 +43,8 @@ mod linux {
         pub(in crate::project) fn add(&self, folder: &Path) -> bool {
             // Only the low half is the file system's number; the type is wider, and signed, on some processors.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
-            let is_local =
-                rustix::fs::statfs(folder).is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&(system.f_type as u32)));
+            let is_local = rustix::fs::statfs(folder)
+                .is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&(system.f_type as u32)));
             let changes = WatchFlags::MODIFY
                 | WatchFlags::ATTRIB
                 | WatchFlags::CREATE

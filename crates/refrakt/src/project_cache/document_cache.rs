@@ -12,7 +12,11 @@ const DOCUMENTS_MAX: usize = 64;
 
 impl DocumentCache {
     /// The document of that name, made now if nobody has made it yet.
-    pub fn get_or_insert_with<E>(&self, name: &str, build: impl FnOnce() -> Result<String, E>) -> Result<Arc<str>, E> {
+    pub fn get_or_insert_with<E>(
+        &self,
+        name: &str,
+        build: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Arc<str>, E> {
         if let Some(cached) = self.documents().get(name) {
             return Ok(cached.clone());
         }
@@ -37,7 +41,8 @@ mod tests {
     #[test]
     fn document_cache_builds_each_document_once() {
         let cache = DocumentCache::default();
-        let get_or_insert = |text: &str| cache.get_or_insert_with("a", || Ok::<_, ()>(text.to_owned())).unwrap();
+        let get_or_insert =
+            |text: &str| cache.get_or_insert_with("a", || Ok::<_, ()>(text.to_owned())).unwrap();
         assert_eq!((&*get_or_insert("one"), &*get_or_insert("two")), ("one", "one"));
         assert_eq!(cache.get_or_insert_with("b", || Err(5)), Err(5));
         assert_eq!(&*cache.get_or_insert_with("b", || Ok::<_, ()>("x".into())).unwrap(), "x");

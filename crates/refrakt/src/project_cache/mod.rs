@@ -17,9 +17,9 @@ use quad_core::canonical::sha256_hex;
 
 use crate::plan::{PlanIndex, load_with_scan};
 use crate::project::detect::detect_recording;
-use crate::project::project_dir::ProjectDir;
-use crate::project::fs_dependencies::FsDependencies;
 use crate::project::dir_scan::DirScan;
+use crate::project::fs_dependencies::FsDependencies;
+use crate::project::project_dir::ProjectDir;
 use crate::project::{CONFIG_FILE, Project};
 
 pub use document_cache::DocumentCache;
@@ -105,9 +105,11 @@ impl ProjectCache {
         let (project, dependencies) = detect_recording(&self.root);
         let fingerprint = dependencies.fingerprint();
         let previous = cached.take().filter(|previous| previous.fingerprint == fingerprint);
-        let generation = previous.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let generation =
+            previous.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
         let documents = previous.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
-        let snapshot = Arc::new(ProjectSnapshot { project, generation, documents, dependencies, fingerprint });
+        let snapshot =
+            Arc::new(ProjectSnapshot { project, generation, documents, dependencies, fingerprint });
         *cached = Some(snapshot.clone());
         snapshot
     }
@@ -130,9 +132,11 @@ impl ProjectCache {
         };
         let fingerprint = fingerprint(&index);
         let unchanged = previous.filter(|previous| previous.fingerprint == fingerprint);
-        let generation = unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let generation =
+            unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
         let documents = unchanged.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
-        let snapshot = Arc::new(PlanSnapshot { dir: plan_dir, index, generation, documents, dir_scan, fingerprint });
+        let snapshot =
+            Arc::new(PlanSnapshot { dir: plan_dir, index, generation, documents, dir_scan, fingerprint });
         *cached = Some(snapshot.clone());
         Ok(Some(snapshot))
     }
@@ -143,7 +147,8 @@ impl ProjectCache {
         // Whoever reads the plan at this moment keeps nobody from counting.
         let cached = self.plan.try_lock().ok();
         let cached_plan = cached.as_ref().and_then(|cached| cached.as_ref());
-        let current = cached_plan.filter(|plan| plan.dir.root() == plan_dir.root() && plan.dir_scan.has_no_events());
+        let current =
+            cached_plan.filter(|plan| plan.dir.root() == plan_dir.root() && plan.dir_scan.has_no_events());
         Some(current.map_or_else(|| plan_dir.markdown_count(), |plan| plan.dir_scan.len()))
     }
 
@@ -163,7 +168,11 @@ impl ProjectCache {
         let Some(plan) = cached.as_ref() else { return CachedState::NotLoaded };
         let plan_dir = self.project_snapshot().project.plan_dir();
         let is_same_dir = plan_dir.is_some_and(|folder| folder.root() == plan.dir.root());
-        if is_same_dir && plan.dir_scan.has_no_events() { CachedState::Current(plan.generation) } else { CachedState::Unknown }
+        if is_same_dir && plan.dir_scan.has_no_events() {
+            CachedState::Current(plan.generation)
+        } else {
+            CachedState::Unknown
+        }
     }
 
     /// A number that no state has.
@@ -232,7 +241,11 @@ mod tests {
         assert!(empty.generation != one.generation && one.index.contains_id("WORK-001"));
         assert_eq!(cache.project_json()["plan"]["fileCount"], 1);
         fs::write(root.path().join("plan/a.md"), work("ready")).unwrap();
-        assert_eq!(cache.plan().unwrap().unwrap().generation, one.generation, "the same text is the same state");
+        assert_eq!(
+            cache.plan().unwrap().unwrap().generation,
+            one.generation,
+            "the same text is the same state"
+        );
         fs::write(root.path().join("plan/a.md"), work("doing")).unwrap();
         let two = cache.plan().unwrap().unwrap();
         assert_ne!((two.generation, two.fingerprint()), (one.generation, one.fingerprint()));

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{CachedState, ProjectCache, DocumentCache, lock};
+use super::{CachedState, DocumentCache, ProjectCache, lock};
 use crate::limits::SITES_MAX;
 use crate::pages::PageIndex;
-use crate::project::project_dir::{ProjectDir, DirError};
 use crate::project::dir_scan::DirScan;
+use crate::project::project_dir::{DirError, ProjectDir};
 
 /// What a content folder holds.
 #[derive(Debug)]
@@ -64,13 +64,18 @@ impl ProjectCache {
         }
         let previous = slots.get_mut(dir).and_then(|slot| slot.current.take());
         let pages = self.load_pages(dir, previous)?;
-        let slot =
-            slots.entry(dir.to_owned()).or_insert_with(|| Slot { baseline: Some(pages.clone()), current: None });
+        let slot = slots
+            .entry(dir.to_owned())
+            .or_insert_with(|| Slot { baseline: Some(pages.clone()), current: None });
         slot.current = Some(pages.clone());
         Ok(pages)
     }
 
-    fn load_pages(&self, dir: &str, previous: Option<Arc<PagesSnapshot>>) -> Result<Arc<PagesSnapshot>, PagesError> {
+    fn load_pages(
+        &self,
+        dir: &str,
+        previous: Option<Arc<PagesSnapshot>>,
+    ) -> Result<Arc<PagesSnapshot>, PagesError> {
         let pages_dir = ProjectDir::new(&self.root).subdir_checked(dir).map_err(|error| match error {
             DirError::Missing => PagesError::Missing,
             DirError::Outside => PagesError::Outside,
@@ -87,7 +92,8 @@ impl ProjectCache {
         })?;
         let fingerprint = index.fingerprint();
         let unchanged = previous.filter(|previous| previous.fingerprint == fingerprint);
-        let generation = unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
+        let generation =
+            unchanged.as_ref().map_or_else(|| self.next_generation(), |previous| previous.generation);
         let documents = unchanged.map_or_else(DocumentCache::default, |previous| previous.documents.clone());
         Ok(Arc::new(PagesSnapshot { dir: pages_dir, index, generation, documents, dir_scan, fingerprint }))
     }
@@ -95,10 +101,16 @@ impl ProjectCache {
     /// What is known of a folder's pages without waiting for anybody or anything.
     pub fn cached_pages_state(&self, dir: &str) -> CachedState {
         let Ok(slots) = self.pages.try_lock() else { return CachedState::Unknown };
-        let Some(pages) = slots.get(dir).and_then(|slot| slot.current.as_ref()) else { return CachedState::NotLoaded };
+        let Some(pages) = slots.get(dir).and_then(|slot| slot.current.as_ref()) else {
+            return CachedState::NotLoaded;
+        };
         let pages_dir = ProjectDir::new(&self.root).subdir_checked(dir);
         let is_same_dir = pages_dir.is_ok_and(|folder| folder.root() == pages.dir.root());
-        if is_same_dir && pages.dir_scan.has_no_events() { CachedState::Current(pages.generation) } else { CachedState::Unknown }
+        if is_same_dir && pages.dir_scan.has_no_events() {
+            CachedState::Current(pages.generation)
+        } else {
+            CachedState::Unknown
+        }
     }
 
     /// Looks again at every content folder that somebody has asked for.

@@ -15,9 +15,9 @@ use quad_store::{Sql, Store, Tx, WriteContext, params};
 
 use super::listing::ListedResources;
 use super::tags::ProjectTags;
-use crate::limits::{CHANGE_ENTITIES_MAX, POLL_INTERVAL_MAX, POLL_INTERVAL_MIN, POLL_DUTY_DIVISOR};
-use crate::project_cache::{ProjectSnapshot, ProjectCache, PlanSnapshot};
+use crate::limits::{CHANGE_ENTITIES_MAX, POLL_DUTY_DIVISOR, POLL_INTERVAL_MAX, POLL_INTERVAL_MIN};
 use crate::project::atomic_write::WriteLock;
+use crate::project_cache::{PlanSnapshot, ProjectCache, ProjectSnapshot};
 
 /// The layer of audit events about a project's folder.
 pub(super) const LAYER: &str = "project";
@@ -69,7 +69,11 @@ impl FolderSnapshot {
 }
 
 /// The tags of entities whose files differ, came or went.
-fn entity_tags(before: Option<&PlanSnapshot>, current: Option<&PlanSnapshot>, project_tags: &ProjectTags) -> Vec<Tag> {
+fn entity_tags(
+    before: Option<&PlanSnapshot>,
+    current: Option<&PlanSnapshot>,
+    project_tags: &ProjectTags,
+) -> Vec<Tag> {
     let files = |plan: Option<&PlanSnapshot>| -> HashMap<String, (Arc<str>, Option<Tag>)> {
         let files = plan.into_iter().flat_map(|plan| plan.index.files());
         let tag = |entity| project_tags.entity(entity);
@@ -81,10 +85,12 @@ fn entity_tags(before: Option<&PlanSnapshot>, current: Option<&PlanSnapshot>, pr
             .collect()
     };
     let (before, current) = (files(before), files(current));
-    let removed_or_changed =
-        before.iter().filter(|(path, (hash, _))| current.get(*path).is_none_or(|(other_hash, _)| other_hash != hash));
-    let added_or_changed =
-        current.iter().filter(|(path, (hash, _))| before.get(*path).is_none_or(|(other_hash, _)| other_hash != hash));
+    let removed_or_changed = before
+        .iter()
+        .filter(|(path, (hash, _))| current.get(*path).is_none_or(|(other_hash, _)| other_hash != hash));
+    let added_or_changed = current
+        .iter()
+        .filter(|(path, (hash, _))| before.get(*path).is_none_or(|(other_hash, _)| other_hash != hash));
     let mut tags: Vec<Tag> =
         removed_or_changed.chain(added_or_changed).filter_map(|(_, (_, tag))| tag.clone()).collect();
     tags.sort_unstable();
@@ -105,11 +111,20 @@ pub(super) struct FolderChange {
 }
 
 impl FolderChange {
-    pub(super) fn new(root: String, from_fingerprint: String, to_fingerprint: String, tags: Vec<Tag>) -> FolderChange {
+    pub(super) fn new(
+        root: String,
+        from_fingerprint: String,
+        to_fingerprint: String,
+        tags: Vec<Tag>,
+    ) -> FolderChange {
         FolderChange { root, from_fingerprint, to_fingerprint, tags }
     }
 
-    pub(super) fn diff(before: &FolderSnapshot, current: &FolderSnapshot, project_tags: &ProjectTags) -> FolderChange {
+    pub(super) fn diff(
+        before: &FolderSnapshot,
+        current: &FolderSnapshot,
+        project_tags: &ProjectTags,
+    ) -> FolderChange {
         FolderChange {
             root: project_tags.as_str().to_owned(),
             from_fingerprint: before.fingerprint(),
@@ -120,7 +135,8 @@ impl FolderChange {
 
     /// Whether somebody told it already. One that has missed a step between two of its looks tells both as one: better twice than never.
     async fn is_published(&self, store: &Store, tenant: &TenantId) -> Result<bool> {
-        let (root, from_fingerprint, to_fingerprint) = (self.root.clone(), self.from_fingerprint.clone(), self.to_fingerprint.clone());
+        let (root, from_fingerprint, to_fingerprint) =
+            (self.root.clone(), self.from_fingerprint.clone(), self.to_fingerprint.clone());
         store
             .read(tenant, move |sql| {
                 let tenant = sql.tenant().as_str().to_owned();
@@ -175,7 +191,9 @@ async fn poll(refrakt: &super::Refrakt, published: &mut Option<FolderSnapshot>) 
         let change = FolderChange::diff(before, &current, &project_tags);
         let plan = current.plan.clone();
         // Another process that is writing tells of it itself, in the commit of its write: the next look is soon enough.
-        if !change.tags.is_empty() && super::run_blocking(move || Ok(is_write_locked(plan.as_deref()))).await? {
+        if !change.tags.is_empty()
+            && super::run_blocking(move || Ok(is_write_locked(plan.as_deref()))).await?
+        {
             return Ok(elapsed);
         }
         publish(refrakt, &tenant, change).await?;

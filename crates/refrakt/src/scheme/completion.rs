@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::pages;
 use super::routes::{FORMATS, TYPES};
-use crate::project_cache::ProjectCache;
 use crate::plan::{Entity, EntityType};
+use crate::project_cache::ProjectCache;
 
 /// Which values are wanted; owned, since looking at a folder is done elsewhere.
 #[derive(Clone, Debug)]
@@ -43,7 +43,8 @@ impl CompletionRequest {
     }
 
     fn statuses(&self) -> Vec<String> {
-        let kinds = EntityType::ALL.into_iter().filter(|kind| self.kind.is_none_or(|requested| requested == *kind));
+        let kinds =
+            EntityType::ALL.into_iter().filter(|kind| self.kind.is_none_or(|requested| requested == *kind));
         kinds.flat_map(|kind| kind.allowed_values("status")).cloned().collect()
     }
 
@@ -73,11 +74,17 @@ impl CompletionRequest {
         };
         let mut values: Vec<String> = match self.variable.as_str() {
             "id" => entities_of_kind(self.kind).filter_map(Entity::id).map(str::to_owned).collect(),
-            "milestone" => {
-                entities_of_kind(Some(EntityType::Milestone)).filter_map(Entity::id).map(str::to_owned).collect()
+            "milestone" => entities_of_kind(Some(EntityType::Milestone))
+                .filter_map(Entity::id)
+                .map(str::to_owned)
+                .collect(),
+            "tag" => {
+                entities_of_kind(None).flat_map(|entity| entity.list("tags")).map(str::to_owned).collect()
             }
-            "tag" => entities_of_kind(None).flat_map(|entity| entity.list("tags")).map(str::to_owned).collect(),
-            _ => entities_of_kind(None).filter_map(|entity| entity.attribute("assignee")).map(str::to_owned).collect(),
+            _ => entities_of_kind(None)
+                .filter_map(|entity| entity.attribute("assignee"))
+                .map(str::to_owned)
+                .collect(),
         };
         values.sort_unstable();
         values

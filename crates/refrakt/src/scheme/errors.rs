@@ -26,7 +26,11 @@ const CLIENT_ERROR_CODES: [&str; 6] = [
 ];
 
 /// A refusal of the shared path or of ours, with the code that existing clients look for.
-pub(crate) fn with_client_error_code(asked: RequestTarget<'_>, tools: &[&'static str], error: Error) -> Error {
+pub(crate) fn with_client_error_code(
+    asked: RequestTarget<'_>,
+    tools: &[&'static str],
+    error: Error,
+) -> Error {
     let error = match error.code() {
         "UNKNOWN_TOOL" => {
             let near = error.hint_text().map(|near| format!("{near}. ")).unwrap_or_default();

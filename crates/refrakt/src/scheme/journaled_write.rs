@@ -11,11 +11,11 @@ use quad_core::tool::ToolCall;
 use quad_core::{Error, EventDraft, Kind, Receipt, Result, TenantId};
 use quad_store::{Sql, Tx, WriteContext, params};
 
-use super::change_poller::{LAYER, FolderSnapshot, FolderChange};
-use super::{Refrakt, run_blocking, query, errors};
-use crate::project_cache::{ProjectCache, PlanSnapshot};
-use crate::project::project_dir::ProjectDir;
+use super::change_poller::{FolderChange, FolderSnapshot, LAYER};
+use super::{Refrakt, errors, query, run_blocking};
 use crate::project::atomic_write::{CommitError, StagedFile, WriteLock, file_hash, stage};
+use crate::project::project_dir::ProjectDir;
+use crate::project_cache::{PlanSnapshot, ProjectCache};
 
 /// A text that a file is to have.
 #[derive(Clone, Debug)]
@@ -124,7 +124,8 @@ async fn commit_files(
     })
     .await?;
     let change = FolderChange::diff(&before, &current, &project_tags);
-    let files: Vec<String> = staged.iter().take(committed).map(|staged_file| staged_file.file.clone()).collect();
+    let files: Vec<String> =
+        staged.iter().take(committed).map(|staged_file| staged_file.file.clone()).collect();
     let event = match &failed {
         None => call.event.clone().succeeded(),
         Some(_) => EventDraft::system(LAYER, "project.write.abandoned", &call.caller.subject).succeeded(),
@@ -151,7 +152,8 @@ fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
             Err(CommitError::Failed(error)) => errors::io_error(error),
         };
         staged.iter().skip(committed).for_each(StagedFile::discard);
-        let written: Vec<&str> = staged.iter().take(committed).map(|staged_file| staged_file.file.as_str()).collect();
+        let written: Vec<&str> =
+            staged.iter().take(committed).map(|staged_file| staged_file.file.as_str()).collect();
         return (committed, Some(error.with_detail("written", written)));
     }
     (staged.len(), None)
@@ -226,7 +228,12 @@ pub(super) async fn try_recover_intents(refrakt: &Refrakt) -> Result<()> {
 }
 
 /// Settles open intents; the caller holds the lock.
-async fn recover_intents(refrakt: &Refrakt, tenant: &TenantId, project: &ProjectCache, folder: &ProjectDir) -> Result<()> {
+async fn recover_intents(
+    refrakt: &Refrakt,
+    tenant: &TenantId,
+    project: &ProjectCache,
+    folder: &ProjectDir,
+) -> Result<()> {
     let root = super::ProjectTags::from_path(project.root()).as_str().to_owned();
     let select_intents = move |sql: &mut quad_store::Snapshot<'_>| {
         let tenant = sql.tenant().as_str().to_owned();

@@ -29,9 +29,12 @@ impl ListedResources {
             ResourceKind::Reference | ResourceKind::Contracts => self.sites,
             ResourceKind::PlanIndex | ResourceKind::PlanStatus => self.plan,
             // Those who want these know of them by their templates.
-            ResourceKind::Runes | ResourceKind::Rune | ResourceKind::Pages | ResourceKind::Page | ResourceKind::PlanContext | ResourceKind::PlanEntity => {
-                false
-            }
+            ResourceKind::Runes
+            | ResourceKind::Rune
+            | ResourceKind::Pages
+            | ResourceKind::Page
+            | ResourceKind::PlanContext
+            | ResourceKind::PlanEntity => false,
         }
     }
 

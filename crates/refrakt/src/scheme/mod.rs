@@ -2,28 +2,29 @@
 //!
 //! Every other tenant has no project: for them it is as if the folder were empty, and nothing tells them otherwise.
 
+mod change_poller;
 mod completion;
+mod errors;
+mod journaled_write;
 mod listing;
 mod page_change_poller;
 mod pages;
 mod query;
-mod errors;
 mod routes;
 mod runes;
 mod tags;
-mod change_poller;
 mod tools;
-mod journaled_write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quad_core::scheme::{RequestTarget, Completion, CompletionQuery, SchemePage};
+use quad_core::scheme::{Completion, CompletionQuery, RequestTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, ReadSet, BoxFuture, Error, Principal, ReadOutput, Result, Route, Scheme, Tag, TenantId, Tool, Version,
+    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tag, TenantId, Tool,
+    Version,
 };
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -31,10 +32,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::project_cache::{CachedState, ProjectCache};
 pub use runes::render;
 
+use change_poller::FolderSnapshot;
 use listing::ListedResources;
 use query::ResourceQuery;
 use tags::ProjectTags;
-use change_poller::FolderSnapshot;
 
 /// Every scope that this scheme knows.
 pub const SCOPES: &[&str] = &["refrakt:read", "plan:write"];
@@ -78,7 +79,10 @@ impl Refrakt {
     pub async fn watch(self: Arc<Refrakt>) {
         self.is_polling.store(true, Ordering::Release);
         if let Err(error) = journaled_write::try_recover_intents(&self).await {
-            tracing::warn!(cause = error.cause_chain(), "an unfinished write of the project is not settled yet");
+            tracing::warn!(
+                cause = error.cause_chain(),
+                "an unfinished write of the project is not settled yet"
+            );
         }
         loop {
             let elapsed = match self.poll_and_publish().await {
@@ -117,7 +121,10 @@ impl Refrakt {
 
     /// The project of a caller, if it has one.
     fn project_for(&self, caller: &Principal) -> Option<Arc<ProjectCache>> {
-        self.project.as_ref().filter(|(tenant, _)| *tenant == caller.tenant).map(|(_, project)| project.clone())
+        self.project
+            .as_ref()
+            .filter(|(tenant, _)| *tenant == caller.tenant)
+            .map(|(_, project)| project.clone())
     }
 
     /// The tenant's version. What is looked up after it is at least as new.
@@ -208,7 +215,8 @@ impl Scheme for Refrakt {
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
             let query = ResourceQuery::from_address(routes::kind_of_route(route)?, address)?;
-            let (document, version) = self.with_project(caller, move |project| query.execute(project)).await?;
+            let (document, version) =
+                self.with_project(caller, move |project| query.execute(project)).await?;
             Ok(ReadOutput::new(document.content(), document.basis(version)))
         })
     }
@@ -223,13 +231,19 @@ impl Scheme for Refrakt {
             if !routes::READ.is_satisfied_by(&caller.scopes) {
                 return Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() });
             }
-            let list_resources = |project: Option<&ProjectCache>| Ok(project.map(ListedResources::from_project).unwrap_or_default());
+            let list_resources = |project: Option<&ProjectCache>| {
+                Ok(project.map(ListedResources::from_project).unwrap_or_default())
+            };
             let (resources, version) = self.with_project(caller, list_resources).await?;
             let basis = ReadSet::at_version(version).with_tag(Tag::resource_list("refrakt"));
             let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
             let entries = resources.entries();
             let next = (entries.len() > start + limit).then(|| (start + limit).to_string());
-            Ok(SchemePage { entries: entries.into_iter().skip(start).take(limit).collect(), next, read_set: basis })
+            Ok(SchemePage {
+                entries: entries.into_iter().skip(start).take(limit).collect(),
+                next,
+                read_set: basis,
+            })
         })
     }
 
@@ -240,7 +254,8 @@ impl Scheme for Refrakt {
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             let request = completion::CompletionRequest::from_query(&query);
-            let (values, version) = self.with_project(caller, move |project| Ok(request.complete(project))).await?;
+            let (values, version) =
+                self.with_project(caller, move |project| Ok(request.complete(project))).await?;
             Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(version) })
         })
     }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use quad_core::canonical::sha256_hex;
 use quad_core::{Result, Tag};
 
-use super::tags::ProjectTags;
 use super::change_poller::{FolderChange, publish};
+use super::tags::ProjectTags;
 use crate::limits::CHANGE_ENTITIES_MAX;
-use crate::project_cache::{RescannedDir, PagesSnapshot};
 use crate::pages::route;
+use crate::project_cache::{PagesSnapshot, RescannedDir};
 
 /// Content folders as they were when their last change was told; none for one that was gone.
 pub(super) type PublishedPages = BTreeMap<String, Option<Arc<PagesSnapshot>>>;
@@ -33,7 +33,12 @@ pub(super) async fn poll_and_publish(refrakt: &super::Refrakt) -> Result<Duratio
     }
     let tags = changed_tags(&before, &current, &project_tags);
     // Beside the plan's step, so that neither keeps the other from being told.
-    let change = FolderChange::new(format!("{}/pages", project_tags.as_str()), fingerprint(&before), fingerprint(&current), tags);
+    let change = FolderChange::new(
+        format!("{}/pages", project_tags.as_str()),
+        fingerprint(&before),
+        fingerprint(&current),
+        tags,
+    );
     // Kept even if telling fails: the first looks are used up.
     *published = before;
     publish(refrakt, &tenant, change).await?;
@@ -53,7 +58,11 @@ fn changed_tags(before: &PublishedPages, current: &PublishedPages, project_tags:
     let mut tags = Vec::new();
     let generation = |pages: &Option<Arc<PagesSnapshot>>| pages.as_ref().map(|pages| pages.generation);
     for (dir, current_pages) in current {
-        let Some(previous_pages) = before.get(dir).filter(|pages| generation(pages) != generation(current_pages)) else { continue };
+        let Some(previous_pages) =
+            before.get(dir).filter(|pages| generation(pages) != generation(current_pages))
+        else {
+            continue;
+        };
         tags.push(project_tags.pages());
         tags.extend(page_tags(previous_pages.as_deref(), current_pages.as_deref(), project_tags));
     }
@@ -66,14 +75,18 @@ fn changed_tags(before: &PublishedPages, current: &PublishedPages, project_tags:
 }
 
 /// The tags of addresses at which a file stands that differs, came or went.
-fn page_tags(before: Option<&PagesSnapshot>, current: Option<&PagesSnapshot>, project_tags: &ProjectTags) -> Vec<Tag> {
+fn page_tags(
+    before: Option<&PagesSnapshot>,
+    current: Option<&PagesSnapshot>,
+    project_tags: &ProjectTags,
+) -> Vec<Tag> {
     let files = |pages: Option<&PagesSnapshot>| -> HashMap<String, (Arc<str>, String)> {
         let pages = pages.into_iter().flat_map(|pages| pages.index.pages());
         pages.map(|page| (page.file.clone(), (page.hash.clone(), route::normalize_url(&page.url)))).collect()
     };
     let (before, current) = (files(before), files(current));
     let tag_if_changed = |(file, page): (&String, &(Arc<str>, String)),
-                 other_files: &HashMap<String, (Arc<str>, String)>| {
+                          other_files: &HashMap<String, (Arc<str>, String)>| {
         (other_files.get(file) != Some(page)).then(|| project_tags.page(&page.1))
     };
     let removed = before.iter().filter_map(|page| tag_if_changed(page, &current));

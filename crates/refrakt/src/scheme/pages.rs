@@ -5,12 +5,12 @@ use std::sync::Arc;
 use quad_core::{Address, Error, Kind, Result};
 use quad_runes::expand::RenderError;
 
+use super::errors::{excerpt, io_error};
 use super::query::{ResourceDocument, require_site};
-use super::errors::{io_error, excerpt};
 use super::tags::ProjectTags;
-use crate::project_cache::{CachedState, ProjectCache, PagesError, PagesSnapshot};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
+use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache};
 
 /// The list of a site's pages. Blocks.
 pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Result<ResourceDocument> {
@@ -25,16 +25,27 @@ pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Resu
     };
     let project_tags = ProjectTags::from_path(project.root());
     let tags = vec![project_tags.sites(), project_tags.pages()];
-    Ok(ResourceDocument { text: pages.documents.get_or_insert_with(&cache_key, build)?, mime_type: "application/json", tags })
+    Ok(ResourceDocument {
+        text: pages.documents.get_or_insert_with(&cache_key, build)?,
+        mime_type: "application/json",
+        tags,
+    })
 }
 
 /// One page, rendered. Blocks.
-pub(super) fn page_document(project: &ProjectCache, url: &str, site: Option<&str>) -> Result<ResourceDocument> {
+pub(super) fn page_document(
+    project: &ProjectCache,
+    url: &str,
+    site: Option<&str>,
+) -> Result<ResourceDocument> {
     let snapshot = project.project_snapshot();
     let site = require_site(&snapshot, site)?;
     let (_, pages) = require_pages(project, site)?;
     let indexed_page = pages.index.find(url).ok_or_else(|| page_not_found(url, &pages))?;
-    let text = pages.dir.read_page(&indexed_page.file).map_err(|error| page_unreadable(indexed_page, &error.to_string()))?;
+    let text = pages
+        .dir
+        .read_page(&indexed_page.file)
+        .map_err(|error| page_unreadable(indexed_page, &error.to_string()))?;
     let text = text.ok_or_else(|| page_not_found(url, &pages))?;
     let rendered = page::render_page(&site.catalogue, indexed_page, &text).map_err(|error| match error {
         RenderError::Rune { .. } => page_unreadable(indexed_page, &error.to_string()),
@@ -42,7 +53,11 @@ pub(super) fn page_document(project: &ProjectCache, url: &str, site: Option<&str
             .hint("Split the page into several"),
     })?;
     let project_tags = ProjectTags::from_path(project.root());
-    let tags = vec![project_tags.sites(), project_tags.page(&route::normalize_url(&indexed_page.url)), project_tags.bulk_pages()];
+    let tags = vec![
+        project_tags.sites(),
+        project_tags.page(&route::normalize_url(&indexed_page.url)),
+        project_tags.bulk_pages(),
+    ];
     Ok(ResourceDocument { text: rendered.to_string().into(), mime_type: "application/json", tags })
 }
 
@@ -64,8 +79,10 @@ pub(super) fn facts(project: &ProjectCache, address: &Address) -> String {
     let site = snapshot.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());
     let state = dir.map_or(CachedState::NotLoaded, |dir| project.cached_pages_state(dir));
-    let load =
-        || dir.and_then(|dir| project.pages(dir).ok()).map_or_else(|| project.next_generation(), |pages| pages.generation);
+    let load = || {
+        dir.and_then(|dir| project.pages(dir).ok())
+            .map_or_else(|| project.next_generation(), |pages| pages.generation)
+    };
     format!("{}/{}", snapshot.generation, super::current_generation(state, project, &load))
 }
 
@@ -78,11 +95,12 @@ fn require_pages<'s>(project: &ProjectCache, site: &'s Site) -> Result<(&'s str,
         PagesError::Missing => content_dir_missing(format!("The site {} has no folder {dir}", site.name))
             .hint("Make the folder, or correct contentDir in refrakt.config.json")
             .with_detail("contentDir", dir),
-        PagesError::Outside => {
-            content_dir_missing(format!("The folder {dir} of the site {} lies outside the project", site.name))
-                .hint("Name a folder within the project as contentDir in refrakt.config.json")
-                .with_detail("contentDir", dir)
-        }
+        PagesError::Outside => content_dir_missing(format!(
+            "The folder {dir} of the site {} lies outside the project",
+            site.name
+        ))
+        .hint("Name a folder within the project as contentDir in refrakt.config.json")
+        .with_detail("contentDir", dir),
         PagesError::Io(error) => io_error(error),
     })?;
     Ok((dir, pages))

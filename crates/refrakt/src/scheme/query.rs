@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
-use quad_core::{Address, ReadSet, Content, Error, Result, Tag, Version};
+use quad_core::{Address, Content, Error, ReadSet, Result, Tag, Version};
 use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
 use super::routes::ResourceKind;
 use super::tags::ProjectTags;
-use super::{pages, errors, runes};
-use crate::project_cache::{ProjectSnapshot, ProjectCache, PlanSnapshot};
+use super::{errors, pages, runes};
 use crate::plan::context::build_context;
 use crate::plan::status::plan_status;
 use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
 use crate::project::Site;
+use crate::project_cache::{PlanSnapshot, ProjectCache, ProjectSnapshot};
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,9 @@ impl ResourceQuery {
             ResourceKind::PlanStatus => ResourceQuery::Status { milestone: text("milestone") },
             ResourceKind::PlanContext => ResourceQuery::Context { id: id() },
             ResourceKind::Pages => ResourceQuery::Pages { site: text("site") },
-            ResourceKind::Page => ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") },
+            ResourceKind::Page => {
+                ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") }
+            }
             ResourceKind::PlanEntity => {
                 let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
                 ResourceQuery::Entity { kind, id: id() }
@@ -129,13 +131,22 @@ impl ResourceQuery {
         match self {
             ResourceQuery::Detect => {
                 let text = project.project_json().to_string().into();
-                Ok(ResourceDocument { text, mime_type: "application/json", tags: vec![project_tags.detect()] })
+                Ok(ResourceDocument {
+                    text,
+                    mime_type: "application/json",
+                    tags: vec![project_tags.detect()],
+                })
             }
-            ResourceQuery::Reference { site, .. } | ResourceQuery::Contracts { site } | ResourceQuery::Runes { site } => {
+            ResourceQuery::Reference { site, .. }
+            | ResourceQuery::Contracts { site }
+            | ResourceQuery::Runes { site } => {
                 let snapshot = project.project_snapshot();
                 let site = require_site(&snapshot, site.as_deref())?;
                 let cache_key = format!("{self:?} {}", site.name);
-                let (text, mime_type) = (snapshot.documents.get_or_insert_with(&cache_key, || self.site_document(site))?, self.mime_type());
+                let (text, mime_type) = (
+                    snapshot.documents.get_or_insert_with(&cache_key, || self.site_document(site))?,
+                    self.mime_type(),
+                );
                 Ok(ResourceDocument { text, mime_type, tags: vec![project_tags.sites()] })
             }
             ResourceQuery::Rune { site, name, attributes } => {
@@ -180,15 +191,18 @@ impl ResourceQuery {
             | ResourceQuery::Runes { .. }
             | ResourceQuery::Rune { .. }
             | ResourceQuery::Pages { .. }
-            | ResourceQuery::Page { .. } => Err(errors::site_error(&crate::project::SiteError::Missing, None)),
+            | ResourceQuery::Page { .. } => {
+                Err(errors::site_error(&crate::project::SiteError::Missing, None))
+            }
             _ => Err(errors::plan_missing(None)),
         }
     }
 
     fn site_document(&self, site: &Site) -> Result<String> {
         let catalogue = &site.catalogue;
-        let find_rune =
-            |name: &str| site.rune(name).map_err(|(unknown, hint)| errors::rune_unknown(&unknown.name, &hint));
+        let find_rune = |name: &str| {
+            site.rune(name).map_err(|(unknown, hint)| errors::rune_unknown(&unknown.name, &hint))
+        };
         Ok(match self {
             ResourceQuery::Reference { rune: Some(name), markdown: true, .. } => {
                 reference::rune_as_markdown(catalogue, find_rune(name)?)
@@ -196,8 +210,12 @@ impl ResourceQuery {
             ResourceQuery::Reference { rune: Some(name), .. } => {
                 reference::rune_reference(catalogue, find_rune(name)?, Detail::Full).to_string()
             }
-            ResourceQuery::Reference { markdown: true, .. } => reference::site_reference_as_markdown(catalogue),
-            ResourceQuery::Reference { .. } => reference::site_reference(catalogue, Some(&site.name)).to_string(),
+            ResourceQuery::Reference { markdown: true, .. } => {
+                reference::site_reference_as_markdown(catalogue)
+            }
+            ResourceQuery::Reference { .. } => {
+                reference::site_reference(catalogue, Some(&site.name)).to_string()
+            }
             ResourceQuery::Contracts { .. } => contracts::contracts(catalogue).to_string(),
             _ => json!({ "site": site.name, "packages": reference::list(catalogue) }).to_string(),
         })
@@ -207,7 +225,8 @@ impl ResourceQuery {
         let index = &plan.index;
         let cache_key = format!("{self:?}");
         let cached_document = |build: &dyn Fn() -> Value| {
-            let text = plan.documents.get_or_insert_with(&cache_key, || Ok::<_, Error>(build().to_string()))?;
+            let text =
+                plan.documents.get_or_insert_with(&cache_key, || Ok::<_, Error>(build().to_string()))?;
             Ok((text, vec![project_tags.plan()]))
         };
         match self {
@@ -228,7 +247,10 @@ impl ResourceQuery {
                 let entity = index.find(*kind, id).map_err(|missing| errors::entity_not_found(&missing))?;
                 let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
                 let missing = || errors::id_not_found(id, &[]);
-                Ok((text.ok_or_else(missing)?.into(), vec![project_tags.entity(entity), project_tags.bulk_entities()]))
+                Ok((
+                    text.ok_or_else(missing)?.into(),
+                    vec![project_tags.entity(entity), project_tags.bulk_entities()],
+                ))
             }
             _ => Err(Error::internal("a question that is none about the plan")),
         }
@@ -266,7 +288,8 @@ fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
     if let Some(status) = &filter.status {
         let kinds =
             EntityType::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|requested| requested == *kind));
-        let allowed: Vec<&str> = kinds.flat_map(|kind| kind.allowed_values("status")).map(String::as_str).collect();
+        let allowed: Vec<&str> =
+            kinds.flat_map(|kind| kind.allowed_values("status")).map(String::as_str).collect();
         let is_used = index.entities().any(|entity| entity.status() == status);
         if !allowed.contains(&status.as_str()) && !is_used {
             let mut allowed_sorted = allowed.clone();

@@ -1,6 +1,6 @@
 //! The addresses of this scheme.
 
-use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

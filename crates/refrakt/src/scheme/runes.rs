@@ -2,9 +2,9 @@
 
 use quad_core::{Error, Kind, Result};
 use quad_runes::catalogue::Catalogue;
+use quad_runes::expand::{PageVariables, RenderError};
 use quad_runes::inspect::{self, InspectError};
 use quad_runes::render;
-use quad_runes::expand::{PageVariables, RenderError};
 use serde_json::{Value, json};
 
 use super::errors;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adversarial;
-mod recorded;
+mod fixture;
 mod pages;
 mod plan;
+mod recorded;
 mod scheme;
-mod fixture;

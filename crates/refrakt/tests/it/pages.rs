@@ -91,7 +91,10 @@ async fn pages_do_not_follow_symlinks_out_of_project() {
         }
         std::fs::remove_dir_all(&content).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), &content).unwrap();
-        assert_eq!(project.read_json("refrakt://pages/secret").await.unwrap_err().code(), "CONTENT_DIR_MISSING");
+        assert_eq!(
+            project.read_json("refrakt://pages/secret").await.unwrap_err().code(),
+            "CONTENT_DIR_MISSING"
+        );
     }
 }
 
@@ -101,7 +104,10 @@ async fn page_reads_are_never_stale_and_use_the_cache() {
         for round in 0..20 {
             project.save("content/docs/01-berths.md", &format!("# Round {}\n", round % 2));
             let title = format!("Round {}", round % 2);
-            assert_eq!(project.read_json("refrakt://pages/docs/berths").await.unwrap()["title"], title.as_str());
+            assert_eq!(
+                project.read_json("refrakt://pages/docs/berths").await.unwrap()["title"],
+                title.as_str()
+            );
             let index = project.read_json("refrakt://pages/index").await.unwrap();
             assert_eq!(index["pages"][0]["title"], title.as_str(), "round {round}");
         }

@@ -77,7 +77,8 @@ fn expected_with_fixes_entities(plan: &RecordedPlan) -> Value {
     entity_of_file(&mut entities, "work/WORK-016-unclosed.md")["criteria"] =
         json!([{ "text": "one", "checked": false }]);
     // Values that are no text are written as JavaScript writes them; ours are text, or as if they were not written.
-    let types = entity_of_file(&mut entities, "work/WORK-019-types.md")["attributes"].as_object_mut().unwrap();
+    let types =
+        entity_of_file(&mut entities, "work/WORK-019-types.md")["attributes"].as_object_mut().unwrap();
     types.remove("priority");
     types.remove("milestone");
     let all = entities.as_array_mut().unwrap();

@@ -11,7 +11,7 @@ use quad_core::{Change, ChangeFeed as _};
 use quad_store::params;
 use serde_json::json;
 
-use crate::fixture::{file_hashes, save_file, start_server, work, test_projects};
+use crate::fixture::{file_hashes, save_file, start_server, test_projects, work};
 
 const SITE: (&str, &str) =
     ("refrakt.config.json", r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan"]}}"#);
@@ -47,7 +47,9 @@ async fn reads_and_dry_runs_write_nothing() {
         ] {
             project.call_tool(tool, arguments).await.unwrap();
         }
-        assert!(project.call_tool("plan.update", json!({"id": "WORK-001", "status": "nonsense"})).await.is_err());
+        assert!(
+            project.call_tool("plan.update", json!({"id": "WORK-001", "status": "nonsense"})).await.is_err()
+        );
         assert_eq!(file_hashes(project.dir.path()), before);
     }
 }
@@ -114,11 +116,16 @@ async fn plan_writes_are_atomic_and_audited() {
         let before = file_hashes(project.dir.path());
         let invalid_update =
             json!({"updates": [{"id": "WORK-001", "status": "done"}, {"id": "WORK-002", "check": "three"}]});
-        assert_eq!(project.call_tool("plan.update", invalid_update).await.unwrap_err().code(), "CRITERION_NOT_FOUND");
+        assert_eq!(
+            project.call_tool("plan.update", invalid_update).await.unwrap_err().code(),
+            "CRITERION_NOT_FOUND"
+        );
         assert_eq!(file_hashes(project.dir.path()), before, "all of them or none");
 
-        let updated = project
-            .call_tool("plan.update", json!({"ids": ["WORK-001", "WORK-002"], "status": "done", "check": [1, 2]}));
+        let updated = project.call_tool(
+            "plan.update",
+            json!({"ids": ["WORK-001", "WORK-002"], "status": "done", "check": [1, 2]}),
+        );
         let updated = updated.await.unwrap();
         assert_eq!(updated["changed"], 2);
         let updated_text = std::fs::read_to_string(project.dir.path().join("plan/a.md")).unwrap();
@@ -200,7 +207,8 @@ async fn change_seen_by_two_processes_is_published_once() {
         project.call_tool("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         let mut published_tags = Vec::new();
         while !published_tags.iter().any(|tag: &String| tag.ends_with("WORK-001")) {
-            published_tags.extend(changes.recv().await.unwrap().tags.iter().map(|tag| tag.as_str().to_owned()));
+            published_tags
+                .extend(changes.recv().await.unwrap().tags.iter().map(|tag| tag.as_str().to_owned()));
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         let later_changes: Vec<Arc<Change>> = std::iter::from_fn(|| changes.try_recv().ok()).collect();

@@ -93,7 +93,9 @@ impl Attribute {
                 return Some(format!("`{name}` is {value}, but the type is {kind}"));
             }
             let text = value.as_str().unwrap_or_default();
-            if !self.matches.is_empty() && !text.is_empty() && !self.matches.iter().any(|allowed| allowed == text)
+            if !self.matches.is_empty()
+                && !text.is_empty()
+                && !self.matches.iter().any(|allowed| allowed == text)
             {
                 return Some(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
             }

@@ -15,7 +15,11 @@ struct BuiltinPackage {
 /// In the order in which the original merges them.
 static PACKAGES: [BuiltinPackage; 10] = [
     BuiltinPackage::new("core", "core.toml", include_str!("../../catalogue/core.toml")),
-    BuiltinPackage::new("@refrakt-md/marketing", "marketing.toml", include_str!("../../catalogue/marketing.toml")),
+    BuiltinPackage::new(
+        "@refrakt-md/marketing",
+        "marketing.toml",
+        include_str!("../../catalogue/marketing.toml"),
+    ),
     BuiltinPackage::new("@refrakt-md/docs", "docs.toml", include_str!("../../catalogue/docs.toml")),
     BuiltinPackage::new(
         "@refrakt-md/storytelling",
@@ -23,9 +27,17 @@ static PACKAGES: [BuiltinPackage; 10] = [
         include_str!("../../catalogue/storytelling.toml"),
     ),
     BuiltinPackage::new("@refrakt-md/places", "places.toml", include_str!("../../catalogue/places.toml")),
-    BuiltinPackage::new("@refrakt-md/business", "business.toml", include_str!("../../catalogue/business.toml")),
+    BuiltinPackage::new(
+        "@refrakt-md/business",
+        "business.toml",
+        include_str!("../../catalogue/business.toml"),
+    ),
     BuiltinPackage::new("@refrakt-md/design", "design.toml", include_str!("../../catalogue/design.toml")),
-    BuiltinPackage::new("@refrakt-md/learning", "learning.toml", include_str!("../../catalogue/learning.toml")),
+    BuiltinPackage::new(
+        "@refrakt-md/learning",
+        "learning.toml",
+        include_str!("../../catalogue/learning.toml"),
+    ),
     BuiltinPackage::new("@refrakt-md/media", "media.toml", include_str!("../../catalogue/media.toml")),
     BuiltinPackage::new("@refrakt-md/plan", "plan.toml", include_str!("../../catalogue/plan.toml")),
 ];
@@ -59,8 +71,8 @@ mod tests {
     #[test]
     fn every_builtin_file_parses() {
         for builtin in &PACKAGES {
-            let package =
-                Package::parse(builtin.file, builtin.text, builtin.file).unwrap_or_else(|error| panic!("{error}"));
+            let package = Package::parse(builtin.file, builtin.text, builtin.file)
+                .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(package.name, builtin.name);
             assert_eq!(super::package(builtin.name).map(|package| package.name.as_str()), Some(builtin.name));
         }

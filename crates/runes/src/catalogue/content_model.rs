@@ -111,7 +111,9 @@ pub enum PartSource {
 
 impl PartialEq for PartExtractor {
     fn eq(&self, other: &PartExtractor) -> bool {
-        self.name == other.name && self.optional == other.optional && self.pattern_text() == other.pattern_text()
+        self.name == other.name
+            && self.optional == other.optional
+            && self.pattern_text() == other.pattern_text()
     }
 }
 
@@ -248,7 +250,8 @@ impl ContentModel {
         1 + match self {
             ContentModel::Sequence(_) | ContentModel::Custom(_) => 0,
             ContentModel::Sections(sections) => {
-                let section_models = sections.known_sections.values().filter_map(|section| section.model.as_ref());
+                let section_models =
+                    sections.known_sections.values().filter_map(|section| section.model.as_ref());
                 section_models.chain([&sections.section_model]).map(ContentModel::depth).max().unwrap_or(0)
             }
             ContentModel::Delimited(delimited) => delimited.dynamic.as_ref().map_or(0, ContentModel::depth),
@@ -267,7 +270,8 @@ impl ContentModel {
 
 impl Field {
     pub(super) fn parse(text: &str) -> Result<Field, String> {
-        let syntax_error = || format!("`{text}` is not a field; write \"name: what\", such as \"body: any*\"");
+        let syntax_error =
+            || format!("`{text}` is not a field; write \"name: what\", such as \"body: any*\"");
         let (name, rest) = text.split_once(": ").ok_or_else(syntax_error)?;
         let (pattern, optional, greedy) = match rest.trim_end().chars().last().ok_or_else(syntax_error)? {
             '?' => (&rest[..rest.len() - 1], Some(true), false),

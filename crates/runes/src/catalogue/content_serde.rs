@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor, value};
 
 use super::content_model::{
-    ModelBranch, Condition, ContentModel, CustomModel, DelimitedModel, PartExtractor, PartSource, Field, KnownSection, NodePattern,
-    NodePatternAlternative, SectionsModel, ConditionalModel, Zone,
+    Condition, ConditionalModel, ContentModel, CustomModel, DelimitedModel, Field, KnownSection, ModelBranch,
+    NodePattern, NodePatternAlternative, PartExtractor, PartSource, SectionsModel, Zone,
 };
 
 #[derive(Deserialize)]

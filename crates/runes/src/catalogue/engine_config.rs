@@ -451,8 +451,9 @@ mod tests {
 
     #[test]
     fn validation_rejects_unknown_names() {
-        let check =
-            |text: &str, expect: &str| assert_eq!(config(text).validation_error().unwrap().1, expect, "{text}");
+        let check = |text: &str, expect: &str| {
+            assert_eq!(config(text).validation_error().unwrap().1, expect, "{text}")
+        };
         check("[blocks]\nb = { fields = ['m'], layout = 'bar' }", "`m` is not one of the meta-fields");
         check("[variants.size.big]\nblock = 'x'", "`size` is not one of the modifiers");
         check("[styles]\ngap = '--gap'", "`gap` is not one of the modifiers");

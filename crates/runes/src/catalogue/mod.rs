@@ -9,29 +9,29 @@ mod attribute;
 pub mod builtin;
 mod content_model;
 mod content_serde;
-mod template;
 mod engine_config;
 mod engine_serde;
 mod error;
-mod site_catalogue;
 mod names;
 mod package;
+mod site_catalogue;
+mod template;
 
 pub use attribute::{Attribute, AttributeType};
 pub use content_model::{
-    ModelBranch, Condition, ContentModel, CustomModel, DelimitedModel, PartExtractor, PartSource, Field, KnownSection, NodePattern,
-    NodePatternAlternative, SectionsModel, ConditionalModel, Zone,
+    Condition, ConditionalModel, ContentModel, CustomModel, DelimitedModel, Field, KnownSection, ModelBranch,
+    NodePattern, NodePatternAlternative, PartExtractor, PartSource, SectionsModel, Zone,
 };
-pub use template::{RuneTemplate, TemplatePart};
 pub use engine_config::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
     Modifier, ModifierSource, OrderedMap, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
 pub use error::{CatalogueError, line_and_column};
-pub use site_catalogue::{Catalogue, MergeProblem, RunePreferences, UnknownRune};
 pub use names::{is_rune_name, kebab_case, pascal_case};
 pub use package::{Package, Preset, Rune};
+pub use site_catalogue::{Catalogue, MergeProblem, RunePreferences, UnknownRune};
+pub use template::{RuneTemplate, TemplatePart};
 
 /// Name of the package that every site has.
 pub const CORE: &str = "core";

@@ -21,10 +21,10 @@ use serde::Deserialize;
 
 use super::attribute::Attribute;
 use super::content_model::ContentModel;
-use super::template::RuneTemplate;
 use super::engine_config::{EngineConfig, OrderedMap};
 use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
+use super::template::RuneTemplate;
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
 
 /// One package, as its file says.
@@ -196,10 +196,14 @@ impl Package {
         if !self.universal.is_empty() && self.name != super::CORE {
             return Some((vec!["universal"], "only the core package adds attributes to every rune".into()));
         }
-        let preset_attributes = self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
-        let preset_paths = preset_attributes.map(|(path, attributes)| ([path, vec!["attributes"]].concat(), attributes));
-        let rune_paths = self.runes.iter().map(|(name, rune)| (vec!["runes", name, "attributes"], &rune.attributes));
-        for (path, attributes) in preset_paths.chain(rune_paths).chain([(vec!["universal"], &self.universal)]) {
+        let preset_attributes =
+            self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
+        let preset_paths =
+            preset_attributes.map(|(path, attributes)| ([path, vec!["attributes"]].concat(), attributes));
+        let rune_paths =
+            self.runes.iter().map(|(name, rune)| (vec!["runes", name, "attributes"], &rune.attributes));
+        for (path, attributes) in preset_paths.chain(rune_paths).chain([(vec!["universal"], &self.universal)])
+        {
             for (name, attribute) in attributes {
                 if let Some(message) = attribute.validation_error() {
                     return Some(([path, vec![name]].concat(), message));
@@ -258,7 +262,8 @@ impl Rune {
         }
         let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
         // What a preset brings is only known once packages are joined.
-        let is_known = |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
+        let is_known =
+            |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
         if let Some(message) = self.emit.as_ref().and_then(|emit| emit.validation_error(&fields, &is_known)) {
             return Some((path("emit"), message));
         }

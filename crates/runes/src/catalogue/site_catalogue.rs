@@ -123,14 +123,17 @@ impl Catalogue {
         }
         for (rune, package) in &preferences.prefer {
             let package_name = if package == PREFER_CORE { CORE } else { package.as_str() };
-            let provides_rune = |candidate: &&Arc<Package>| candidate.name == package_name && candidate.runes.contains_key(rune);
+            let provides_rune = |candidate: &&Arc<Package>| {
+                candidate.name == package_name && candidate.runes.contains_key(rune)
+            };
             if !packages.iter().any(|candidate| provides_rune(&candidate)) {
                 let message = format!("`runes.prefer` asks for {rune} of {package}, which has none");
                 problems.push(MergeProblem { name: rune.clone(), message });
             }
         }
 
-        let mut catalogue = Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: OrderedMap::new() };
+        let mut catalogue =
+            Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: OrderedMap::new() };
         catalogue.collect_aliases(preferences, &mut problems);
         catalogue.merge_engine_configs();
         for rune in catalogue.runes() {
@@ -247,7 +250,9 @@ impl Catalogue {
     pub fn attribute<'a>(&'a self, rune: &'a Rune, name: &str) -> Option<&'a Attribute> {
         let own = merged_attributes(rune, self.preset_of(rune)).get(name).copied();
         own.or_else(|| {
-            let universal = rune.universal.then(|| self.universal_attributes().find(|(attribute_name, _)| *attribute_name == name));
+            let universal = rune
+                .universal
+                .then(|| self.universal_attributes().find(|(attribute_name, _)| *attribute_name == name));
             universal.flatten().map(|(_, attribute)| attribute)
         })
     }

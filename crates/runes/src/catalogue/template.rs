@@ -85,7 +85,11 @@ pub struct TemplatePart {
 
 impl RuneTemplate {
     /// What is wrong with the template: a field or an argument that the rune does not have.
-    pub(super) fn validation_error(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Option<String> {
+    pub(super) fn validation_error(
+        &self,
+        fields: &[&str],
+        is_known: &dyn Fn(&str) -> bool,
+    ) -> Option<String> {
         let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), is_known);
         unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
     }

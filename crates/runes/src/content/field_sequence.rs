@@ -2,7 +2,7 @@
 
 use quad_markdoc::{AttributeMap, Node, NodeType, Value};
 
-use super::{FieldContent, ContentFields, node_ext, items};
+use super::{ContentFields, FieldContent, items, node_ext};
 use crate::catalogue::Field;
 
 /// Walks fields and nodes side by side. A node that a required field does not want is lost; nodes after the last field too.
@@ -19,7 +19,11 @@ pub(super) fn resolve(fields: &[Field], nodes: Vec<Node>) -> ContentFields {
         }
         let mut matched = Vec::new();
         while let Some(node) = nodes.next_if(|node| field.pattern.matches(node)) {
-            matched.push(if field.pattern.is_image_only() { node_ext::unwrap_lone_image(node) } else { node });
+            matched.push(if field.pattern.is_image_only() {
+                node_ext::unwrap_lone_image(node)
+            } else {
+                node
+            });
             if !field.greedy {
                 break;
             }

@@ -16,8 +16,12 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
     for part in model {
         let PartSource::Inline { node: node_type, attribute } = &part.from else { continue };
         let candidate = nodes.iter().enumerate().find_map(|(index, node)| {
-            let is_available = !used.contains(&index) && (!partly_used.contains(&index) || node.kind.as_str() == node_type);
-            is_available.then(|| find_matching_node(node, node_type)).flatten().map(|inner| (index, *node, inner))
+            let is_available =
+                !used.contains(&index) && (!partly_used.contains(&index) || node.kind.as_str() == node_type);
+            is_available
+                .then(|| find_matching_node(node, node_type))
+                .flatten()
+                .map(|inner| (index, *node, inner))
         });
         let Some((index, node, inner)) = candidate else { continue };
         if std::ptr::eq(node, inner) {
@@ -77,7 +81,8 @@ fn extract_from_text(model: &[PartExtractor], text: &str, parts: &mut ItemFields
                 let Some(captures) = pattern.captures(&remaining) else { continue };
                 let Some(whole_match) = captures.get(0) else { continue };
                 let value = captures.get(1).unwrap_or(whole_match).as_str().to_owned();
-                let without_match = [&remaining[..whole_match.start()], &remaining[whole_match.end()..]].concat();
+                let without_match =
+                    [&remaining[..whole_match.start()], &remaining[whole_match.end()..]].concat();
                 parts.insert(part.name.clone(), value);
                 remaining = without_match;
             }

@@ -3,11 +3,11 @@
 //! [`resolve`] follows a [`ContentModel`] of the catalogue. It takes the nodes and gives them back sorted: each field holds the
 //! nodes that it matched, zones and sections hold fields of their own. Nothing is rendered here, and nothing is known of runes.
 
-pub mod node_ext;
+mod field_sequence;
 pub mod headings;
 mod items;
+pub mod node_ext;
 mod sections;
-mod field_sequence;
 
 use indexmap::IndexMap;
 use quad_markdoc::Node;
@@ -160,8 +160,12 @@ fn resolve_delimited(model: &DelimitedModel, nodes: Vec<Node>, arguments: &Argum
             Some(_) => None,
             None => Some(index),
         };
-        let group = group_index.and_then(|group_index| groups.get_mut(group_index)).map(std::mem::take).unwrap_or_default();
-        resolved.insert(zone.name.as_str(), FieldContent::Group(field_sequence::resolve(&zone.fields, group)));
+        let group = group_index
+            .and_then(|group_index| groups.get_mut(group_index))
+            .map(std::mem::take)
+            .unwrap_or_default();
+        resolved
+            .insert(zone.name.as_str(), FieldContent::Group(field_sequence::resolve(&zone.fields, group)));
     }
     resolved
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quad_markdoc::{LineNumbers, AttributeMap, Node, NodeType, Span, Value};
+use quad_markdoc::{AttributeMap, LineNumbers, Node, NodeType, Span, Value};
 
 /// A node that nobody wrote.
 pub fn new_node(kind: NodeType, attributes: AttributeMap, children: Vec<Node>) -> Node {
@@ -92,7 +92,8 @@ pub fn unwrap_lone_image(node: Node) -> Node {
 
 fn is_blank(node: &Node) -> bool {
     let is_blank_text = || {
-        node.kind == NodeType::Text && node.attributes.get_str("content").unwrap_or_default().trim().is_empty()
+        node.kind == NodeType::Text
+            && node.attributes.get_str("content").unwrap_or_default().trim().is_empty()
     };
     node.kind == NodeType::Softbreak || is_blank_text()
 }

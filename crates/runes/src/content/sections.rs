@@ -2,8 +2,10 @@
 
 use quad_markdoc::{AttributeMap, Node, Value};
 
-use super::{Arguments, FieldContent, ItemFields, ContentFields, node_ext, resolve as resolve_model, field_sequence};
-use crate::catalogue::{PartExtractor, PartSource, KnownSection, SectionsModel};
+use super::{
+    Arguments, ContentFields, FieldContent, ItemFields, field_sequence, node_ext, resolve as resolve_model,
+};
+use crate::catalogue::{KnownSection, PartExtractor, PartSource, SectionsModel};
 
 /// A heading and what stands below it.
 struct Section {
@@ -21,14 +23,17 @@ pub(super) fn resolve(model: &SectionsModel, nodes: Vec<Node>, arguments: &Argum
     {
         let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let mut resolved = ContentFields::default();
-        resolved.insert("sections", FieldContent::Nodes(vec![node_ext::new_tag_with(rune, attributes, preamble)]));
+        resolved.insert(
+            "sections",
+            FieldContent::Nodes(vec![node_ext::new_tag_with(rune, attributes, preamble)]),
+        );
         return resolved;
     }
     let mut resolved = field_sequence::resolve(&model.fields, preamble);
     let content = match &model.emit_tag {
-        Some(rune) => {
-            FieldContent::Nodes(sections.into_iter().map(|section| to_rune_node(model, rune, section)).collect())
-        }
+        Some(rune) => FieldContent::Nodes(
+            sections.into_iter().map(|section| to_rune_node(model, rune, section)).collect(),
+        ),
         None => {
             let groups = sections.into_iter().map(|section| section_fields(model, section, arguments));
             FieldContent::Groups(groups.collect())
@@ -90,7 +95,8 @@ fn section_fields(model: &SectionsModel, section: Section, arguments: &Arguments
     let heading = node_ext::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
     let canonical = known_section(model, &heading);
-    let body = canonical.and_then(|(_, definition)| definition.model.as_ref()).unwrap_or(&model.section_model);
+    let body =
+        canonical.and_then(|(_, definition)| definition.model.as_ref()).unwrap_or(&model.section_model);
     let body = resolve_model(body, section.body, arguments);
     let mut resolved = ContentFields::default();
     resolved.insert("$heading", FieldContent::Text(heading));
@@ -128,7 +134,10 @@ fn extract_heading_parts(model: &[PartExtractor], heading: &str) -> ItemFields {
                     let whole = captures.get(0).map_or("", |whole| whole.as_str());
                     let inner = captures.get(1).map_or("", |inner| inner.as_str());
                     // As many characters are dropped from the front as were matched, wherever they were.
-                    let end = remaining.char_indices().nth(whole.chars().count()).map_or(remaining.len(), |(offset, _)| offset);
+                    let end = remaining
+                        .char_indices()
+                        .nth(whole.chars().count())
+                        .map_or(remaining.len(), |(offset, _)| offset);
                     remaining = &remaining[end..];
                     if inner.is_empty() { whole } else { inner }
                 }

@@ -7,7 +7,7 @@ use quad_markdoc::{AttributeMap, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
-use crate::js_value::{parse_float, json_number, to_text, is_truthy};
+use crate::js_value::{is_truthy, json_number, parse_float, to_text};
 
 /// Arguments by name. What has no value is not there.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,10 @@ impl Arguments {
     pub fn read(catalogue: &Catalogue, rune: &Rune, attributes: &AttributeMap) -> Arguments {
         let mut arguments = Arguments::default();
         for name in ["class", "id"] {
-            arguments.insert_if_some(name, attributes.get(name).and_then(|value| class_or_json_value(name, value)));
+            arguments.insert_if_some(
+                name,
+                attributes.get(name).and_then(|value| class_or_json_value(name, value)),
+            );
         }
         let own = catalogue.own_attributes(rune);
         for (name, attribute) in &own {

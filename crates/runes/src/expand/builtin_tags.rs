@@ -1,12 +1,12 @@
 //! What Markdoc itself brings: variables, functions, and the tags `if`, `else`, `partial`, `slot`, `table` and `link`.
 
-use quad_markdoc::{Function, AttributeMap, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
+use quad_markdoc::{AttributeMap, Function, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
 use serde_json::Value;
 
 use super::arguments::{to_json_value, to_markdoc_value};
-use super::root_builder::fragment;
-use super::render_context::{RenderContext, Result};
 use super::markdown_nodes;
+use super::render_context::{RenderContext, Result};
+use super::root_builder::fragment;
 use crate::render_tree::RenderNode;
 
 /// Evaluates the attributes of a tree in place. An attribute whose value turns out to be nothing is removed, so that a default
@@ -62,7 +62,9 @@ fn resolve_variable(cx: &RenderContext<'_>, variable: &Variable) -> Option<Value
         let next = match (part, &mut value) {
             (PathPart::Name(name), Value::Object(object)) => object.get_mut(name),
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (PathPart::Index(index), Value::Array(values)) if *index >= 0.0 => values.get_mut(*index as usize),
+            (PathPart::Index(index), Value::Array(values)) if *index >= 0.0 => {
+                values.get_mut(*index as usize)
+            }
             _ => None,
         };
         value = next?.take();
@@ -75,16 +77,22 @@ fn call_function(cx: &RenderContext<'_>, function: &Function) -> Option<MarkdocV
     let parameters = evaluate_map(cx, &function.parameters);
     let first = parameters.get("0");
     Some(match function.name.as_str() {
-        "and" => MarkdocValue::Bool(function.parameters.iter().all(|(name, _)| is_true(parameters.get(name)))),
+        "and" => {
+            MarkdocValue::Bool(function.parameters.iter().all(|(name, _)| is_true(parameters.get(name))))
+        }
         "or" => MarkdocValue::Bool(parameters.iter().any(|(_, value)| is_true(Some(value)))),
         "not" => MarkdocValue::Bool(!is_true(first)),
         "equals" => {
             let mut values = function.parameters.iter().map(|(name, _)| parameters.get(name));
             let expected = values.next();
-            MarkdocValue::Bool(values.all(|value| expected.is_none_or(|expected_value| scalar_eq(expected_value, value))))
+            MarkdocValue::Bool(
+                values.all(|value| expected.is_none_or(|expected_value| scalar_eq(expected_value, value))),
+            )
         }
         "default" => return first.or_else(|| parameters.get("1")).cloned(),
-        "debug" => MarkdocValue::String(serde_json::to_string_pretty(&first.map(to_json_value)?).unwrap_or_default()),
+        "debug" => {
+            MarkdocValue::String(serde_json::to_string_pretty(&first.map(to_json_value)?).unwrap_or_default())
+        }
         _ => MarkdocValue::Null,
     })
 }
@@ -100,7 +108,11 @@ fn scalar_eq(left: Option<&MarkdocValue>, right: Option<&MarkdocValue>) -> bool 
 }
 
 /// Renders a tag that is no rune.
-pub(super) fn render_tag(node: MarkdocNode, cx: &mut RenderContext<'_>, rendered: &mut Vec<RenderNode>) -> Result<()> {
+pub(super) fn render_tag(
+    node: MarkdocNode,
+    cx: &mut RenderContext<'_>,
+    rendered: &mut Vec<RenderNode>,
+) -> Result<()> {
     match node.tag.as_deref() {
         Some("if") => rendered.extend(cx.render_nodes(select_branch(node))?),
         // There are no other files here, so none can be included.

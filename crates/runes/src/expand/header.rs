@@ -38,7 +38,11 @@ impl SectionHeader {
         };
         let image = nodes.iter().position(|node| is_element(node, "img"));
         let Some(first) = nodes.iter().position(is_heading) else {
-            return SectionHeader { image, blurb: nodes.iter().position(is_paragraph), ..SectionHeader::default() };
+            return SectionHeader {
+                image,
+                blurb: nodes.iter().position(is_paragraph),
+                ..SectionHeader::default()
+            };
         };
         let above = nodes.iter().take(first).position(is_paragraph);
         let (eyebrow, headline) = match (above, find_after(first, &is_heading)) {

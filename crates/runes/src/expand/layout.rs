@@ -73,7 +73,9 @@ impl Zones {
 }
 
 /// Nodes before the first rule, and those after it; `None` where there is no rule.
-pub fn split_at_first_thematic_break(mut nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Option<Vec<MarkdocNode>>) {
+pub fn split_at_first_thematic_break(
+    mut nodes: Vec<MarkdocNode>,
+) -> (Vec<MarkdocNode>, Option<Vec<MarkdocNode>>) {
     let index = nodes.iter().position(|node| node.kind == quad_markdoc::NodeType::Hr);
     match index {
         Some(break_index) => {

@@ -4,17 +4,21 @@ use quad_markdoc::{Node as MarkdocNode, NodeType, Value as MarkdocValue};
 use serde_json::Value;
 
 use super::arguments::{class_or_json_value, to_json_value};
-use super::render_context::{RenderContext, HeadingEntry, Result};
+use super::render_context::{HeadingEntry, RenderContext, Result};
 use super::{builtin_tags, placeholder, slug};
 use crate::content::node_ext;
-use crate::render_tree::{Attributes, RenderNode, Element};
-use crate::js_value::{parse_int, is_truthy};
+use crate::js_value::{is_truthy, parse_int};
+use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Language of a fence that names none.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
 /// Renders a node that is no tag.
-pub(super) fn render(node: MarkdocNode, cx: &mut RenderContext<'_>, rendered: &mut Vec<RenderNode>) -> Result<()> {
+pub(super) fn render(
+    node: MarkdocNode,
+    cx: &mut RenderContext<'_>,
+    rendered: &mut Vec<RenderNode>,
+) -> Result<()> {
     let element = match node.kind {
         NodeType::Text => render_text(&node),
         NodeType::Softbreak => RenderNode::from(" "),
@@ -32,7 +36,10 @@ pub(super) fn render(node: MarkdocNode, cx: &mut RenderContext<'_>, rendered: &m
         }
         NodeType::Code => {
             let content = builtin_tags::content_node(node.attributes.get("content"));
-            RenderNode::from(Element { attributes: mapped_attributes(&node, &[]), ..Element::new("code") }.with_children([content]))
+            RenderNode::from(
+                Element { attributes: mapped_attributes(&node, &[]), ..Element::new("code") }
+                    .with_children([content]),
+            )
         }
         kind => match simple_element(kind) {
             Some((name, attributes)) => render_simple(name, attributes, node, cx)?,
@@ -55,7 +62,8 @@ type AttributeMapping = &'static [(&'static str, &'static str)];
 
 /// Element and attributes of the nodes that need nothing more.
 fn simple_element(kind: NodeType) -> Option<(&'static str, AttributeMapping)> {
-    const CELL_ATTRIBUTES: AttributeMapping = &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
+    const CELL_ATTRIBUTES: AttributeMapping =
+        &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
     const HEADER_CELL_ATTRIBUTES: AttributeMapping =
         &[("width", "width"), ("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
     Some(match kind {
@@ -77,7 +85,12 @@ fn simple_element(kind: NodeType) -> Option<(&'static str, AttributeMapping)> {
     })
 }
 
-fn render_simple(name: &str, attributes: AttributeMapping, node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+fn render_simple(
+    name: &str,
+    attributes: AttributeMapping,
+    node: MarkdocNode,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
     let attributes = mapped_attributes(&node, attributes);
     let children = cx.render_nodes(node.children)?;
     Ok(Element { name: Some(name.to_owned()), attributes, children }.into())
@@ -96,7 +109,9 @@ fn mapped_attributes(node: &MarkdocNode, names: &[(&str, &str)]) -> Attributes {
 fn render_text(node: &MarkdocNode) -> RenderNode {
     let content = builtin_tags::content_node(node.attributes.get("content"));
     match node.attributes.get("property").map(to_json_value).filter(is_truthy) {
-        Some(property) => Element::new("span").with_attr("data-field", property).with_children([content]).into(),
+        Some(property) => {
+            Element::new("span").with_attr("data-field", property).with_children([content]).into()
+        }
         None => content,
     }
 }
@@ -119,16 +134,19 @@ fn render_heading(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Rende
 
 /// A link shows whatever it was given.
 pub(super) fn render_link(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let attributes = node.attributes.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect();
+    let attributes =
+        node.attributes.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect();
     let children = cx.render_nodes(node.children)?;
     Ok(Element { name: Some("a".to_owned()), attributes, children }.into())
 }
 
 fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let label = node.attributes.get_str("alt").unwrap_or_default();
-    let placeholder_image = node.attributes.get_str("src").and_then(|source| placeholder::placeholder_or_icon(source, label));
+    let placeholder_image =
+        node.attributes.get_str("src").and_then(|source| placeholder::placeholder_or_icon(source, label));
     let Some(mut placeholder_image) = placeholder_image else {
-        const IMAGE_ATTRIBUTES: AttributeMapping = &[("src", "src"), ("alt", "alt"), ("title", "title"), ("property", "property")];
+        const IMAGE_ATTRIBUTES: AttributeMapping =
+            &[("src", "src"), ("alt", "alt"), ("title", "title"), ("property", "property")];
         return render_simple("img", IMAGE_ATTRIBUTES, node, cx);
     };
     if let Some(property) = node.attributes.get("property").map(to_json_value).filter(is_truthy) {
@@ -141,7 +159,11 @@ fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderN
 pub(crate) fn render_fence(node: &MarkdocNode) -> RenderNode {
     let attributes = &node.attributes;
     let non_empty_text = |name: &str| attributes.get_str(name).filter(|text| !text.is_empty());
-    let language = attributes.get("language").map(to_json_value).filter(is_truthy).unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.into());
+    let language = attributes
+        .get("language")
+        .map(to_json_value)
+        .filter(is_truthy)
+        .unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.into());
     let mut pre = Element::new("pre").with_attr("data-language", language.clone());
     let mut code = Element::new("code").with_attr("data-language", language);
     let mut set_on_both = |name: &str, value: Value| {

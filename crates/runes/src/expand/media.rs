@@ -38,11 +38,17 @@ pub fn unwrap_paragraphs(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     let is_unwrappable = |node: &RenderNode| {
         is_element(node, "img")
             || is_placeholder_or_icon(node)
-            || node.as_element().is_some_and(|tag| tag.attr_str("data-rune").is_some_and(|rune| !rune.is_empty()))
+            || node
+                .as_element()
+                .is_some_and(|tag| tag.attr_str("data-rune").is_some_and(|rune| !rune.is_empty()))
     };
     let unwrap = |node: RenderNode| match node {
         RenderNode::Element(mut tag) if tag.is("p") && tag.children.len() == 1 => {
-            if tag.children.iter().all(is_unwrappable) { tag.children.swap_remove(0) } else { RenderNode::Element(tag) }
+            if tag.children.iter().all(is_unwrappable) {
+                tag.children.swap_remove(0)
+            } else {
+                RenderNode::Element(tag)
+            }
         }
         node => node,
     };

@@ -14,20 +14,20 @@
 //! It knows no class names and no themes; those are the engine's.
 
 pub mod arguments;
-pub mod root_builder;
-pub mod render_context;
-pub mod template;
+pub mod builtin_tags;
 pub mod header;
 pub mod layout;
-pub mod builtin_tags;
-pub mod media;
 pub mod markdown_nodes;
+pub mod media;
 pub mod placeholder;
+pub mod render_context;
+pub mod root_builder;
 pub mod rune;
 pub mod slug;
 pub mod table;
+pub mod template;
 pub mod text;
 
 pub use arguments::Arguments;
+pub use render_context::{PageVariables, RenderContext, RenderError, RuneUse};
 pub use root_builder::RootBuilder;
-pub use render_context::{RuneUse, RenderContext, PageVariables, RenderError};

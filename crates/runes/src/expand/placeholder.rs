@@ -1,7 +1,7 @@
 //! Pictures without a file: `placeholder:cover` is drawn, `icon:star` is left to the theme.
 
-use crate::render_tree::{RenderNode, Element};
 use crate::js_value::json_number;
+use crate::render_tree::{Element, RenderNode};
 
 /// Shapes of placeholders with width and height of their drawing.
 const SHAPES: [(&str, f64, f64); 7] = [
@@ -79,11 +79,23 @@ fn landscape(w: f64, h: f64) -> [Element; 4] {
         round_half_up(h * 0.64),
     );
     let inset = round_half_up(stroke / 2.0);
-    let frame = [("x", inset), ("y", inset), ("width", round_half_up(w - stroke)), ("height", round_half_up(h - stroke))];
+    let frame = [
+        ("x", inset),
+        ("y", inset),
+        ("width", round_half_up(w - stroke)),
+        ("height", round_half_up(h - stroke)),
+    ];
     [
         svg_shape("rect", &[("x", 0.0), ("y", 0.0), ("width", w), ("height", h)]).with_attr("fill", SURFACE),
-        svg_shape("circle", &[("cx", round_half_up(w * 0.76)), ("cy", round_half_up(h * 0.3)), ("r", round_half_up(shorter_side * 0.1))])
-            .with_attr("fill", BORDER),
+        svg_shape(
+            "circle",
+            &[
+                ("cx", round_half_up(w * 0.76)),
+                ("cy", round_half_up(h * 0.3)),
+                ("r", round_half_up(shorter_side * 0.1)),
+            ],
+        )
+        .with_attr("fill", BORDER),
         Element::new("path").with_attr("d", hill).with_attr("fill", MUTED),
         svg_shape("rect", &frame)
             .with_attr("fill", "none")
@@ -96,11 +108,18 @@ fn landscape(w: f64, h: f64) -> [Element; 4] {
 fn portrait(w: f64, h: f64) -> [Element; 4] {
     let (cx, cy) = (round_half_up(w / 2.0), round_half_up(h / 2.0));
     let stroke = round_half_up(w.min(h) * 0.02);
-    let shoulders = format!("M {} {h} Q {cx} {} {} {h} Z", round_half_up(w * 0.24), round_half_up(h * 0.6), round_half_up(w * 0.76));
+    let shoulders = format!(
+        "M {} {h} Q {cx} {} {} {h} Z",
+        round_half_up(w * 0.24),
+        round_half_up(h * 0.6),
+        round_half_up(w * 0.76)
+    );
     [
-        svg_shape("circle", &[("cx", cx), ("cy", cy), ("r", round_half_up(w / 2.0))]).with_attr("fill", SURFACE),
+        svg_shape("circle", &[("cx", cx), ("cy", cy), ("r", round_half_up(w / 2.0))])
+            .with_attr("fill", SURFACE),
         Element::new("path").with_attr("d", shoulders).with_attr("fill", MUTED),
-        svg_shape("circle", &[("cx", cx), ("cy", round_half_up(h * 0.42)), ("r", round_half_up(w * 0.16))]).with_attr("fill", MUTED),
+        svg_shape("circle", &[("cx", cx), ("cy", round_half_up(h * 0.42)), ("r", round_half_up(w * 0.16))])
+            .with_attr("fill", MUTED),
         svg_shape("circle", &[("cx", cx), ("cy", cy), ("r", round_half_up(w / 2.0 - stroke))])
             .with_attr("fill", "none")
             .with_attr("stroke", BORDER)

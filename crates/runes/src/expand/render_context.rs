@@ -9,7 +9,7 @@ use super::arguments::Arguments;
 use super::{builtin_tags, markdown_nodes, rune};
 use crate::catalogue::{Catalogue, Rune};
 use crate::content::ContentFields;
-use crate::limits::{RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX, PREVIEW_MARKUP_BYTES_MAX};
+use crate::limits::{PREVIEW_MARKUP_BYTES_MAX, RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX};
 use crate::render_tree::RenderNode;
 
 /// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
@@ -62,7 +62,9 @@ impl fmt::Display for RenderError {
         match self {
             Self::SourceTooLong(error) => error.fmt(out),
             Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
-            Self::RunesNestedTooDeep => write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another"),
+            Self::RunesNestedTooDeep => {
+                write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another")
+            }
             Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
             Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
         }
@@ -189,7 +191,11 @@ impl<'a> RenderContext<'a> {
     }
 
     /// Renders nodes, some of them by another rule; the innermost rule that is about a node renders it.
-    pub fn render_nodes_with(&mut self, node_override: NodeOverride, nodes: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+    pub fn render_nodes_with(
+        &mut self,
+        node_override: NodeOverride,
+        nodes: Vec<MarkdocNode>,
+    ) -> Result<Vec<RenderNode>> {
         self.overrides.push(node_override);
         let rendered = self.render_nodes(nodes);
         self.overrides.pop();
@@ -218,7 +224,12 @@ impl<'a> RenderContext<'a> {
     }
 
     /// Renders a tag that nobody wrote.
-    pub fn render_tag(&mut self, name: &str, attributes: AttributeMap, children: Vec<MarkdocNode>) -> Result<Vec<RenderNode>> {
+    pub fn render_tag(
+        &mut self,
+        name: &str,
+        attributes: AttributeMap,
+        children: Vec<MarkdocNode>,
+    ) -> Result<Vec<RenderNode>> {
         self.render_nodes(vec![crate::content::node_ext::new_tag(name, attributes, children)])
     }
 
@@ -255,7 +266,12 @@ impl<'a> RenderContext<'a> {
         }
     }
 
-    fn render_rune_into(&mut self, rune: &Rune, node: MarkdocNode, rendered: &mut Vec<RenderNode>) -> Result<()> {
+    fn render_rune_into(
+        &mut self,
+        rune: &Rune,
+        node: MarkdocNode,
+        rendered: &mut Vec<RenderNode>,
+    ) -> Result<()> {
         if self.rune_depth >= RUNE_DEPTH_MAX {
             return Err(RenderError::RunesNestedTooDeep);
         }

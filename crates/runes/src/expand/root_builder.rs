@@ -20,7 +20,7 @@
 use serde_json::{Map, Value};
 
 use crate::catalogue::kebab_case;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// Attribute that carries the values of a rune: a JSON object, as text.
 pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
@@ -129,7 +129,8 @@ impl RootBuilder {
         attributes.insert("typeof".to_owned(), self.type_of.map_or(Value::Null, Value::from));
         attributes.insert("class".to_owned(), self.class.unwrap_or_default());
         if !self.values.is_empty() {
-            attributes.insert(RUNE_FIELDS_ATTRIBUTE.to_owned(), Value::Object(self.values).to_string().into());
+            attributes
+                .insert(RUNE_FIELDS_ATTRIBUTE.to_owned(), Value::Object(self.values).to_string().into());
         }
         tag.into()
     }
@@ -199,6 +200,10 @@ pub fn new_element(name: &str, children: impl IntoIterator<Item = RenderNode>) -
 }
 
 /// An element around nodes that is a part.
-pub fn named_element(element: &str, name: &str, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
+pub fn named_element(
+    element: &str,
+    name: &str,
+    children: impl IntoIterator<Item = RenderNode>,
+) -> RenderNode {
     Element::new(element).with_attr("data-name", name).with_children(children).into()
 }

@@ -4,14 +4,14 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use super::arguments::Arguments;
+use super::render_context::{RenderContext, Result, RuneUse};
 use super::root_builder::{RUNE_FIELDS_ATTRIBUTE, field_meta_element};
-use super::render_context::{RuneUse, RenderContext, Result};
 use super::template;
 use crate::catalogue::Rune;
-use crate::content::{self, FieldContent, ContentFields};
+use crate::content::{self, ContentFields, FieldContent};
+use crate::js_value::{is_truthy, to_text};
 use crate::native;
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{to_text, is_truthy};
+use crate::render_tree::{Element, RenderNode};
 
 /// Arguments that are copied onto the root element, where the engine reads them.
 const UNIVERSAL_ROOT_ATTRIBUTES: [&str; 9] =
@@ -52,7 +52,9 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
     let children = std::mem::take(&mut node.children);
     for (old_name, attribute) in &rune.attributes {
         let Some(new_name) = &attribute.replaced_by else { continue };
-        if let (Some(value), false) = (node.attributes.get(old_name).cloned(), node.attributes.contains(new_name)) {
+        if let (Some(value), false) =
+            (node.attributes.get(old_name).cloned(), node.attributes.contains(new_name))
+        {
             node.attributes.insert(new_name.clone(), value);
         }
     }
@@ -105,7 +107,10 @@ fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<Render
 }
 
 fn has_meta_field(nodes: &[RenderNode], field: &str) -> bool {
-    nodes.iter().filter_map(RenderNode::as_element).any(|tag| tag.is("meta") && tag.attr_str("data-field") == Some(field))
+    nodes
+        .iter()
+        .filter_map(RenderNode::as_element)
+        .any(|tag| tag.is("meta") && tag.attr_str("data-field") == Some(field))
 }
 
 /// The elements that a `tint` or `bg` within the rune stands for.
@@ -147,8 +152,10 @@ fn append_background(
 ) -> Result<()> {
     let children = render_modifier_child(node, cx)?;
     let is_meta = |node: &RenderNode| node.as_element().is_some_and(|tag| tag.is("meta"));
-    let (mut metas, mut background_sandboxes): (Vec<RenderNode>, Vec<RenderNode>) = children.into_iter().partition(is_meta);
-    background_sandboxes.retain(|node| node.as_element().is_some_and(|tag| tag.attributes.contains_key("data-bg-guest")));
+    let (mut metas, mut background_sandboxes): (Vec<RenderNode>, Vec<RenderNode>) =
+        children.into_iter().partition(is_meta);
+    background_sandboxes
+        .retain(|node| node.as_element().is_some_and(|tag| tag.attributes.contains_key("data-bg-guest")));
     if let (Some(preset), false) = (arguments.truthy("bg"), has_meta_field(&metas, "bg-preset")) {
         metas.push(field_meta_element("bg-preset", preset.clone()));
     }

@@ -1,11 +1,14 @@
 //! Tables among rendered nodes.
 
 use super::header::is_element;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// The first table, taken out: a node itself, else one directly within an element that may wrap one. All nodes come back where
 /// there is none.
-pub fn take_table(mut nodes: Vec<RenderNode>, may_wrap_table: impl Fn(&Element) -> bool) -> Result<RenderNode, Vec<RenderNode>> {
+pub fn take_table(
+    mut nodes: Vec<RenderNode>,
+    may_wrap_table: impl Fn(&Element) -> bool,
+) -> Result<RenderNode, Vec<RenderNode>> {
     if let Some(index) = nodes.iter().position(|node| is_element(node, "table")) {
         return Ok(nodes.swap_remove(index));
     }
@@ -13,7 +16,10 @@ pub fn take_table(mut nodes: Vec<RenderNode>, may_wrap_table: impl Fn(&Element) 
         let tag = node.as_element().filter(|tag| may_wrap_table(tag))?;
         tag.children.iter().position(|child| is_element(child, "table"))
     };
-    let found = nodes.iter().enumerate().find_map(|(index, node)| table_child_index(node).map(|child_index| (index, child_index)));
+    let found = nodes
+        .iter()
+        .enumerate()
+        .find_map(|(index, node)| table_child_index(node).map(|child_index| (index, child_index)));
     match found {
         Some((index, child_index)) => match nodes.swap_remove(index) {
             RenderNode::Element(mut tag) => Ok(tag.children.swap_remove(child_index)),

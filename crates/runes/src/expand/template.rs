@@ -5,22 +5,23 @@
 
 use serde_json::Value;
 
-use super::root_builder::{self, RootBuilder};
-use super::render_context::{RuneUse, RenderContext, Result};
 use super::header::SectionHeader;
 use super::media::unwrap_paragraphs;
-use crate::catalogue::{ContentModel, TemplatePart, OrderedMap, kebab_case};
+use super::render_context::{RenderContext, Result, RuneUse};
+use super::root_builder::{self, RootBuilder};
+use crate::catalogue::{ContentModel, OrderedMap, TemplatePart, kebab_case};
 use crate::content::ContentFields;
 use crate::expand::Arguments;
-use crate::render_tree::{RenderNode, Element};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 /// Renders a rune by its template.
 pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Some(template) = &rune_use.rune.emit else { return render_default(rune_use, cx) };
     let type_name = rune_use.type_name();
     let RuneUse { rune, arguments, mut content, .. } = rune_use;
-    let attribute_fallback = |name: &str| rune.attributes.get(name).and_then(|attribute| attribute.fallback.clone());
+    let attribute_fallback =
+        |name: &str| rune.attributes.get(name).and_then(|attribute| attribute.fallback.clone());
     let scope = TemplateScope { arguments: &arguments, fallback: &attribute_fallback };
     let children = render_parts(&template.children, &scope, &mut content, cx)?;
     if template.plain {
@@ -44,13 +45,18 @@ pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resul
         let value = scope.resolve(text);
         // A value that is promised but missing leaves its empty mark behind, as in the original.
         let must_be_present = value.is_none() && !text.ends_with('?');
-        let empty_meta = must_be_present.then(|| Element::new("meta").with_attr("data-field", kebab_case(name)));
+        let empty_meta =
+            must_be_present.then(|| Element::new("meta").with_attr("data-field", kebab_case(name)));
         root = root.value_if(name, value).child_if(empty_meta);
     }
     Ok(with_attributes(root.children(children).build(), &template.attributes, &scope))
 }
 
-fn with_attributes(mut node: RenderNode, attributes: &OrderedMap<String>, scope: &TemplateScope<'_>) -> RenderNode {
+fn with_attributes(
+    mut node: RenderNode,
+    attributes: &OrderedMap<String>,
+    scope: &TemplateScope<'_>,
+) -> RenderNode {
     for (name, text) in attributes {
         if let Some(value) = scope.resolve(text) {
             node.set_attr(name, value);
@@ -101,11 +107,13 @@ fn render_parts(
     cx: &mut RenderContext<'_>,
 ) -> Result<Vec<RenderNode>> {
     let mut nodes = Vec::new();
-    let is_included = |part: &&TemplatePart| part.when.as_ref().is_none_or(|name| scope.arguments.is_truthy(name));
+    let is_included =
+        |part: &&TemplatePart| part.when.as_ref().is_none_or(|name| scope.arguments.is_truthy(name));
     for part in parts.iter().filter(is_included) {
         let mut inner = render_held_fields(part, content, cx)?;
         if let Some(text) = &part.text {
-            inner.push(RenderNode::Text(scope.resolve(text).map(|value| to_text(&value)).unwrap_or_default()));
+            inner
+                .push(RenderNode::Text(scope.resolve(text).map(|value| to_text(&value)).unwrap_or_default()));
         }
         inner.extend(self::render_parts(&part.children, scope, content, cx)?);
         if inner.is_empty() && !part.always && !has_meta_content(part, scope) {
@@ -128,7 +136,11 @@ fn has_meta_content(part: &TemplatePart, scope: &TemplateScope<'_>) -> bool {
     content.and_then(|text| scope.resolve(text)).is_some_and(|content| content.as_str() != Some(""))
 }
 
-fn render_held_fields(part: &TemplatePart, content: &mut ContentFields, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
+fn render_held_fields(
+    part: &TemplatePart,
+    content: &mut ContentFields,
+    cx: &mut RenderContext<'_>,
+) -> Result<Vec<RenderNode>> {
     let nodes = part.holds.iter().flat_map(|field| content.take(field)).collect();
     let mut nodes = cx.render_nodes(nodes)?;
     if part.unwrap {

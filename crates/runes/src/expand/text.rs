@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::render_tree::RenderNode;
 use crate::js_value::{number_text, to_text};
+use crate::render_tree::RenderNode;
 
 /// An argument as the text of an element; the empty text where there is none.
 pub fn text_node(argument: Option<&Value>) -> RenderNode {

@@ -8,10 +8,14 @@ use std::collections::{HashMap, HashSet};
 use super::block;
 use super::find::part_name;
 use crate::catalogue::{Container, EngineConfig};
-use crate::render_tree::{Attributes, RenderNode, Element};
+use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// The children of a rune, in their places.
-pub(super) fn assemble(config: &EngineConfig, modifier_values: &Attributes, children: Vec<RenderNode>) -> Vec<RenderNode> {
+pub(super) fn assemble(
+    config: &EngineConfig,
+    modifier_values: &Attributes,
+    children: Vec<RenderNode>,
+) -> Vec<RenderNode> {
     let layout = &config.layout;
     let has_layout = layout.root.is_some() || !layout.containers.is_empty();
     if has_layout || !config.blocks.is_empty() {
@@ -28,11 +32,17 @@ pub(super) fn assemble(config: &EngineConfig, modifier_values: &Attributes, chil
 fn wrap_legacy(config: &EngineConfig, children: Vec<RenderNode>) -> Vec<RenderNode> {
     let side = |before: bool| {
         let elements = config.structure.iter().filter(move |(_, element)| element.before == before);
-        elements.map(|(name, element)| Element::new(&*element.tag).with_attr("data-name", name.as_str()).into())
+        elements
+            .map(|(name, element)| Element::new(&*element.tag).with_attr("data-name", name.as_str()).into())
     };
     let content = match &config.content_wrapper {
         Some(wrapper) => {
-            vec![Element::new(&*wrapper.tag).with_attr("data-name", wrapper.name.as_str()).with_children(children).into()]
+            vec![
+                Element::new(&*wrapper.tag)
+                    .with_attr("data-name", wrapper.name.as_str())
+                    .with_children(children)
+                    .into(),
+            ]
         }
         None => children,
     };
@@ -54,7 +64,8 @@ struct NamedChildren {
 
 impl NamedChildren {
     fn new(nodes: Vec<RenderNode>) -> NamedChildren {
-        let named_indices = nodes.iter().enumerate().filter_map(|(index, node)| Some((part_name(node)?.to_owned(), index)));
+        let named_indices =
+            nodes.iter().enumerate().filter_map(|(index, node)| Some((part_name(node)?.to_owned(), index)));
         let indices = named_indices.collect();
         NamedChildren { nodes: nodes.into_iter().map(Some).collect(), indices, placed: HashSet::new() }
     }
@@ -74,14 +85,24 @@ impl NamedChildren {
 
 impl<'a> Assembly<'a> {
     /// Parts in this order, then the rest. `within` are the containers around, so that none ends up in itself.
-    fn order_children(&self, children: Vec<RenderNode>, order: &'a [String], ancestors: &mut Vec<&'a str>) -> Vec<RenderNode> {
+    fn order_children(
+        &self,
+        children: Vec<RenderNode>,
+        order: &'a [String],
+        ancestors: &mut Vec<&'a str>,
+    ) -> Vec<RenderNode> {
         let mut named_children = NamedChildren::new(children);
         let mut placed = self.lay_out(order, &mut named_children, ancestors);
         placed.extend(named_children.remaining());
         placed
     }
 
-    fn lay_out(&self, order: &'a [String], named_children: &mut NamedChildren, ancestors: &mut Vec<&'a str>) -> Vec<RenderNode> {
+    fn lay_out(
+        &self,
+        order: &'a [String],
+        named_children: &mut NamedChildren,
+        ancestors: &mut Vec<&'a str>,
+    ) -> Vec<RenderNode> {
         let mut placed_nodes = Vec::new();
         for name in order {
             if named_children.placed.contains(name) || ancestors.contains(&name.as_str()) {
@@ -96,7 +117,12 @@ impl<'a> Assembly<'a> {
     }
 
     /// What a name stands for: a new container, an existing one, a block, or a part of the author's.
-    fn build_part(&self, name: &'a str, named_children: &mut NamedChildren, ancestors: &mut Vec<&'a str>) -> Option<RenderNode> {
+    fn build_part(
+        &self,
+        name: &'a str,
+        named_children: &mut NamedChildren,
+        ancestors: &mut Vec<&'a str>,
+    ) -> Option<RenderNode> {
         if let Some(container) = self.config.layout.containers.get(name) {
             if let Some(tag) = &container.tag {
                 named_children.placed.insert(name.to_owned());
@@ -142,7 +168,8 @@ mod tests {
 
     fn assert_layout(config: &str, names: &[&str], expect: &str) {
         let config: EngineConfig = toml::from_str(config).unwrap();
-        let children = names.iter().map(|name| Element::new("i").with_attr("data-name", *name).into()).collect();
+        let children =
+            names.iter().map(|name| Element::new("i").with_attr("data-name", *name).into()).collect();
         let assembled = assemble(&config, &Attributes::new(), children);
         let html = html::to_html(&Element::default().with_children(assembled).into());
         let short = html.replace(" data-name=", "=").replace(['\n', '"'], "").replace("  ", "");

@@ -2,11 +2,11 @@
 //!
 //! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
 
-use super::surface_style::lookup;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{parse_float, number_text, is_truthy};
+use super::surface_style::lookup;
+use crate::js_value::{is_truthy, number_text, parse_float};
+use crate::render_tree::{Element, RenderNode};
 
 /// Fields that the backdrop has done with once it is there.
 const CONSUMED_FIELDS: [&str; 20] = [
@@ -104,7 +104,8 @@ fn background_styles(input: &RuneInput<'_>, image: Option<String>) -> Vec<String
         ("--bg-fit", input.meta_text("bg-fit")),
         ("--bg-opacity", input.meta_text("bg-opacity")),
     ];
-    let declarations = styles.into_iter().filter_map(|(property, value)| Some(format!("{property}: {}", value?)));
+    let declarations =
+        styles.into_iter().filter_map(|(property, value)| Some(format!("{property}: {}", value?)));
     declarations.collect()
 }
 
@@ -188,7 +189,10 @@ fn gradient_css(input: &RuneInput<'_>) -> Option<String> {
         Some("conic") => format!("conic-gradient({stops})"),
         _ => {
             let direction = input.meta_text("bg-gradient").unwrap_or_else(|| "to-b".into());
-            format!("linear-gradient({}, {stops})", lookup(&GRADIENT_DIRECTIONS, &direction).unwrap_or("to bottom"))
+            format!(
+                "linear-gradient({}, {stops})",
+                lookup(&GRADIENT_DIRECTIONS, &direction).unwrap_or("to bottom")
+            )
         }
     })
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::catalogue::{Block, BlockLayout, EngineConfig, MetaField};
+use crate::js_value::{is_truthy, parse_int, to_text};
 use crate::limits::RATING_MARKS_MAX;
-use crate::render_tree::{Attributes, RenderNode, Element};
-use crate::js_value::{parse_int, to_text, is_truthy};
+use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Sorts of values that are shown as chips.
 const CHIP_META_TYPES: [&str; 3] = ["status", "category", "tag"];
@@ -25,7 +25,11 @@ struct BlockItem<'a> {
 }
 
 /// A block with its values, or nothing where none of them is there.
-pub(super) fn build_block(config: &EngineConfig, name: &str, modifier_values: &Attributes) -> Option<RenderNode> {
+pub(super) fn build_block(
+    config: &EngineConfig,
+    name: &str,
+    modifier_values: &Attributes,
+) -> Option<RenderNode> {
     let block = config.blocks.get(name)?;
     let items = block_items(config, block, modifier_values);
     if items.is_empty() {
@@ -37,7 +41,11 @@ pub(super) fn build_block(config: &EngineConfig, name: &str, modifier_values: &A
     })
 }
 
-fn block_items<'a>(config: &'a EngineConfig, block: &'a Block, modifier_values: &Attributes) -> Vec<BlockItem<'a>> {
+fn block_items<'a>(
+    config: &'a EngineConfig,
+    block: &'a Block,
+    modifier_values: &Attributes,
+) -> Vec<BlockItem<'a>> {
     let fields = block.fields.iter().filter_map(|item| {
         let (name, field) = config.meta_fields.get_key_value(&item.field)?;
         let at_end = item.align.as_deref() == Some("end");
@@ -46,12 +54,20 @@ fn block_items<'a>(config: &'a EngineConfig, block: &'a Block, modifier_values: 
     fields.collect()
 }
 
-fn resolve_item<'a>(name: &'a str, field: &'a MetaField, modifier_values: &Attributes) -> Option<BlockItem<'a>> {
+fn resolve_item<'a>(
+    name: &'a str,
+    field: &'a MetaField,
+    modifier_values: &Attributes,
+) -> Option<BlockItem<'a>> {
     let empty = || Value::String(String::new());
     let value = modifier_values.get(name).cloned().unwrap_or_else(empty);
     if let Some(condition) = &field.condition {
         let condition_value = modifier_values.get(condition);
-        let is_met = if field.render_when_empty { condition_value.is_some() } else { condition_value.is_some_and(is_truthy) };
+        let is_met = if field.render_when_empty {
+            condition_value.is_some()
+        } else {
+            condition_value.is_some_and(is_truthy)
+        };
         if !is_met || (!field.render_when_empty && !is_truthy(&value)) {
             return None;
         }
@@ -62,7 +78,8 @@ fn resolve_item<'a>(name: &'a str, field: &'a MetaField, modifier_values: &Attri
         Some("capitalize") => capitalize(&to_text(&value)).into(),
         _ => value,
     };
-    let href = field.href.as_ref().map(|modifier| modifier_values.get(modifier).cloned().unwrap_or_else(empty));
+    let href =
+        field.href.as_ref().map(|modifier| modifier_values.get(modifier).cloned().unwrap_or_else(empty));
     if href.as_ref().is_some_and(|href| !is_truthy(href)) {
         return None;
     }
@@ -101,7 +118,10 @@ fn definition_list_element(name: &str, items: &[BlockItem<'_>]) -> RenderNode {
 }
 
 fn zone_element(tag: &str, name: &str, layout: &str) -> Element {
-    Element::new(tag).with_attr("data-name", name).with_attr("data-zone", name).with_attr("data-zone-layout", layout)
+    Element::new(tag)
+        .with_attr("data-name", name)
+        .with_attr("data-zone", name)
+        .with_attr("data-zone-layout", layout)
 }
 
 fn description_element(item: &BlockItem<'_>) -> Element {
@@ -115,7 +135,10 @@ fn description_element(item: &BlockItem<'_>) -> Element {
     }
     let is_time = item.field.tag.as_deref() == Some("time") && is_truthy(&item.value);
     let value = if is_time {
-        Element::new("time").with_attr("datetime", item.value.clone()).with_children([value_node(&item.value)]).into()
+        Element::new("time")
+            .with_attr("datetime", item.value.clone())
+            .with_children([value_node(&item.value)])
+            .into()
     } else {
         value_node(&item.value)
     };
@@ -124,7 +147,8 @@ fn description_element(item: &BlockItem<'_>) -> Element {
 
 /// A value, or each of its parts where it is a list in one text.
 fn split_values(item: &BlockItem<'_>) -> Vec<Element> {
-    let separator = item.field.split_on.as_deref().filter(|separator| !separator.is_empty() && is_truthy(&item.value));
+    let separator =
+        item.field.split_on.as_deref().filter(|separator| !separator.is_empty() && is_truthy(&item.value));
     let Some(separator) = separator else { return vec![value_element(item)] };
     let text = to_text(&item.value);
     let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
@@ -135,7 +159,10 @@ fn split_values(item: &BlockItem<'_>) -> Vec<Element> {
 fn value_element(item: &BlockItem<'_>) -> Element {
     if let Some(href) = &item.href {
         let text = item.field.label.as_deref().map_or_else(|| value_node(&item.value), RenderNode::from);
-        return Element::new("a").with_attr("href", href.clone()).with_attr("data-meta-type", "link").with_children([text]);
+        return Element::new("a")
+            .with_attr("href", href.clone())
+            .with_attr("data-meta-type", "link")
+            .with_children([text]);
     }
     if let Some(total) = &item.total {
         return rating_element(&item.value, total);
@@ -146,16 +173,19 @@ fn value_element(item: &BlockItem<'_>) -> Element {
             .with_attr("data-icon", item.value.clone());
         let text = item.field.label.as_deref().map_or_else(|| value_node(&item.value), RenderNode::from);
         let text = Element::new("span").with_attr("data-meta-value", "").with_children([text]);
-        return with_meta_type(Element::new(element_name(item.field)), item.field).with_children([glyph.into(), text.into()]);
+        return with_meta_type(Element::new(element_name(item.field)), item.field)
+            .with_children([glyph.into(), text.into()]);
     }
     if is_chip(item.field) {
         return chip_element(item);
     }
-    with_datetime(with_meta_type(Element::new(element_name(item.field)), item.field), item).with_children([value_node(&item.value)])
+    with_datetime(with_meta_type(Element::new(element_name(item.field)), item.field), item)
+        .with_children([value_node(&item.value)])
 }
 
 fn chip_element(item: &BlockItem<'_>) -> Element {
-    let mut chip = with_meta_type(Element::new(element_name(item.field)).with_attr("class", "rf-badge"), item.field);
+    let mut chip =
+        with_meta_type(Element::new(element_name(item.field)).with_attr("class", "rf-badge"), item.field);
     if let Some(sentiment) = item.field.sentiment_map.get(&to_text(&item.value)) {
         chip = chip.with_attr("data-meta-sentiment", sentiment.as_str());
     }
@@ -166,7 +196,8 @@ fn rating_element(value: &Value, total: &Value) -> Element {
     let nonzero_integer = |value: &Value| parse_int(&to_text(value)).filter(|number| *number != 0.0);
     let filled = nonzero_integer(value).unwrap_or_default();
     #[allow(clippy::cast_precision_loss)]
-    let total = nonzero_integer(total).unwrap_or(DEFAULT_RATING_TOTAL as f64).clamp(0.0, f64::from(RATING_MARKS_MAX));
+    let total =
+        nonzero_integer(total).unwrap_or(DEFAULT_RATING_TOTAL as f64).clamp(0.0, f64::from(RATING_MARKS_MAX));
     let marks = (0..RATING_MARKS_MAX).map(f64::from).take_while(|index| *index < total).map(|index| {
         let is_filled = if index < filled { "true" } else { "false" };
         RenderNode::from(Element::new("span").with_attr("data-filled", is_filled))

@@ -1,6 +1,6 @@
 //! List items that are things to tick: `[ ]`, `[x]`, `[>]` and `[-]` in front of their text.
 
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// Turns the mark in front of an item's text into `data-checked`.
 pub(super) fn mark_checked(tag: &mut Element) {

@@ -5,7 +5,7 @@
 use super::find;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// The scrim's fields that the media takes over in a cover.
 const SCRIM_FIELDS: [&str; 4] = ["scrim", "scrim-type", "scrim-blur", "scrim-tone"];
@@ -29,13 +29,15 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     let scope = input.config.root_attributes.get("data-cover-scope");
     let has_no_scrim = root_style.data.get("data-scrim").is_some_and(|scrim| scrim == "none");
     if !has_no_scrim && scope.is_none_or(|scope| scope != "header") {
-        root_style.content_color_scheme = Some(input.meta("scrim-tone").cloned().unwrap_or_else(|| "dark".into()));
+        root_style.content_color_scheme =
+            Some(input.meta("scrim-tone").cloned().unwrap_or_else(|| "dark".into()));
     }
 }
 
 /// Where the text stands; the scrim follows it.
 fn apply_content_place(root_style: &mut RootStyle) {
-    let place = root_style.modifier_value("content-place").filter(|place| !place.is_empty() && *place != "auto");
+    let place =
+        root_style.modifier_value("content-place").filter(|place| !place.is_empty() && *place != "auto");
     let Some(place) = place.map(str::to_owned) else { return };
     let mut words = place.split_whitespace();
     let block = words.next();
@@ -78,7 +80,10 @@ fn apply_scrim(input: &RuneInput<'_>, root_style: &mut RootStyle) {
 /// Puts the text on top into the colours that go with the scrim.
 pub(super) fn set_content_color_scheme(root_style: &RootStyle, children: &mut [RenderNode]) {
     // A tint or a backdrop may have fixed the colours since.
-    let Some(scheme) = root_style.content_color_scheme.as_ref().filter(|_| root_style.color_scheme.is_none()) else { return };
+    let Some(scheme) = root_style.content_color_scheme.as_ref().filter(|_| root_style.color_scheme.is_none())
+    else {
+        return;
+    };
     if let Some(content) = find::find_named(children, "content") {
         content.attributes.insert("data-color-scheme".into(), scheme.clone());
     }

@@ -1,6 +1,6 @@
 //! The first element in the order of the document that carries a mark.
 
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// The first element with this `data-name`.
 pub(super) fn find_named<'n>(nodes: &'n mut [RenderNode], name: &str) -> Option<&'n mut Element> {
@@ -12,7 +12,10 @@ pub(super) fn find_media(nodes: &mut [RenderNode]) -> Option<&mut Element> {
     find_first(nodes, &|tag| tag.attr_str("data-section") == Some("media"))
 }
 
-fn find_first<'n>(nodes: &'n mut [RenderNode], predicate: &dyn Fn(&Element) -> bool) -> Option<&'n mut Element> {
+fn find_first<'n>(
+    nodes: &'n mut [RenderNode],
+    predicate: &dyn Fn(&Element) -> bool,
+) -> Option<&'n mut Element> {
     nodes.iter_mut().filter_map(RenderNode::as_element_mut).find_map(|tag| {
         if predicate(tag) {
             return Some(tag);

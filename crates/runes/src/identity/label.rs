@@ -1,7 +1,7 @@
 //! Names for parts that have none, and words that a site may translate.
 
 use crate::catalogue::OrderedMap;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// Mark of a word that a site may translate.
 pub(super) const I18N_ATTRIBUTE: &str = "data-i18n";

@@ -1,7 +1,7 @@
 //! Order that is seen: lists that count, and parts that appear one after another.
 
 use super::style::append_styles;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// Marks the outermost ordered lists with how they count and which way they run.
 pub(super) fn mark_lists(nodes: &mut [RenderNode], sequence: &str, direction: Option<&str>) {

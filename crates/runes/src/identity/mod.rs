@@ -11,26 +11,26 @@ mod assembly;
 mod backdrop;
 mod block;
 mod checklist;
-mod surface_style;
 mod cover;
-mod parts;
 mod find;
-mod post_transform;
 mod label;
-mod root_style;
+mod list_markers;
 mod modifiers;
+mod parts;
+mod post_transform;
 mod projection;
 mod reading_mode;
+mod root_style;
 mod rune;
-mod list_markers;
-mod style;
 mod rune_input;
+mod style;
 mod surface;
+mod surface_style;
 mod tint;
 
 use crate::catalogue::{Catalogue, EngineConfig, kebab_case, pascal_case};
-use crate::render_tree::{RenderNode, Element};
 use crate::js_value::is_truthy;
+use crate::render_tree::{Element, RenderNode};
 
 /// What the engine makes of a tree.
 pub fn transform(catalogue: &Catalogue, mut tree: RenderNode) -> RenderNode {

@@ -8,8 +8,8 @@ use super::ParentRune;
 use super::root_style::RootStyle;
 use super::rune_input::{RuneInput, modifier_value};
 use crate::catalogue::{EngineConfig, ModifierSource};
+use crate::js_value::{is_truthy, to_text};
 use crate::render_tree::Element;
-use crate::js_value::{to_text, is_truthy};
 
 /// The configuration with the variants that the rune's values choose.
 pub(super) fn with_variants<'c>(

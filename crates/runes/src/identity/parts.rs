@@ -1,9 +1,9 @@
 //! Named parts: each gets the class `block__name` and says which role it plays.
 
-use super::root_style::RootStyle;
 use super::reading_mode;
+use super::root_style::RootStyle;
 use crate::catalogue::EngineConfig;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// What the parts of one rune are given.
 pub(super) struct PartStyler<'a> {
@@ -18,7 +18,10 @@ impl PartStyler<'_> {
         let Some(name) = tag.attr_str("data-name").filter(|name| !name.is_empty()).map(str::to_owned) else {
             return;
         };
-        tag.children.iter_mut().filter_map(RenderNode::as_element_mut).for_each(|child| self.apply_classes(child));
+        tag.children
+            .iter_mut()
+            .filter_map(RenderNode::as_element_mut)
+            .for_each(|child| self.apply_classes(child));
         let existing = tag.attr_str("class").unwrap_or_default();
         let separator = if existing.is_empty() { "" } else { " " };
         let class = format!("{}__{name}{separator}{existing}", self.block);

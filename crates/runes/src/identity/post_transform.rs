@@ -3,7 +3,7 @@
 use super::root_style::RootStyle;
 use crate::catalogue::PostTransform;
 use crate::html;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn apply(post_transform: PostTransform, tag: &mut Element, root_style: &RootStyle) {
     match post_transform {
@@ -50,7 +50,8 @@ fn transform_plot(tag: &mut Element, root_style: &RootStyle) {
     if root_style.modifier_value("structure") != Some("linear") {
         return;
     }
-    for list in tag.children.iter_mut().filter_map(RenderNode::as_element_mut).filter(|child| child.is("ol")) {
+    for list in tag.children.iter_mut().filter_map(RenderNode::as_element_mut).filter(|child| child.is("ol"))
+    {
         list.attributes.insert("data-sequence".into(), "connected".into());
     }
 }
@@ -78,6 +79,7 @@ fn transform_preview(tag: &mut Element) {
         return;
     }
     let code = Element::new("code").with_attr("data-language", "html").with_children([markup.into()]);
-    let source = Element::new("pre").with_attr("data-name", "themed-source").with_attr("data-language", "html");
+    let source =
+        Element::new("pre").with_attr("data-name", "themed-source").with_attr("data-language", "html");
     tag.children.push(source.with_children([code.into()]).into());
 }

@@ -1,9 +1,9 @@
 //! Projection: parts that are hidden, put together or moved, after everything else is in place.
 
-use super::parts::PartStyler;
 use super::find::{self, part_name};
+use super::parts::PartStyler;
 use crate::catalogue::Projection;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// Hides, then groups, then moves.
 pub(super) fn apply(projection: &Projection, part_styler: &PartStyler<'_>, children: &mut Vec<RenderNode>) {
@@ -14,9 +14,11 @@ pub(super) fn apply(projection: &Projection, part_styler: &PartStyler<'_>, child
         let is_member =
             |node: &RenderNode| part_name(node).is_some_and(|name| group.members.iter().any(|m| m == name));
         let Some(index) = children.iter().position(is_member) else { continue };
-        let (members, remaining): (Vec<RenderNode>, Vec<RenderNode>) = children.drain(..).partition(is_member);
+        let (members, remaining): (Vec<RenderNode>, Vec<RenderNode>) =
+            children.drain(..).partition(is_member);
         *children = remaining;
-        let mut group_element = Element::new(&*group.tag).with_attr("data-name", name.as_str()).with_children(members);
+        let mut group_element =
+            Element::new(&*group.tag).with_attr("data-name", name.as_str()).with_children(members);
         part_styler.apply_classes(&mut group_element);
         children.insert(index, group_element.into());
     }

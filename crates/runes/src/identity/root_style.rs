@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::surface_style::SurfaceStyle;
 use super::rune_input::RuneInput;
-use super::{ParentRune, backdrop, surface_style, cover, modifiers, reading_mode, surface, tint};
+use super::surface_style::SurfaceStyle;
+use super::{ParentRune, backdrop, cover, modifiers, reading_mode, surface, surface_style, tint};
 use crate::render_tree::{Attributes, RenderNode};
 
 /// What the facets of a rune add up to.

@@ -7,15 +7,16 @@ use serde_json::Value;
 use super::parts::PartStyler;
 use super::root_style::RootStyle;
 use super::rune_input::{RuneInput, rune_fields};
-use super::{ParentRune, Engine};
+use super::{Engine, ParentRune};
 use super::{
-    assembly, backdrop, surface_style, cover, post_transform, label, modifiers, projection, list_markers, style, surface,
+    assembly, backdrop, cover, label, list_markers, modifiers, post_transform, projection, style, surface,
+    surface_style,
 };
 use crate::catalogue::{EngineConfig, kebab_case};
 use crate::contracts::CLASS_PREFIX;
 use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::render_tree::{Attributes, RenderNode, Element};
 use crate::js_value::to_text;
+use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// A rune whose look is settled: everything that its children do not change.
 struct PreparedRune<'c> {
@@ -53,10 +54,14 @@ fn prepare<'c>(
     let fields = rune_fields(tag);
     let config = modifiers::with_variants(config, tag, &fields);
     let block = format!("{CLASS_PREFIX}-{}", config.block_name(type_name));
-    let mut root_style = RootStyle::compute(&RuneInput { tag, config: &config, block: &block, fields: &fields }, parent);
+    let mut root_style =
+        RootStyle::compute(&RuneInput { tag, config: &config, block: &block, fields: &fields }, parent);
     lay_out_children(&config, &mut root_style, &mut tag.children);
     let part_styler = PartStyler { config: &config, block: &block, root_style: &root_style };
-    tag.children.iter_mut().filter_map(RenderNode::as_element_mut).for_each(|child| part_styler.apply_classes(child));
+    tag.children
+        .iter_mut()
+        .filter_map(RenderNode::as_element_mut)
+        .for_each(|child| part_styler.apply_classes(child));
     Box::new(PreparedRune { config, block, root_style })
 }
 
@@ -95,7 +100,9 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
     children.retain(|child| {
         let meta = child.as_element().filter(|tag| tag.is("meta"));
         let field = meta.and_then(|tag| tag.attr_str("data-field"));
-        field.is_none_or(|field| !modifiers.iter().chain(&root_style.consumed).any(|consumed| consumed == field))
+        field.is_none_or(|field| {
+            !modifiers.iter().chain(&root_style.consumed).any(|consumed| consumed == field)
+        })
     });
     if let Some(sequence) = &config.sequence {
         let direction = config.sequence_direction.as_ref().map(|direction| {
@@ -111,7 +118,12 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
 }
 
 /// The attributes of the root, in the order that is printed.
-fn root_attributes(original: &Attributes, config: &EngineConfig, block: &str, root_style: &RootStyle) -> Attributes {
+fn root_attributes(
+    original: &Attributes,
+    config: &EngineConfig,
+    block: &str,
+    root_style: &RootStyle,
+) -> Attributes {
     let mut tag = Element::default();
     for (name, value) in original {
         let is_consumed = surface::CONSUMED_ATTRIBUTES.contains(&name.as_str())
@@ -122,7 +134,8 @@ fn root_attributes(original: &Attributes, config: &EngineConfig, block: &str, ro
         }
     }
     let author_class = original.get("class").and_then(Value::as_str).filter(|own| !own.is_empty());
-    let classes = [block].into_iter().chain(root_style.classes.iter().map(String::as_str)).chain(author_class);
+    let classes =
+        [block].into_iter().chain(root_style.classes.iter().map(String::as_str)).chain(author_class);
     let class = classes.collect::<Vec<_>>().join(" ");
     tag.attributes.extend(root_style.data_attributes());
     tag.attributes.insert("class".into(), class.into());

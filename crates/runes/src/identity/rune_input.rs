@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
 use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{to_text, is_truthy};
+use crate::js_value::{is_truthy, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 /// A rune as the engine finds it.
 pub(super) struct RuneInput<'a> {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::surface_style::lookup;
 use super::root_style::RootStyle;
+use super::surface_style::lookup;
 use crate::catalogue::{EngineConfig, Style, StyleTransform};
+use crate::js_value::{is_truthy, to_text};
 use crate::render_tree::Element;
-use crate::js_value::{to_text, is_truthy};
 
 const VALIGNS: [(&str, &str); 2] = [("top", "start"), ("bottom", "end")];
 

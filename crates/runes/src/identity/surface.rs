@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::ParentRune;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
-use crate::js_value::{to_text, is_truthy};
+use crate::js_value::{is_truthy, to_text};
 
 /// Roles of parts that make a header, which prominence scales.
 const HEADER_ROLES: [&str; 4] = ["header", "preamble", "title", "description"];
@@ -38,7 +38,8 @@ pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_
         }
     }
     let requested = input.attribute("density").map(to_text);
-    let inherited = || parent.and_then(|enclosing| enclosing.child_density).or(config.default_density.as_deref());
+    let inherited =
+        || parent.and_then(|enclosing| enclosing.child_density).or(config.default_density.as_deref());
     root_style.density = requested.unwrap_or_else(|| inherited().unwrap_or("full").to_owned());
 }
 
@@ -50,7 +51,8 @@ pub(super) fn apply_elevation_and_motion(input: &RuneInput<'_>, root_style: &mut
         None => config.default_elevation.as_deref(),
     };
     if let Some(elevation) = elevation.filter(|elevation| !elevation.is_empty()) {
-        let current = LEGACY_ELEVATIONS.iter().find(|(legacy, _)| *legacy == elevation).map(|(_, newer)| *newer);
+        let current =
+            LEGACY_ELEVATIONS.iter().find(|(legacy, _)| *legacy == elevation).map(|(_, newer)| *newer);
         root_style.modifier_values.insert("elevation".into(), current.unwrap_or(elevation).into());
     }
     let has_header = config.sections.values().any(|role| HEADER_ROLES.contains(&role.as_str()));

@@ -4,10 +4,10 @@
 
 use super::find;
 use super::root_style::RootStyle;
-use super::style::append_styles;
 use super::rune_input::RuneInput;
-use crate::render_tree::{Attributes, RenderNode};
+use super::style::append_styles;
 use crate::js_value::to_text;
+use crate::render_tree::{Attributes, RenderNode};
 
 /// Attributes and styles for a surface.
 #[derive(Default)]
@@ -149,7 +149,9 @@ pub(super) fn apply_substrate(input: &RuneInput<'_>, root_style: &mut RootStyle)
     let cell = size.and_then(|size| lookup(&CELL_SIZES, &size));
     let opacity = opacity.and_then(|opacity| lookup(&OPACITIES, &opacity));
     surface_style.styles.extend(cell.map(|cell| ("--substrate-cell".to_owned(), cell.to_owned())));
-    surface_style.styles.extend(opacity.map(|opacity| ("--substrate-opacity".to_owned(), opacity.to_owned())));
+    surface_style
+        .styles
+        .extend(opacity.map(|opacity| ("--substrate-opacity".to_owned(), opacity.to_owned())));
     let target = match target.as_deref() {
         Some("media") if has_media(input) => Target::Media,
         Some("media") => Target::Nothing,

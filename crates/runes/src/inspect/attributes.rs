@@ -71,9 +71,12 @@ pub fn check_attributes(
         let Some(attribute) = catalogue.attribute(rune, name) else {
             return Err(unknown_attribute(catalogue, rune, name));
         };
-        let expands_all = text == ALL_VALUES && !attribute.matches.is_empty() && !attribute.matches.contains(text);
+        let expands_all =
+            text == ALL_VALUES && !attribute.matches.is_empty() && !attribute.matches.contains(text);
         if expands_all {
-            if let Some((already_expanded, _)) = checked.expand_over.as_ref().filter(|(expanded_name, _)| expanded_name != name) {
+            if let Some((already_expanded, _)) =
+                checked.expand_over.as_ref().filter(|(expanded_name, _)| expanded_name != name)
+            {
                 let message = format!("{already_expanded} and {name} cannot both be `{ALL_VALUES}`");
                 return Err(invalid_attribute(rune, name, message, &attribute.matches, Vec::new()));
             }
@@ -91,7 +94,13 @@ fn unknown_attribute(catalogue: &Catalogue, rune: &Rune, name: &str) -> InvalidA
     let nearest = closest_few(name, own.iter().copied().chain(universal));
     let nearest = nearest.into_iter().map(str::to_owned).collect();
     let own: Vec<String> = own.into_iter().map(str::to_owned).collect();
-    invalid_attribute(rune, name, format!("the rune {} has no attribute called {name}", rune.name), &own, nearest)
+    invalid_attribute(
+        rune,
+        name,
+        format!("the rune {} has no attribute called {name}", rune.name),
+        &own,
+        nearest,
+    )
 }
 
 fn invalid_attribute(
@@ -106,12 +115,29 @@ fn invalid_attribute(
 }
 
 /// A text as a value of the attribute's type.
-fn parse_value(rune: &Rune, name: &str, attribute: &Attribute, text: &str) -> Result<Value, InvalidAttribute> {
+fn parse_value(
+    rune: &Rune,
+    name: &str,
+    attribute: &Attribute,
+    text: &str,
+) -> Result<Value, InvalidAttribute> {
     let reject = |expected: &str| {
-        invalid_attribute(rune, name, format!("{name}={text} of {} is {expected}", rune.name), &[], Vec::new())
+        invalid_attribute(
+            rune,
+            name,
+            format!("{name}={text} of {} is {expected}", rune.name),
+            &[],
+            Vec::new(),
+        )
     };
     if text.contains(|ch: char| ch.is_control() && !matches!(ch, '\n' | '\r' | '\t')) {
-        return Err(invalid_attribute(rune, name, format!("{name} holds a control character"), &[], Vec::new()));
+        return Err(invalid_attribute(
+            rune,
+            name,
+            format!("{name} holds a control character"),
+            &[],
+            Vec::new(),
+        ));
     }
     if !attribute.matches.is_empty() && !attribute.matches.iter().any(|allowed| allowed == text) {
         let message = format!("`{text}` is not a value of {name} of {}", rune.name);
@@ -133,7 +159,9 @@ fn parse_value(rune: &Rune, name: &str, attribute: &Attribute, text: &str) -> Re
             }
         },
         AttributeType::Array => parse_json().filter(Value::is_array).ok_or_else(|| reject("no JSON list")),
-        AttributeType::Object => parse_json().filter(Value::is_object).ok_or_else(|| reject("no JSON object")),
+        AttributeType::Object => {
+            parse_json().filter(Value::is_object).ok_or_else(|| reject("no JSON object"))
+        }
     }
 }
 

@@ -34,8 +34,8 @@ pub use config::engine_config_json;
 pub use set_attributes::set_attributes;
 
 use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
-use crate::render::render;
 use crate::expand::{PageVariables, RenderError};
+use crate::render::render;
 
 /// The theme that every answer is rendered with.
 const THEME: &str = "base";
@@ -105,7 +105,11 @@ pub fn inspect(
     each.collect::<Result<Vec<Value>, InspectError>>().map(Value::Array)
 }
 
-fn render_preview(catalogue: &Catalogue, rune: &Rune, values: &attributes::AttributeValues) -> Result<Value, InspectError> {
+fn render_preview(
+    catalogue: &Catalogue,
+    rune: &Rune,
+    values: &attributes::AttributeValues,
+) -> Result<Value, InspectError> {
     let input = set_attributes(&example_source(rune), &rune.name, values);
     let rendered = render(catalogue, &input, &PageVariables::default()).map_err(InspectError::Render)?;
     Ok(json!({

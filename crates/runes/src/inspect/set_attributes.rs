@@ -74,7 +74,8 @@ fn to_markdoc_literal(value: &Value) -> String {
             format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))
         }
         Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{}: {}", quote(key), to_markdoc_literal(value)));
+            let entries =
+                entries.iter().map(|(key, value)| format!("{}: {}", quote(key), to_markdoc_literal(value)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
     }
@@ -131,14 +132,25 @@ mod tests {
             "{% a b=false c=\"d\" /%}",
         );
         assert_set_attributes("{% a #x /%}", "a", &[("id", "y z".into())], "{% a id=\"y z\" /%}");
-        assert_set_attributes("{% ref \"W-1\" /%}", "ref", &[("primary", "W-2".into())], "{% ref \"W-2\" /%}");
-        assert_set_attributes("{% a b=\"120%\" %}{% /a %}", "a", &[("c", 1.into())], "{% a b=\"120%\" c=1 %}{% /a %}");
+        assert_set_attributes(
+            "{% ref \"W-1\" /%}",
+            "ref",
+            &[("primary", "W-2".into())],
+            "{% ref \"W-2\" /%}",
+        );
+        assert_set_attributes(
+            "{% a b=\"120%\" %}{% /a %}",
+            "a",
+            &[("c", 1.into())],
+            "{% a b=\"120%\" c=1 %}{% /a %}",
+        );
     }
 
     #[test]
     fn any_string_round_trips_as_a_value() {
         for text in ["say \"hi\"", "a\\b", "%}", "{% x %}", "$& $1 $$", "two\nlines", ""] {
-            let spliced = set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
+            let spliced =
+                set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
             let document = parse(&spliced).unwrap();
             let tag = document.root.descendants().find(|node| node.is_tag("a")).unwrap();
             assert_eq!(tag.attributes.get_str("b"), Some(text), "{spliced}");

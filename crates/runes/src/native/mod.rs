@@ -16,7 +16,7 @@ mod storytelling;
 
 use crate::catalogue::{CORE, Rune};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 /// What a native rune does.

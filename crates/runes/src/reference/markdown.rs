@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Detail, runes_by_package, rune_reference};
+use super::{Detail, rune_reference, runes_by_package};
 use crate::catalogue::{Catalogue, ContentModel, Field, Rune};
 
 /// Names and descriptions, one line each, by package.

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use quad_runes::catalogue::{Catalogue, Package};
+use quad_runes::expand::{PageVariables, RenderError};
 use quad_runes::limits::{DIFF_CELLS_MAX, RUNE_DEPTH_MAX};
 use quad_runes::render::render;
-use quad_runes::expand::{PageVariables, RenderError};
 
 /// Pieces that mean something to a reader, in any order, and anything between them.
 fn text_from_pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
@@ -50,7 +50,9 @@ fn render_on_small_stack(source: String) -> Result<usize, RenderError> {
 #[test]
 fn nested_runes_are_bounded() {
     let nested = |rune: &str, depth: usize| {
-        render_on_small_stack(format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth))
+        render_on_small_stack(
+            format!("{{% {rune} %}}\n").repeat(depth) + &format!("{{% /{rune} %}}\n").repeat(depth),
+        )
     };
     for rune in ["hint", "section", "card", "accordion", "tabs", "grid", "nav", "details", "feature", "bento"]
     {
@@ -97,7 +99,9 @@ fn diff_rejects_oversized_code_blocks() {
 #[test]
 fn nested_previews_are_bounded() {
     let nested = |depth: usize| {
-        render_on_small_stack("{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth))
+        render_on_small_stack(
+            "{% preview source=true %}\n".repeat(depth) + "x\n" + &"{% /preview %}\n".repeat(depth),
+        )
     };
     assert!(nested(4).is_ok());
     let error = nested(RUNE_DEPTH_MAX).unwrap_err().to_string();
@@ -114,7 +118,9 @@ fn runes_that_repeat_content_are_bounded() {
     };
     let assert_bounded = |result: Result<usize, RenderError>| match result {
         Ok(bytes) => assert!(bytes < 64 << 20, "{bytes}"),
-        Err(error) => assert!(matches!(error, RenderError::TooLarge | RenderError::RunesNestedTooDeep), "{error}"),
+        Err(error) => {
+            assert!(matches!(error, RenderError::TooLarge | RenderError::RunesNestedTooDeep), "{error}")
+        }
     };
     for depth in [4, 24] {
         assert_bounded(deep("{% preview source=true %}", "{% /preview %}", depth));

@@ -49,7 +49,10 @@ fn reference_matches_npm() {
         &reference::all_rune_references(&catalogue, Detail::NpmCompatible),
         &recorded::read_recorded(&dir, "reference.dump.single.json"),
     );
-    assert_same_without_prose(&reference::list(&catalogue), &recorded::read_recorded(&dir, "reference.list.single.json"));
+    assert_same_without_prose(
+        &reference::list(&catalogue),
+        &recorded::read_recorded(&dir, "reference.list.single.json"),
+    );
 }
 
 #[test]
@@ -84,5 +87,8 @@ fn contracts_match_snapshot() {
 
 #[test]
 fn markdown_reference_matches_snapshot() {
-    snapshot::assert_snapshot("reference.md", &reference::site_reference_as_markdown(&Catalogue::all_builtin()));
+    snapshot::assert_snapshot(
+        "reference.md",
+        &reference::site_reference_as_markdown(&Catalogue::all_builtin()),
+    );
 }

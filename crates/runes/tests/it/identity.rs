@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_runes::catalogue::{Catalogue, Package, RunePreferences};
-use quad_runes::render_tree::{RenderNode, Element};
+use quad_runes::render_tree::{Element, RenderNode};
 use quad_runes::{html, identity};
 
 /// A tree after the transform, with types configured as `engine` says.
@@ -237,7 +237,8 @@ fn universal_attributes_apply_in_fixed_order() {
 #[test]
 fn cover_sets_color_scheme_and_disables_media() {
     let engine = "[engine.Boat]\nsections = { view = 'media' }\n[engine.Boat.modifiers]\nmedia-position = { no-bem-class = true }";
-    let view = part("view").with_children([Element::new("rf-sandbox").with_attr("data-height", "auto").into()]);
+    let view =
+        part("view").with_children([Element::new("rf-sandbox").with_attr("data-height", "auto").into()]);
     let tree = |position: &str| {
         let fields_json = format!("{{\"media-position\":\"{position}\"}}");
         fields(rune("boat"), &fields_json).with_children([
@@ -263,8 +264,10 @@ fn cover_sets_color_scheme_and_disables_media() {
 fn sequence_lists_and_stagger_indices_are_set() {
     let engine = "[engine.Boat]\nsequence = 'connected'\nsequence-direction = { from-modifier = 'way', default = 'down' }\n\
                   stagger-items = 'stop'\n[engine.Boat.modifiers]\nway = { no-bem-class = true }";
-    let stop = || RenderNode::from(part("stop").with_attr("style", "top: 0").with_children([part("stop").into()]));
-    let list = Element::new("ol").with_children([Element::new("li").with_children([Element::new("ol").into()]).into()]);
+    let stop =
+        || RenderNode::from(part("stop").with_attr("style", "top: 0").with_children([part("stop").into()]));
+    let list = Element::new("ol")
+        .with_children([Element::new("li").with_children([Element::new("ol").into()]).into()]);
     let boat = rune("boat").with_attr("stagger", true).with_children([
         Element::new("div").with_children([list.into()]).into(),
         stop(),
@@ -285,9 +288,11 @@ fn sequence_lists_and_stagger_indices_are_set() {
 
 #[test]
 fn i18n_marks_are_stripped_and_checkboxes_marked() {
-    let word =
-        Element::new("span").with_attr("data-i18n", "core.total").with_children([Element::new("b").into(), "Total".into()]);
-    let item = Element::new("li").with_children([Element::new("p").with_children(["[x] rope".into()]).into()]);
+    let word = Element::new("span")
+        .with_attr("data-i18n", "core.total")
+        .with_children([Element::new("b").into(), "Total".into()]);
+    let item =
+        Element::new("li").with_children([Element::new("p").with_children(["[x] rope".into()]).into()]);
     assert_html(
         "",
         Element::new("div").with_children([word.into(), item.into()]),

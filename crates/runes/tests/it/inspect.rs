@@ -26,7 +26,8 @@ fn set_attributes_matches_npm() {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap();
         let values = case["attributes"].as_object().unwrap().clone().into_iter().collect();
-        let actual = set_attributes(case["source"].as_str().unwrap(), case["rune"].as_str().unwrap(), &values);
+        let actual =
+            set_attributes(case["source"].as_str().unwrap(), case["rune"].as_str().unwrap(), &values);
         let agrees = actual == case["result"];
         assert_eq!(agrees, !NPM_IS_WRONG.contains(&id), "{id}: {actual}");
         compared += 1;

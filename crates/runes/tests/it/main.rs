@@ -1,14 +1,14 @@
 //! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod catalogue;
 mod adversarial;
+mod catalogue;
 mod identity;
 mod inspect;
-mod recorded;
 mod parity;
 mod plugins;
 mod properties;
+mod recorded;
 mod selectors;
 mod snapshot;
 mod writing_runes;

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use quad_runes::catalogue::Catalogue;
-use quad_runes::render::render;
 use quad_runes::expand::PageVariables;
+use quad_runes::render::render;
 use serde_json::Value;
 
 use crate::recorded;
@@ -71,7 +71,8 @@ fn difference(catalogue: &Catalogue, case: &Value) -> Option<String> {
 
 /// The first lines that differ, with those around them.
 fn differing_lines(actual: &str, expected: &str) -> String {
-    let (actual_lines, expected_lines): (Vec<&str>, Vec<&str>) = (actual.lines().collect(), expected.lines().collect());
+    let (actual_lines, expected_lines): (Vec<&str>, Vec<&str>) =
+        (actual.lines().collect(), expected.lines().collect());
     let first_differing = actual_lines.iter().zip(&expected_lines).take_while(|(a, b)| a == b).count();
     let mut text = String::new();
     for (side, lines) in [("ours  ", &actual_lines), ("theirs", &expected_lines)] {

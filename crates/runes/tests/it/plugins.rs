@@ -1,8 +1,8 @@
 //! What the native runes of the plugins make of what is written: one check for each rule that a template could not say.
 
 use quad_runes::catalogue::Catalogue;
-use quad_runes::render::render;
 use quad_runes::expand::PageVariables;
+use quad_runes::render::render;
 
 /// The markup of a document on one line, without white space between elements.
 fn render_on_one_line(source: &str) -> String {
@@ -56,7 +56,10 @@ fn feature_layout_follows_media_position() {
             "Holds.",
         ],
     );
-    assert_html_contains_in_order(&format!("{{% feature media-position=\"start\" %}}\n{points}"), &[r#"data-layout="list""#]);
+    assert_html_contains_in_order(
+        &format!("{{% feature media-position=\"start\" %}}\n{points}"),
+        &[r#"data-layout="list""#],
+    );
 }
 
 #[test]
@@ -162,7 +165,10 @@ fn playlist_tracks_are_parsed_from_list_items() {
             ">2019<",
         ],
     );
-    assert_html_contains_in_order("{% track duration=\"PT1H2M3S\" %}\n## Fog\n{% /track %}", &[">Fog<", ">1:02:03<"]);
+    assert_html_contains_in_order(
+        "{% track duration=\"PT1H2M3S\" %}\n## Fog\n{% /track %}",
+        &[">Fog<", ">1:02:03<"],
+    );
     assert_html_contains_in_order(
         "{% audio src=\"/a.mp3\" title=\"Fog\" %}\nNotes.\n\n1. **Start** (0:05)\n{% /audio %}",
         &[r#"&quot;chapters&quot;:[{&quot;name&quot;:&quot;Start&quot;,&quot;time&quot;:5}]"#, "Notes."],
@@ -196,5 +202,8 @@ fn cast_and_timeline_read_list_items_and_tags() {
         "{% timeline %}\n{% timeline-entry date=\"1898\" label=\"Pier\" /%}\n\n## 1954 - Crane\n{% /timeline %}",
         &[">1898<", r#"content="1" />"#, ">1954<", ">Crane<", r#"content="2" />"#],
     );
-    assert_html_contains_in_order("{% organization type=\"NonProfit\" %}\n# Rescue\n{% /organization %}", &[r#"typeof="NonProfit""#]);
+    assert_html_contains_in_order(
+        "{% organization type=\"NonProfit\" %}\n# Rescue\n{% /organization %}",
+        &[r#"typeof="NonProfit""#],
+    );
 }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use quad_runes::catalogue::Catalogue;
-use quad_runes::render::render;
 use quad_runes::expand::PageVariables;
+use quad_runes::render::render;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::all_builtin);
 

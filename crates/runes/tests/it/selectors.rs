@@ -1,7 +1,7 @@
 //! The order of selectors, compared with the original's.
 
+use quad_runes::render_tree::{Element, RenderNode};
 use quad_runes::selectors;
-use quad_runes::render_tree::{RenderNode, Element};
 use serde_json::Value;
 
 use crate::recorded;
@@ -13,7 +13,12 @@ fn selector_order_matches_npm() {
     let cases = cases_file["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {
-        assert_eq!(Value::from(selectors::collect_selectors(&tree(case))), case["selectors"], "{}", case["id"]);
+        assert_eq!(
+            Value::from(selectors::collect_selectors(&tree(case))),
+            case["selectors"],
+            "{}",
+            case["id"]
+        );
     }
 }
 
@@ -22,6 +27,7 @@ fn tree(case: &Value) -> RenderNode {
     let classes = case["classes"].as_array().unwrap().iter();
     let classes = classes.map(|class| Element::new("i").with_attr("class", class.clone()));
     let attributes = case["attributes"].as_array().unwrap().iter();
-    let attributes = attributes.map(|pair| Element::new("i").with_attr(pair[0].as_str().unwrap(), pair[1].clone()));
+    let attributes =
+        attributes.map(|pair| Element::new("i").with_attr(pair[0].as_str().unwrap(), pair[1].clone()));
     Element::new("p").with_children(classes.chain(attributes).map(RenderNode::from)).into()
 }

@@ -11,10 +11,16 @@ pub fn assert_snapshot(name: &str, actual: &str) {
         return;
     }
     let expect = std::fs::read_to_string(&path).unwrap_or_default();
-    if let Some((line, (actual_line, expected_line))) =
-        actual.lines().zip(expect.lines()).enumerate().find(|(_, (actual_line, expected_line))| actual_line != expected_line)
+    if let Some((line, (actual_line, expected_line))) = actual
+        .lines()
+        .zip(expect.lines())
+        .enumerate()
+        .find(|(_, (actual_line, expected_line))| actual_line != expected_line)
     {
-        panic!("{name}:{}: now `{actual_line}`, kept `{expected_line}`; QUAD_TEST_BLESS=1 keeps the new one", line + 1);
+        panic!(
+            "{name}:{}: now `{actual_line}`, kept `{expected_line}`; QUAD_TEST_BLESS=1 keeps the new one",
+            line + 1
+        );
     }
     assert_eq!(actual.len(), expect.len(), "{name} changed in length; QUAD_TEST_BLESS=1 keeps the new one");
 }

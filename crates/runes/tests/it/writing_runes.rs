@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use quad_runes::catalogue::{Catalogue, LOCAL, Package, RunePreferences};
 use quad_runes::contracts::contracts;
-use quad_runes::render::render;
 use quad_runes::expand::PageVariables;
+use quad_runes::render::render;
 
 const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
 
@@ -58,8 +58,12 @@ fn template_with_unknown_names_is_rejected() {
         );
         Package::parse("f.toml", &source, LOCAL).unwrap_err().to_string()
     };
-    assert!(parse_error("values = { size = '$size' }").contains("`$size` is not one of the rune's attributes"));
-    assert!(parse_error("children = [{ holds = 'head' }]").contains("`head` is not a field of the content model"));
+    assert!(
+        parse_error("values = { size = '$size' }").contains("`$size` is not one of the rune's attributes")
+    );
+    assert!(
+        parse_error("children = [{ holds = 'head' }]").contains("`head` is not a field of the content model")
+    );
     assert!(parse_error("children = [{ text = '{size} m' }]").contains("`$size` is not one"));
     assert!(parse_error("children = [{ when = 'size' }]").contains("`size` is not one"));
 }

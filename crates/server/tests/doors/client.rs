@@ -83,7 +83,8 @@ impl Client {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let exchange = async {
             let mut stream = TcpStream::connect(self.address).await.unwrap();
-            let head = self.request_head(method, path, &[headers, &[("Connection", "close")]].concat(), body.len());
+            let head =
+                self.request_head(method, path, &[headers, &[("Connection", "close")]].concat(), body.len());
             stream.write_all(head.as_bytes()).await.unwrap();
             // A server that has seen enough may close before it has read everything.
             let _ = stream.write_all(body).await;
@@ -140,7 +141,8 @@ impl Client {
     pub async fn listen(&self, id: impl Into<Value>, notifications: Value) -> Events {
         let method = "subscriptions/listen";
         let body = request(id, method, modern(json!({"notifications": notifications}))).to_string();
-        self.open_stream("POST", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)], &body).await
+        self.open_stream("POST", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)], &body)
+            .await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quad_gate::RateLimit;
+use quad_auth::RateLimit;
 use quad_server::Timeouts;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

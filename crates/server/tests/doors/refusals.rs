@@ -331,6 +331,9 @@ async fn every_call_appends_one_audit_event() {
         client.modern(method, params.clone()).await;
         let events = running.state.events();
         assert_eq!(events.len(), count + 1, "{method}");
-        assert_eq!(events[count].inputs.get("method"), Some(&quad_core::audit_fields::AuditValue::Static(method)));
+        assert_eq!(
+            events[count].inputs.get("method"),
+            Some(&quad_core::audit_fields::AuditValue::Static(method))
+        );
     }
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use quad_core::{ReadSet, Version};
+use quad_auth::RateLimit;
 use quad_core::{BoxFuture, Principal, Result, Tag, TenantId, Timestamp};
-use quad_gate::RateLimit;
+use quad_core::{ReadSet, Version};
+use quad_mcp::{SessionStore, SessionStoreError};
 use quad_server::http::{HttpOptions, serve};
-use quad_server::{CredentialError, AuthPolicy, CredentialVerifier, Timeouts};
-use quad_wire::{SessionStoreError, SessionStore};
+use quad_server::{AuthPolicy, CredentialError, CredentialVerifier, Timeouts};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -55,7 +55,11 @@ async fn start_with_options(
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let auth_policy = if requires_token { AuthPolicy::Token(tokens.clone()) } else { AuthPolicy::LocalOnly(local_principal().into()) };
+    let auth_policy = if requires_token {
+        AuthPolicy::Token(tokens.clone())
+    } else {
+        AuthPolicy::LocalOnly(local_principal().into())
+    };
     let options = HttpOptions {
         listener,
         resolver: state.resolver(),
@@ -136,8 +140,9 @@ impl CredentialVerifier for StubTokens {
             let tenant = if token == "other" { "u" } else { "t" };
             let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
             principal.subject = token.into();
-            principal.credential_read_set =
-                Some(Arc::new(ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}")))));
+            principal.credential_read_set = Some(Arc::new(
+                ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}"))),
+            ));
             principal.expires_at = *self.expires_at.lock().unwrap();
             Ok(principal)
         })
@@ -188,7 +193,8 @@ impl SessionStore for MemorySessions {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         let mut sessions = self.0.lock().unwrap();
         let id = format!("session-{}", sessions.len());
-        let session = StoredSession { owner: caller.subject.clone(), revision: revision.to_owned(), uris: Vec::new() };
+        let session =
+            StoredSession { owner: caller.subject.clone(), revision: revision.to_owned(), uris: Vec::new() };
         sessions.insert(id.clone(), session);
         Ok(id)
     }
@@ -215,7 +221,9 @@ impl SessionStore for MemorySessions {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.push(uri.to_owned()))) })
+        Box::pin(async move {
+            unknown_session(self.with_session(caller, id, |session| session.uris.push(uri.to_owned())))
+        })
     }
 
     fn unsubscribe<'a>(
@@ -224,10 +232,16 @@ impl SessionStore for MemorySessions {
         id: &'a str,
         uri: &'a str,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.retain(|subscribed| subscribed != uri))) })
+        Box::pin(async move {
+            unknown_session(
+                self.with_session(caller, id, |session| session.uris.retain(|subscribed| subscribed != uri)),
+            )
+        })
     }
 
     fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) })
+        Box::pin(
+            async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) },
+        )
     }
 }

@@ -79,8 +79,9 @@ async fn subscribe_requires_a_readable_resource() {
     let client = running.client_with("reader");
     let session = initialize(&client).await;
     let own = [("Mcp-Session-Id", session.as_str())];
-    let subscribe =
-        async |uri: &str| client.legacy(&own, "resources/subscribe", json!({"uri": uri})).await.status_and_code();
+    let subscribe = async |uri: &str| {
+        client.legacy(&own, "resources/subscribe", json!({"uri": uri})).await.status_and_code()
+    };
     assert_eq!(subscribe("toy://items/none").await, (200, -32002));
     assert_eq!(subscribe("toy://nope").await, (200, -32602));
     assert_eq!(subscribe("toy://secret").await, (403, -32602));

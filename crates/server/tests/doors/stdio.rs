@@ -87,7 +87,11 @@ async fn serves_both_eras_on_one_pipe() {
     );
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     let called = client
-        .call(request(2, "tools/call", json!({"name": "resource_read", "arguments": {"uri": "toy://static"}})))
+        .call(request(
+            2,
+            "tools/call",
+            json!({"name": "resource_read", "arguments": {"uri": "toy://static"}}),
+        ))
         .await;
     assert!(called["result"]["structuredContent"].is_object());
     let legacy = client.call(request(3, "resources/read", json!({"uri": "toy://items/none"}))).await;
@@ -112,7 +116,7 @@ async fn bad_lines_return_errors_and_reading_continues() {
     assert_eq!(reply["error"]["code"], -32700);
     assert!(reply.get("id").is_none());
     client.send("").await;
-    let huge = "x".repeat(quad_wire::limits::LINE_BYTES + 1);
+    let huge = "x".repeat(quad_mcp::limits::LINE_BYTES + 1);
     client.send(&huge).await;
     let reply = client.next().await.unwrap();
     assert_eq!(reply["error"]["code"], -32600);

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
-use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage, CompletionTarget};
-use quad_core::tool::{ContentBlock, ToolCall, ToolResult, ToolEffect};
+use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
+use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, ReadSet, Body, BoxFuture, Change, Content, Error, EventDraft, ChangeFeed, AuditLog, ScopeRequirement, AppendError,
-    Principal, ReadOutput, Receipt, Resolver, Result, Route, RouteSpec, Scheme, Tag, TenantId, Tool, ToolOutput,
-    Version,
+    Address, AppendError, AuditLog, Body, BoxFuture, Change, ChangeFeed, Content, Error, EventDraft,
+    Principal, ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement,
+    Tag, TenantId, Tool, ToolOutput, Version,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
@@ -160,7 +160,13 @@ static PROMPTS: [Prompt; 2] = [
         arguments: &[PromptArgument { name: "who", description: "Whom to greet", required: true }],
         required_scope: READ,
     },
-    Prompt { name: "toy_show", title: "Show", description: "Shows things", arguments: &[], required_scope: READ },
+    Prompt {
+        name: "toy_show",
+        title: "Show",
+        description: "Shows things",
+        arguments: &[],
+        required_scope: READ,
+    },
 ];
 
 impl Scheme for ToyScheme {
@@ -208,7 +214,10 @@ impl Scheme for ToyScheme {
                     let Some(value) = state.items.get(id) else {
                         return Err(Error::not_found(address.requested()));
                     };
-                    ReadOutput::new(Content::json(&json!({"id": id, "value": value}))?, read_set.with_tag(item_tag(id)))
+                    ReadOutput::new(
+                        Content::json(&json!({"id": id, "value": value}))?,
+                        read_set.with_tag(item_tag(id)),
+                    )
                 }
                 2 => {
                     let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
@@ -229,7 +238,10 @@ impl Scheme for ToyScheme {
                         return Err(Error::not_found(address.requested()));
                     };
                     let value = state.items.get(id).map_or("", String::as_str);
-                    ReadOutput::new(text(value), read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)))
+                    ReadOutput::new(
+                        text(value),
+                        read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)),
+                    )
                 }
             })
         })
@@ -279,7 +291,11 @@ impl Scheme for ToyScheme {
                 }
                 CompletionTarget::Prompt(_) => vec!["world".to_owned()],
             };
-            Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(Version(state.version)) })
+            Ok(Completion {
+                total: values.len(),
+                values,
+                read_set: ReadSet::at_version(Version(state.version)),
+            })
         })
     }
 
@@ -324,7 +340,10 @@ impl Scheme for ToyScheme {
                     let (id, value) = (text(&call, "id"), text(&call, "value"));
                     let receipt = self.0.set(&id, &value);
                     let output = ToolOutput::structured(json!({"id": id, "value": value}));
-                    Ok(ToolResult::committed(output.with_link(format!("toy://items/{id}"), "the item"), receipt))
+                    Ok(ToolResult::committed(
+                        output.with_link(format!("toy://items/{id}"), "the item"),
+                        receipt,
+                    ))
                 }
                 "toy_media" => {
                     let blocks = vec![
@@ -335,7 +354,10 @@ impl Scheme for ToyScheme {
                             content: Content::text("text/plain", "inside"),
                         },
                     ];
-                    Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, read_set))
+                    Ok(ToolResult::read_only(
+                        ToolOutput { structured: None, blocks, is_error: false },
+                        read_set,
+                    ))
                 }
                 "toy_progress" => {
                     for done in [0.0, 50.0, 100.0] {
@@ -366,7 +388,9 @@ impl Scheme for ToyScheme {
                     self.0.finished.fetch_add(1, Ordering::SeqCst);
                     Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), read_set))
                 }
-                "toy_fail" => Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN")),
+                "toy_fail" => {
+                    Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN"))
+                }
                 _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), read_set)),
             }
         })
@@ -386,7 +410,10 @@ impl Scheme for ToyScheme {
             let user_message = |block| Message { role: Role::User, block };
             let messages = match prompt.name {
                 "toy_greet" => {
-                    vec![user_message(ContentBlock::Text(format!("Hello {}", arguments["who"].as_str().unwrap())))]
+                    vec![user_message(ContentBlock::Text(format!(
+                        "Hello {}",
+                        arguments["who"].as_str().unwrap()
+                    )))]
                 }
                 _ => vec![
                     user_message(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),

@@ -76,7 +76,10 @@ async fn errors_map_to_status_with_json_envelope() {
     }
     assert_eq!(running.client().send("GET", "/v1/resources", &[], b"").await.status, 400);
     let unauthenticated = get(&running, "toy://static", &[("Authorization", "")]).await;
-    assert_eq!((unauthenticated.status, &unauthenticated.json()["code"]), (401, &json!("auth_token_missing")));
+    assert_eq!(
+        (unauthenticated.status, &unauthenticated.json()["code"]),
+        (401, &json!("auth_token_missing"))
+    );
     assert!(unauthenticated.header("www-authenticate").unwrap().contains("resource_metadata="));
     assert_eq!(running.client().send("POST", "/v1/resources?uri=x", &[], b"").await.status, 405);
 }

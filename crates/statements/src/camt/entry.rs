@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostics, quote};
 use crate::fingerprint::is_meaningful_id;
 use crate::number::{self, DecimalMark};
 use crate::{
-    Amount, Counterparty, Currency, Entry, Kind, BankTime, Money, References, Split, Status, date, kind,
+    Amount, BankTime, Counterparty, Currency, Entry, Kind, Money, References, Split, Status, date, kind,
     limits, text,
 };
 
@@ -30,7 +30,8 @@ pub(crate) fn parse_entry(
     let value = value.ok_or_else(|| format!("{} is not an amount", quote(amount.text.trim())))?;
     let currency = currency.ok_or("the entry's amount has no currency")?;
     let value_day = node.child("ValDt").and_then(day_of_element);
-    let booked = node.child("BookgDt").and_then(day_of_element).or(value_day).ok_or("the entry has no date")?;
+    let booked =
+        node.child("BookgDt").and_then(day_of_element).or(value_day).ok_or("the entry has no date")?;
     let mut entry = Entry::new(line, booked, value, currency);
     entry.status = status;
     entry.value_date = value_day.filter(|day| *day != booked);
@@ -39,16 +40,22 @@ pub(crate) fn parse_entry(
     let meaningful_id = |id: &str| text::non_empty_line(id).filter(|id| is_meaningful_id(id));
     entry.references.bank_id = node.text(&["AcctSvcrRef"]).and_then(meaningful_id);
     let note = node.text(&["AddtlNtryInf"]).unwrap_or_default();
-    let details: Vec<&Node> =
-        node.children_named("NtryDtls").flat_map(|group| group.children_named("TxDtls")).take(limits::SPLITS).collect();
+    let details: Vec<&Node> = node
+        .children_named("NtryDtls")
+        .flat_map(|group| group.children_named("TxDtls"))
+        .take(limits::SPLITS)
+        .collect();
     match details.as_slice() {
         [] => entry.description = text::collapse_whitespace(note),
         [detail_node] => {
             let detail = Detail::parse(detail_node, value, entry.reversal);
             entry.counterparty = detail.counterparty;
             entry.references.merge(detail.references);
-            entry.description =
-                if detail.description.is_empty() { text::collapse_whitespace(note) } else { detail.description };
+            entry.description = if detail.description.is_empty() {
+                text::collapse_whitespace(note)
+            } else {
+                detail.description
+            };
             entry.original = parse_original(detail_node, currency);
         }
         several => add_splits(&mut entry, several, note, diagnostics),
@@ -74,7 +81,8 @@ fn add_splits(entry: &mut Entry, details: &[&Node], note: &str, diagnostics: &mu
                 if entry.amount.is_negative() { size.amount.checked_neg() } else { Some(size.amount) }
             })
         };
-        let currency = amount.and_then(|amount| amount.currency.as_deref()).and_then(Currency::from_code_or_symbol);
+        let currency =
+            amount.and_then(|amount| amount.currency.as_deref()).and_then(Currency::from_code_or_symbol);
         sum = match (sum, signed_amount, currency.is_none_or(|currency| currency == entry.currency)) {
             (Some(sum), Some(sign), true) => sum.checked_add(sign),
             _ => None,
@@ -136,8 +144,9 @@ impl Detail {
 }
 
 fn parse_references(node: &Node) -> References {
-    let meaningful_id =
-        |name: &str| node.text(&["Refs", name]).and_then(text::non_empty_line).filter(|id| is_meaningful_id(id));
+    let meaningful_id = |name: &str| {
+        node.text(&["Refs", name]).and_then(text::non_empty_line).filter(|id| is_meaningful_id(id))
+    };
     let structured = node.child("RmtInf").and_then(|info| {
         info.children_named("Strd").find_map(|part| {
             part.text(&["CdtrRefInf", "Ref"])
@@ -173,10 +182,14 @@ fn parse_description(node: &Node) -> Box<str> {
 
 /// The amount that was ordered, if it was in another currency.
 fn parse_original(detail: &Node, account_currency: Currency) -> Option<Money> {
-    let amount =
-        detail.find_path(&["AmtDtls", "InstdAmt", "Amt"]).or_else(|| detail.find_path(&["AmtDtls", "TxAmt", "Amt"]))?;
-    let currency =
-        amount.currency.as_deref().and_then(Currency::from_code_or_symbol).filter(|currency| *currency != account_currency)?;
+    let amount = detail
+        .find_path(&["AmtDtls", "InstdAmt", "Amt"])
+        .or_else(|| detail.find_path(&["AmtDtls", "TxAmt", "Amt"]))?;
+    let currency = amount
+        .currency
+        .as_deref()
+        .and_then(Currency::from_code_or_symbol)
+        .filter(|currency| *currency != account_currency)?;
     Some(Money { amount: number::parse_amount(amount.text.trim(), DecimalMark::Point)?.amount, currency })
 }
 

@@ -13,10 +13,10 @@ use crate::date::{self, DateOrder};
 use crate::diagnostic::{Diagnostics, quote};
 use crate::number::{self, DecimalMark};
 use crate::{
-    AccountHint, AccountKind, Amount, Balance, Currency, Document, Format, ParseError, Statement, fingerprint,
-    limits, reconcile, text,
+    AccountHint, AccountKind, Amount, Balance, Currency, Document, Format, ParseError, Statement,
+    fingerprint, limits, reconcile, text,
 };
-use tree::{XmlError, Node};
+use tree::{Node, XmlError};
 
 /// The line of a place in a text, counted once over the whole file.
 struct LineCounter<'a> {
@@ -44,7 +44,15 @@ pub(crate) fn read(text: &str, mut diagnostics: Diagnostics) -> Result<Document,
     let mut count = 0;
     let xml_error = loop {
         let offset = reader.buffer_position();
-        match process_event(&mut reader, &mut lines, offset, &mut builder, &mut statements, &mut count, &mut diagnostics) {
+        match process_event(
+            &mut reader,
+            &mut lines,
+            offset,
+            &mut builder,
+            &mut statements,
+            &mut count,
+            &mut diagnostics,
+        ) {
             Ok(Step::Continue) => {}
             Ok(Step::End) => break None,
             Ok(Step::Failed(refusal)) => return Err(refusal),
@@ -124,18 +132,21 @@ fn process_event(
                 ("Id", Some(builder)) => {
                     let node = tree::read_element(reader, &start)?;
                     // The first is the statement's own; other things within it have ids too.
-                    builder.statement.id = builder.statement.id.take().or_else(|| text::non_empty_line(&node.text));
+                    builder.statement.id =
+                        builder.statement.id.take().or_else(|| text::non_empty_line(&node.text));
                 }
                 ("FrToDt", Some(builder)) => {
                     let node = tree::read_element(reader, &start)?;
-                    let find_day = |names: [&str; 2]| names.iter().find_map(|name| parse_day(node.text(&[name])?));
+                    let find_day =
+                        |names: [&str; 2]| names.iter().find_map(|name| parse_day(node.text(&[name])?));
                     builder.statement.from = find_day(["FrDtTm", "FrDt"]);
                     builder.statement.to = find_day(["ToDtTm", "ToDt"]);
                 }
                 ("Acct", Some(builder)) => {
                     let node = tree::read_element(reader, &start)?;
                     builder.statement.account = parse_account(&node);
-                    builder.currency = node.text(&["Ccy"]).and_then(Currency::from_code_or_symbol).or(builder.currency);
+                    builder.currency =
+                        node.text(&["Ccy"]).and_then(Currency::from_code_or_symbol).or(builder.currency);
                 }
                 ("Bal", Some(builder)) => {
                     let node = tree::read_element(reader, &start)?;
@@ -213,7 +224,8 @@ impl StatementBuilder {
 
     fn finish(mut self, statements: &mut Vec<Statement>, diagnostics: &mut Diagnostics) {
         let Some(currency) = self.currency else {
-            diagnostics.warning_at(self.line, "the statement holds neither a currency nor an entry: left out");
+            diagnostics
+                .warning_at(self.line, "the statement holds neither a currency nor an entry: left out");
             return;
         };
         self.statement.currency = currency;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::csv::Role;
 use crate::csv::mapping::{Header, Mapping, Overrides};
-use crate::csv::records::{RecordEvent, Record, Records};
+use crate::csv::records::{Record, RecordEvent, Records};
 use crate::csv::role::ContentType;
 use crate::csv::rows::is_booked;
 use crate::csv::table::{Table, currency_of_column};
@@ -41,7 +41,8 @@ impl Layout {
 
     pub fn to_mapping(&self, table: &Table<'_>) -> Mapping {
         let header = &table.header;
-        let references = |indexes: &Vec<usize>| indexes.iter().map(|index| header.reference(*index)).collect();
+        let references =
+            |indexes: &Vec<usize>| indexes.iter().map(|index| header.reference(*index)).collect();
         Mapping {
             delimiter: char::from(table.delimiter),
             header: if header.has_names { header.names.clone() } else { Vec::new() },
@@ -77,8 +78,8 @@ impl ColumnStats {
         let is_date = |order| date::parse_date(cell, order).is_some();
         self.dates +=
             usize::from(is_date(DateOrder::Dmy) || is_date(DateOrder::Mdy) || is_date(DateOrder::Ymd));
-        let parsed =
-            number::parse_amount(cell, DecimalMark::Point).or_else(|| number::parse_amount(cell, DecimalMark::Comma));
+        let parsed = number::parse_amount(cell, DecimalMark::Point)
+            .or_else(|| number::parse_amount(cell, DecimalMark::Comma));
         if let Some(parsed) = parsed {
             self.amounts += 1;
             self.with_decimals += usize::from(cell.contains(['.', ',']));
@@ -153,7 +154,8 @@ pub(crate) fn infer_layout(
     let header = &table.header;
     let saved_layout = saved_mapping.and_then(|mapping| from_saved(header, mapping));
     if saved_mapping.is_some() && saved_layout.is_none() {
-        diagnostics.warning("the remembered mapping names columns that this table does not have: guessed anew");
+        diagnostics
+            .warning("the remembered mapping names columns that this table does not have: guessed anew");
     }
     let sample = take_sample(table.rows.clone(), header.names.len());
     let is_inferred = saved_layout.is_none();
@@ -212,7 +214,11 @@ fn from_saved(header: &Header, mapping: &Mapping) -> Option<Layout> {
 }
 
 /// Roles by the names of the columns, each confirmed by its cells.
-fn infer_by_header(header: &Header, sample: &Sample, diagnostics: &mut Diagnostics) -> BTreeMap<Role, Vec<usize>> {
+fn infer_by_header(
+    header: &Header,
+    sample: &Sample,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<Role, Vec<usize>> {
     let mut candidates: Vec<(usize, usize, Role)> = Vec::new();
     for (index, name) in header.names.iter().enumerate().filter(|_| header.has_names) {
         let column = sample.columns.get(index).copied().unwrap_or_default();
@@ -237,7 +243,9 @@ fn infer_by_header(header: &Header, sample: &Sample, diagnostics: &mut Diagnosti
     for (_, index, role) in candidates {
         let columns = places.entry(role).or_default();
         let is_taken = taken.get_mut(index);
-        if let Some(is_taken) = is_taken.filter(|taken| !**taken && (columns.is_empty() || role.is_multi_column())) {
+        if let Some(is_taken) =
+            is_taken.filter(|taken| !**taken && (columns.is_empty() || role.is_multi_column()))
+        {
             *is_taken = true;
             columns.push(index);
         }
@@ -255,7 +263,8 @@ fn infer_by_values(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sam
         |places: &BTreeMap<Role, Vec<usize>>, index: usize| places.values().flatten().any(|p| *p == index);
     let columns = || sample.columns.iter().enumerate();
     if !places.contains_key(&Role::Date) {
-        let date_column = columns().find(|(index, column)| column.matches(ContentType::Dates) && !is_taken(places, *index));
+        let date_column =
+            columns().find(|(index, column)| column.matches(ContentType::Dates) && !is_taken(places, *index));
         if let Some((index, _)) = date_column {
             places.insert(Role::Date, vec![index]);
         }
@@ -270,7 +279,8 @@ fn infer_by_values(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sam
             && column.dates == 0
             && !is_taken(places, index)
     };
-    let candidates: Vec<(usize, &ColumnStats)> = columns().filter(|(index, column)| could_be_amount(*index, column)).collect();
+    let candidates: Vec<(usize, &ColumnStats)> =
+        columns().filter(|(index, column)| could_be_amount(*index, column)).collect();
     // Amounts have decimals and signs; numbers of cheques and accounts have neither.
     let amount = candidates
         .iter()
@@ -296,8 +306,11 @@ fn assign_account_column(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<
     cells.sort();
     cells.dedup();
     let own_iban = table.preamble.account.iban.as_deref();
-    let is_other_account = own_iban.is_some_and(|own_iban| !cells.iter().any(|cell| text::parse_iban(cell).as_deref() == Some(own_iban)));
-    let has_counterparty_name = [Role::Counterparty, Role::Payer, Role::Payee].iter().any(|role| places.contains_key(role));
+    let is_other_account = own_iban.is_some_and(|own_iban| {
+        !cells.iter().any(|cell| text::parse_iban(cell).as_deref() == Some(own_iban))
+    });
+    let has_counterparty_name =
+        [Role::Counterparty, Role::Payer, Role::Payee].iter().any(|role| places.contains_key(role));
     let varies = cells.len() * 4 > sample.rows.len() && cells.len() > 2;
     if is_other_account || (has_counterparty_name && varies) {
         places.remove(&Role::Account);
@@ -406,10 +419,16 @@ fn check_required(layout: &Layout, header: &Header) -> Result<(), ParseError> {
 }
 
 /// The order of dates and the decimal mark, decided over all rows.
-fn infer_formats(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides, diagnostics: &mut Diagnostics) {
+fn infer_formats(
+    layout: &mut Layout,
+    table: &Table<'_>,
+    overrides: &Overrides,
+    diagnostics: &mut Diagnostics,
+) {
     let mut rows = table.rows.clone();
     let mut record = Record::default();
-    let (mut dates, mut amounts) = (date::DateOrderInference::default(), number::DecimalMarkInference::default());
+    let (mut dates, mut amounts) =
+        (date::DateOrderInference::default(), number::DecimalMarkInference::default());
     let date_columns = layout.columns(Role::Date);
     let roles = [Role::Amount, Role::Debit, Role::Credit, Role::Balance];
     let amount_columns: Vec<usize> = roles.iter().flat_map(|role| layout.columns(*role)).copied().collect();
@@ -457,7 +476,12 @@ fn infer_formats(layout: &mut Layout, table: &Table<'_>, overrides: &Overrides, 
 }
 
 /// Tries what the balances confirm: amounts as they stand, with the other sign, and with the fee taken off.
-fn infer_sign_and_fee(layout: &mut Layout, sample: &Sample, overrides: &Overrides, diagnostics: &mut Diagnostics) {
+fn infer_sign_and_fee(
+    layout: &mut Layout,
+    sample: &Sample,
+    overrides: &Overrides,
+    diagnostics: &mut Diagnostics,
+) {
     let fee = layout.column(Role::Fee);
     let fee_overridden = overrides.columns.contains_key(&Role::Fee);
     if !layout.has(Role::Balance) || !layout.has(Role::Amount) || layout.has(Role::Side) {
@@ -487,7 +511,8 @@ fn infer_sign_and_fee(layout: &mut Layout, sample: &Sample, overrides: &Override
                 signed_amount = signed_amount.checked_neg()?;
             }
             if fees {
-                signed_amount = signed_amount.checked_sub(parse_cell(row, fee).unwrap_or_default().checked_abs()?)?;
+                signed_amount =
+                    signed_amount.checked_sub(parse_cell(row, fee).unwrap_or_default().checked_abs()?)?;
             }
             Some((signed_amount, parse_cell(row, balance)?))
         };

@@ -92,7 +92,8 @@ impl Overrides {
     /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
     /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.
     pub fn set(&mut self, setting: &str) -> Result<(), ParseError> {
-        let invalid = |why: &str| ParseError::BadOverride { text: crate::diagnostic::quote(setting), why: why.into() };
+        let invalid =
+            |why: &str| ParseError::BadOverride { text: crate::diagnostic::quote(setting), why: why.into() };
         let (key, value) = setting.split_once('=').ok_or_else(|| invalid("it has no equals sign"))?;
         let (key, value) = (key.trim(), value.trim());
         match key {
@@ -128,7 +129,10 @@ impl Overrides {
             _ => {
                 let Some(role) = Role::parse(key) else {
                     let roles: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
-                    return Err(invalid(&format!("there is no role {key}; the roles are {}", roles.join(", "))));
+                    return Err(invalid(&format!(
+                        "there is no role {key}; the roles are {}",
+                        roles.join(", ")
+                    )));
                 };
                 match Currency::parse(value) {
                     Ok(currency) if role == Role::Currency => self.currency = Some(currency),
@@ -181,7 +185,9 @@ impl Header {
             return None;
         }
         let normalized = normalize_header(reference);
-        let by_normalized_name = || self.names.iter().position(|name| !normalized.is_empty() && normalize_header(name) == normalized);
+        let by_normalized_name = || {
+            self.names.iter().position(|name| !normalized.is_empty() && normalize_header(name) == normalized)
+        };
         self.names.iter().position(|name| name == reference).or_else(by_normalized_name)
     }
 

@@ -18,7 +18,11 @@ use crate::diagnostic::Diagnostics;
 use crate::{Document, Format, Options, ParseError};
 
 /// Reads a table.
-pub(crate) fn read(text: &str, options: &Options, mut diagnostics: Diagnostics) -> Result<Document, ParseError> {
+pub(crate) fn read(
+    text: &str,
+    options: &Options,
+    mut diagnostics: Diagnostics,
+) -> Result<Document, ParseError> {
     let saved_mapping = options.mapping.as_ref();
     let delimiter = options.overrides.delimiter.or(saved_mapping.map(|mapping| mapping.delimiter));
     let table = table::find(text, delimiter)

@@ -139,7 +139,9 @@ impl<'a> Records<'a> {
             return RecordEvent::Record;
         }
         match self.read_quoted(record) {
-            Some((end, newlines)) if newlines == 0 || self.width.is_none_or(|width| has_width(record, width)) => {
+            Some((end, newlines))
+                if newlines == 0 || self.width.is_none_or(|width| has_width(record, width)) =>
+            {
                 self.position = end;
                 self.line += newlines + 1;
                 RecordEvent::Record
@@ -201,7 +203,9 @@ impl<'a> Records<'a> {
             } else {
                 position = self.field_end(position);
                 field.end = position;
-                if bytes.get(position) != Some(&self.delimiter) && self.text.get(field.start..position)?.ends_with('\r') {
+                if bytes.get(position) != Some(&self.delimiter)
+                    && self.text.get(field.start..position)?.ends_with('\r')
+                {
                     field.end = position - 1;
                 }
             }
@@ -264,7 +268,10 @@ mod tests {
     #[test]
     fn unclosed_quote_affects_only_its_line() {
         let text = "a;b\n\"broken;1\nc;2\nd;3\n";
-        assert_eq!(read_all(text, Some(2)), ["1: a|b", "2! a quotation mark is not closed", "3: c|2", "4: d|3"]);
+        assert_eq!(
+            read_all(text, Some(2)),
+            ["1: a|b", "2! a quotation mark is not closed", "3: c|2", "4: d|3"]
+        );
         // Closed by the next line's opening mark: the number of fields gives it away.
         let text = "a;b;c\n\"broken;1;2\n\"fine\";3;4\n";
         assert_eq!(read_all(text, Some(3)), ["1: a|b|c", "2! a quotation mark is not closed", "3: fine|3|4"]);

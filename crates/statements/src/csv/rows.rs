@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use crate::csv::Role;
 use crate::csv::infer::{Layout, NO_COLUMN, count_consistent, parse_debit_credit};
-use crate::csv::records::{RecordEvent, Record};
+use crate::csv::records::{Record, RecordEvent};
 use crate::csv::role::normalize_header;
 use crate::csv::table::Table;
 use crate::diagnostic::{Diagnostics, Severity, quote};
 use crate::number::ParsedAmount;
 use crate::{
-    AccountHint, Amount, Balance, Counterparty, Currency, Entry, Kind, Money, References, ParseError, Statement,
-    Status, date, fingerprint, kind, limits, number, reconcile, text,
+    AccountHint, Amount, Balance, Counterparty, Currency, Entry, Kind, Money, ParseError, References,
+    Statement, Status, date, fingerprint, kind, limits, number, reconcile, text,
 };
 
 /// Reads rows; knows the places of all roles.
@@ -182,8 +182,8 @@ impl RowParser<'_> {
             entry.moment = date::parse_bank_time(booked, time)
                 .or_else(|| self.is_utc.then(|| date::parse_bank_time(booked, &format!("{time}Z")))?);
         }
-        entry.balance =
-            number::parse_amount(self.cell(record, Role::Balance), self.layout.decimal_mark).map(|reading| reading.amount);
+        entry.balance = number::parse_amount(self.cell(record, Role::Balance), self.layout.decimal_mark)
+            .map(|reading| reading.amount);
         entry.original = self.parse_original(record, currency);
         entry.counterparty = self.parse_counterparty(record, amount);
         entry.description = self.parse_description(record);
@@ -244,7 +244,8 @@ impl RowParser<'_> {
             };
             (amount, currency)
         } else {
-            let (debit, credit) = (parse_cell(self.column(Role::Debit))?, parse_cell(self.column(Role::Credit))?);
+            let (debit, credit) =
+                (parse_cell(self.column(Role::Debit))?, parse_cell(self.column(Role::Credit))?);
             if debit.is_none() && credit.is_none() {
                 return Ok(None);
             }
@@ -255,14 +256,17 @@ impl RowParser<'_> {
             (debited.and_then(|debited| credited.checked_sub(debited)).ok_or_else(too_large)?, currency)
         };
         let amount = if self.layout.inverted { amount.checked_neg().ok_or_else(too_large)? } else { amount };
-        let fee =
-            parse_cell(self.column(Role::Fee))?.and_then(|reading| reading.amount.checked_abs()).unwrap_or_default();
+        let fee = parse_cell(self.column(Role::Fee))?
+            .and_then(|reading| reading.amount.checked_abs())
+            .unwrap_or_default();
         Ok(Some((amount.checked_sub(fee).ok_or_else(too_large)?, currency)))
     }
 
     fn parse_original(&self, record: &Record<'_>, account_currency: Currency) -> Option<Money> {
-        let reading = number::parse_amount(self.cell(record, Role::OriginalAmount), self.layout.decimal_mark)?;
-        let currency = Currency::from_code_or_symbol(self.cell(record, Role::OriginalCurrency)).or(reading.currency)?;
+        let reading =
+            number::parse_amount(self.cell(record, Role::OriginalAmount), self.layout.decimal_mark)?;
+        let currency =
+            Currency::from_code_or_symbol(self.cell(record, Role::OriginalCurrency)).or(reading.currency)?;
         (currency != account_currency).then_some(Money { amount: reading.amount, currency })
     }
 
@@ -272,7 +276,8 @@ impl RowParser<'_> {
             if amount.is_negative() { (Role::Payee, Role::Payer) } else { (Role::Payer, Role::Payee) };
         let name = [Role::Counterparty, likely].into_iter().find_map(|role| text::non_empty_line(cell(role)));
         // A lone column of payees also names those who pay.
-        let only_party = || if self.column(likely) != NO_COLUMN { None } else { text::non_empty_line(cell(other)) };
+        let only_party =
+            || if self.column(likely) != NO_COLUMN { None } else { text::non_empty_line(cell(other)) };
         let account = cell(Role::CounterpartyAccount);
         Counterparty {
             name: name.or_else(only_party),
@@ -427,7 +432,8 @@ fn check_running_balance(statement: &mut Statement, diagnostics: &mut Diagnostic
     if rows.len() != booked || rows.is_empty() {
         return;
     }
-    let amounts_and_balances: Vec<(Amount, Amount)> = rows.iter().map(|(_, amount, balance)| (*amount, *balance)).collect();
+    let amounts_and_balances: Vec<(Amount, Amount)> =
+        rows.iter().map(|(_, amount, balance)| (*amount, *balance)).collect();
     let (forwards, backwards) = count_consistent(&amounts_and_balances);
     let days = |entry: Option<&Entry>| entry.map(|entry| entry.booked);
     let reversed = backwards > forwards
@@ -458,7 +464,8 @@ fn check_running_balance(statement: &mut Statement, diagnostics: &mut Diagnostic
         }
     }
     if mismatches > MAX_REPORTED {
-        diagnostics.warning(format!("{mismatches} of {transitions} balances do not follow from the row before"));
+        diagnostics
+            .warning(format!("{mismatches} of {transitions} balances do not follow from the row before"));
     }
     let (oldest, newest) = if reversed { (rows.last(), rows.first()) } else { (rows.first(), rows.last()) };
     let Some((oldest, newest)) = oldest.zip(newest) else { return };

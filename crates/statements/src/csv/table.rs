@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use crate::csv::mapping::Header;
-use crate::csv::records::{RecordEvent, Record, Records};
+use crate::csv::records::{Record, RecordEvent, Records};
 use crate::csv::role::{self, Role, normalize_header};
 use crate::date::{self, DateOrder};
 use crate::number::{self, DecimalMark};
@@ -76,18 +76,22 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
         }
         let known_count = count_known_roles(&record);
         let is_data_row = record.len() > 1 && is_row(&record);
-        if known_count >= 2 && best.as_ref().is_none_or(|(best_count, ..)| known_count > *best_count) && !is_data_row {
+        if known_count >= 2
+            && best.as_ref().is_none_or(|(best_count, ..)| known_count > *best_count)
+            && !is_data_row
+        {
             best = Some((known_count, to_header(&record), records.clone(), line));
         }
         if first_row.is_none() && is_data_row {
             // Names that nobody knows are still names, if as many stand right above the first row.
             let above = possible_header.take().filter(|names: &Header| names.names.len() == record.len());
-            let header =
-                above.unwrap_or_else(|| Header { names: vec![String::new(); record.len()], has_names: false });
+            let header = above
+                .unwrap_or_else(|| Header { names: vec![String::new(); record.len()], has_names: false });
             first_row = Some((header, before, line));
         }
-        possible_header = (!is_data_row && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
-            .then(|| to_header(&record));
+        possible_header = (!is_data_row
+            && record.iter().all(|cell| !cell.is_empty() && !number::is_amount(cell)))
+        .then(|| to_header(&record));
     }
     let (score, header, rows, lines) = match (best, first_row) {
         // A header counts more than any number of fields.
@@ -127,8 +131,9 @@ fn count_known_roles(record: &Record<'_>) -> usize {
 
 /// Whether a record holds a date and an amount.
 fn is_row(record: &Record<'_>) -> bool {
-    let is_date =
-        |cell: &str| date::parse_date(cell, DateOrder::Dmy).or_else(|| date::parse_date(cell, DateOrder::Mdy)).is_some();
+    let is_date = |cell: &str| {
+        date::parse_date(cell, DateOrder::Dmy).or_else(|| date::parse_date(cell, DateOrder::Mdy)).is_some()
+    };
     record.iter().any(is_date) && record.iter().any(|cell| !is_date(cell) && number::is_amount(cell))
 }
 
@@ -196,11 +201,18 @@ impl Preamble {
             "soldeinitial",
             "saldoinicial",
         ]);
-        let closing =
-            label_contains(&["kontostand", "endsaldo", "closingbalance", "neuersaldo", "saldo", "balance", "solde"]);
+        let closing = label_contains(&[
+            "kontostand",
+            "endsaldo",
+            "closingbalance",
+            "neuersaldo",
+            "saldo",
+            "balance",
+            "solde",
+        ]);
         if (opening || closing) && self.balances.len() < 8 {
-            let reading =
-                number::parse_amount(cell, DecimalMark::Comma).or_else(|| number::parse_amount(cell, DecimalMark::Point));
+            let reading = number::parse_amount(cell, DecimalMark::Comma)
+                .or_else(|| number::parse_amount(cell, DecimalMark::Point));
             if let Some(reading) = reading {
                 self.currency = self.currency.or(reading.currency);
                 self.balances.push((opening, cell.into(), None));

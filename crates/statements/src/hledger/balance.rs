@@ -28,7 +28,8 @@ impl Balances {
     }
 
     fn get(&self, account: &str, commodity: &str, inclusive: bool) -> Amount {
-        let accounts = if inclusive { self.inclusive.as_ref().unwrap_or(&self.by_account) } else { &self.by_account };
+        let accounts =
+            if inclusive { self.inclusive.as_ref().unwrap_or(&self.by_account) } else { &self.by_account };
         accounts.get(account).and_then(|balance| balance.get(commodity)).copied().unwrap_or_default()
     }
 
@@ -89,7 +90,8 @@ pub(crate) fn balance_transaction(
     for posting in &transaction.postings {
         let Some(quantity) = &posting.quantity else { continue };
         if balances.add(&posting.account, quantity).is_none() {
-            diagnostics.error_at(posting.line, "the account's balance is larger than can be stored: left out");
+            diagnostics
+                .error_at(posting.line, "the account's balance is larger than can be stored: left out");
             return None;
         }
         check_assertion(posting, balances, diagnostics);
@@ -98,7 +100,11 @@ pub(crate) fn balance_transaction(
 }
 
 /// `account  = 500 EUR` without an amount: whatever brings the account there.
-fn apply_assignments(transaction: &mut Transaction, balances: &Balances, diagnostics: &mut Diagnostics) -> Option<()> {
+fn apply_assignments(
+    transaction: &mut Transaction,
+    balances: &Balances,
+    diagnostics: &mut Diagnostics,
+) -> Option<()> {
     // Earlier postings of the same transaction count.
     let mut moved_earlier: HashMap<(String, String), Amount> = HashMap::new();
     for posting in &mut transaction.postings {
@@ -124,7 +130,11 @@ fn apply_assignments(transaction: &mut Transaction, balances: &Balances, diagnos
 }
 
 /// Fills in the one amount that a transaction may leave out, and checks that the rest is nothing.
-fn infer_missing_amount(transaction: &mut Transaction, kind: PostingKind, diagnostics: &mut Diagnostics) -> Option<()> {
+fn infer_missing_amount(
+    transaction: &mut Transaction,
+    kind: PostingKind,
+    diagnostics: &mut Diagnostics,
+) -> Option<()> {
     let line = transaction.line;
     let has_kind = |posting: &Posting| posting.kind == kind;
     let mut sums: BTreeMap<String, (Amount, usize)> = BTreeMap::new();
@@ -176,12 +186,17 @@ fn infer_missing_amount(transaction: &mut Transaction, kind: PostingKind, diagno
 }
 
 /// Puts what is missing where the amount was left out: one posting for each commodity.
-fn fill_missing_amount(transaction: &mut Transaction, index: usize, sums: BTreeMap<String, (Amount, usize)>) -> Option<()> {
+fn fill_missing_amount(
+    transaction: &mut Transaction,
+    index: usize,
+    sums: BTreeMap<String, (Amount, usize)>,
+) -> Option<()> {
     let template = transaction.postings.get(index)?.clone();
     let mut postings = Vec::new();
     for (commodity, (sum, decimals)) in sums {
         let amount = sum.checked_neg()?;
-        postings.push(Posting { quantity: Some(Quantity { amount, commodity, decimals }), ..template.clone() });
+        postings
+            .push(Posting { quantity: Some(Quantity { amount, commodity, decimals }), ..template.clone() });
     }
     transaction.postings.splice(index..=index, postings);
     Some(())
@@ -209,7 +224,8 @@ fn check_assertion(posting: &Posting, balances: &Balances, diagnostics: &mut Dia
         diagnostics.warning_at(posting.line, message);
     }
     if assertion.exclusive {
-        let accounts = if assertion.inclusive { balances.inclusive.as_ref() } else { Some(&balances.by_account) };
+        let accounts =
+            if assertion.inclusive { balances.inclusive.as_ref() } else { Some(&balances.by_account) };
         let commodities = accounts.and_then(|accounts| accounts.get(&posting.account));
         let held_commodity = commodities
             .into_iter()

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use crate::diagnostic::{Diagnostics, quote};
 use crate::{
     AccountHint, AccountKind, Counterparty, Currency, Document, Entry, Format, Kind, Money, Options,
-    References, ParseError, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
+    ParseError, References, Split, Statement, Status, fingerprint, kind, limits, reconcile, text,
 };
 use balance::Balances;
 use parse::{Journal, Posting, PostingKind, Transaction};
@@ -39,7 +39,11 @@ pub(crate) fn has_directives(start: &str) -> bool {
 }
 
 /// Reads a journal.
-pub(crate) fn read(text: &str, options: &Options, mut diagnostics: Diagnostics) -> Result<Document, ParseError> {
+pub(crate) fn read(
+    text: &str,
+    options: &Options,
+    mut diagnostics: Diagnostics,
+) -> Result<Document, ParseError> {
     let mut journal = parse::parse_journal(text, &mut diagnostics);
     journal.transactions.retain(|transaction| !transaction.is_invalid);
     balance_transactions(&mut journal, &mut diagnostics);
@@ -80,7 +84,8 @@ fn balance_transactions(journal: &mut Journal, diagnostics: &mut Diagnostics) {
     order.sort_by_key(|index| journal.transactions.get(*index).map(|transaction| transaction.date));
     for index in order {
         let Some(transaction) = journal.transactions.get_mut(index) else { continue };
-        transaction.is_invalid = balance::balance_transaction(transaction, &mut balances, diagnostics).is_none();
+        transaction.is_invalid =
+            balance::balance_transaction(transaction, &mut balances, diagnostics).is_none();
     }
     journal.transactions.retain(|transaction| !transaction.is_invalid);
 }
@@ -146,7 +151,10 @@ impl StatementSet<'_> {
             "" => self.options.overrides.currency.or(self.options.currency),
             symbol => Currency::from_code_or_symbol(symbol),
         };
-        if currency.is_none() && self.reported_commodities.len() < limits::DIAGNOSTICS && self.reported_commodities.insert(commodity.into()) {
+        if currency.is_none()
+            && self.reported_commodities.len() < limits::DIAGNOSTICS
+            && self.reported_commodities.insert(commodity.into())
+        {
             let message = match commodity {
                 "" => "amounts without a commodity are left out: a D directive or currency=EUR says what they are".into(),
                 _ => format!("{} is not a currency: postings in it are left out", quote(commodity)),
@@ -167,18 +175,23 @@ impl StatementSet<'_> {
             real_postings.iter().filter(|(_, kind)| kind.is_none()).map(|(posting, _)| *posting).collect();
         for (posting_index, (posting, kind)) in real_postings.iter().enumerate() {
             let (Some(kind), Some(quantity)) = (kind, &posting.quantity) else { continue };
-            let Some(currency) = self.currency(&quantity.commodity, posting.line, diagnostics) else { continue };
+            let Some(currency) = self.currency(&quantity.commodity, posting.line, diagnostics) else {
+                continue;
+            };
             let mut entry =
                 Entry::new(posting.line, posting.date.unwrap_or(transaction.date), quantity.amount, currency);
             set_description(&mut entry, transaction);
             if let Some(value) = posting.cost.as_ref().and(balance::cost_value(posting)) {
-                let cost_currency = Currency::from_code_or_symbol(&value.commodity).filter(|candidate| *candidate != currency);
+                let cost_currency = Currency::from_code_or_symbol(&value.commodity)
+                    .filter(|candidate| *candidate != currency);
                 entry.original = cost_currency.map(|currency| Money { amount: value.amount, currency });
             }
             if other_postings.is_empty() && real_postings.len() > 1 {
                 entry.kind = Some(Kind::Transfer);
-                let other_side = if real_postings.len() == 2 { real_postings.get(1 - posting_index) } else { None };
-                entry.counterparty.account = other_side.and_then(|(other_posting, _)| text::non_empty_line(&other_posting.account));
+                let other_side =
+                    if real_postings.len() == 2 { real_postings.get(1 - posting_index) } else { None };
+                entry.counterparty.account =
+                    other_side.and_then(|(other_posting, _)| text::non_empty_line(&other_posting.account));
             }
             set_category(&mut entry, &other_postings, real_postings.len() - other_postings.len() == 1);
             let key = (posting.account.clone(), currency);
@@ -207,7 +220,9 @@ fn set_category(entry: &mut Entry, other_postings: &[&Posting], is_only_own: boo
     match other_postings {
         [] => {}
         [posting] => entry.category = text::non_empty_line(&posting.account),
-        postings if is_only_own => entry.splits = postings.iter().filter_map(|posting| to_split(posting)).collect(),
+        postings if is_only_own => {
+            entry.splits = postings.iter().filter_map(|posting| to_split(posting)).collect()
+        }
         _ => {}
     }
     if entry.kind.is_none() {
@@ -236,7 +251,11 @@ fn set_description(entry: &mut Entry, transaction: &Transaction) {
         None => (transaction.description.as_str(), ""),
     };
     entry.counterparty.name = text::non_empty_line(payee);
-    entry.description = if note.trim().is_empty() { text::collapse_whitespace(payee) } else { text::collapse_whitespace(note) };
+    entry.description = if note.trim().is_empty() {
+        text::collapse_whitespace(payee)
+    } else {
+        text::collapse_whitespace(note)
+    };
     entry.references.payment = text::non_empty_line(&transaction.code);
     entry.value_date = transaction.second_date;
     entry.status = if transaction.pending { Status::Pending } else { Status::Booked };

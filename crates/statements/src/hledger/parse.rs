@@ -380,8 +380,7 @@ impl Parser<'_> {
         }
         if let Some(tail) = rest.strip_prefix('=') {
             let (exclusive, tail) = tail.strip_prefix('=').map_or((false, tail), |tail| (true, tail));
-            let (inclusive, tail) =
-                tail.strip_prefix('*').map_or((false, tail), |tail| (true, tail));
+            let (inclusive, tail) = tail.strip_prefix('*').map_or((false, tail), |tail| (true, tail));
             let (quantity, tail) = self.parse_quantity(tail, number)?;
             posting.assertion = Some(Assertion { quantity, exclusive, inclusive });
             rest = tail.trim();
@@ -412,8 +411,11 @@ impl Parser<'_> {
                 name = check_length(format!("{new}{rest}"))?;
             }
         }
-        let name =
-            self.prefixes.iter().rev().try_fold(name, |name, prefix| check_length(format!("{prefix}:{name}")))?;
+        let name = self
+            .prefixes
+            .iter()
+            .rev()
+            .try_fold(name, |name, prefix| check_length(format!("{prefix}:{name}")))?;
         (name.split(':').count() <= limits::JOURNAL_ACCOUNT_DEPTH).then_some(name)
     }
 }
@@ -465,7 +467,9 @@ pub(crate) fn parse_date(text: &str, year: Option<i16>) -> Option<Date> {
         None => (year?, first, second),
         Some(_) => return None,
     };
-    (1900..=2199).contains(&year).then(|| Date::new(year, parse_two_digits(month)?, parse_two_digits(day)?).ok())?
+    (1900..=2199)
+        .contains(&year)
+        .then(|| Date::new(year, parse_two_digits(month)?, parse_two_digits(day)?).ok())?
 }
 
 /// Whether a line could be the head of a transaction.

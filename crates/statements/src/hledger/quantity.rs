@@ -99,8 +99,9 @@ fn number_length(text: &str) -> usize {
         match bytes.get(position) {
             Some(byte) if byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'\'') => position += 1,
             Some(b' ') if position > 0 => {
-                let group =
-                    bytes.get(position + 1..position + 4).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+                let group = bytes
+                    .get(position + 1..position + 4)
+                    .is_some_and(|group| group.iter().all(u8::is_ascii_digit));
                 if !group || bytes.get(position + 4).is_some_and(u8::is_ascii_digit) {
                     return position;
                 }

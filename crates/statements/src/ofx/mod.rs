@@ -140,14 +140,20 @@ impl Reader<'_> {
                 let kind = (name == "CCSTMTRS").then_some(AccountKind::Card);
                 let account = AccountHint { kind, ..AccountHint::default() };
                 let investment = name == "INVSTMTRS";
-                self.statement = Some(StatementBuilder { line: token.line, account, investment, ..StatementBuilder::default() });
+                self.statement = Some(StatementBuilder {
+                    line: token.line,
+                    account,
+                    investment,
+                    ..StatementBuilder::default()
+                });
                 self.aggregate = Aggregate::Nothing;
             }
             "STMTTRN" => {
                 self.end_entry();
                 self.aggregate = Aggregate::Nothing;
                 if self.statement.is_some() {
-                    self.transaction = Some(TransactionBuilder { line: token.line, ..TransactionBuilder::default() });
+                    self.transaction =
+                        Some(TransactionBuilder { line: token.line, ..TransactionBuilder::default() });
                 }
             }
             "STATUS" => self.aggregate = Aggregate::Status,
@@ -319,7 +325,8 @@ impl Reader<'_> {
         statement.entries.reserve_exact(builder.entries.len());
         for (transaction, day, amount) in builder.entries {
             if let Some(entry_currency) = transaction.currency.filter(|candidate| *candidate != currency) {
-                let message = format!("the amount is in {entry_currency}, the account in {currency}: left out");
+                let message =
+                    format!("the amount is in {entry_currency}, the account in {currency}: left out");
                 self.diagnostics.error_at(transaction.line, message);
                 continue;
             }
@@ -364,8 +371,12 @@ impl TransactionBuilder {
         let mut entry = Entry::new(self.line, day, amount, currency);
         let TextFields { id, check, reference, name, memo } = self.texts;
         entry.moment = self.posted.as_deref().and_then(time::parse_date_time).and_then(|(_, moment)| moment);
-        entry.value_date =
-            self.available.as_deref().and_then(time::parse_date_time).map(|(day, _)| day).filter(|other| *other != day);
+        entry.value_date = self
+            .available
+            .as_deref()
+            .and_then(time::parse_date_time)
+            .map(|(day, _)| day)
+            .filter(|other| *other != day);
         entry.counterparty = self.counterparty;
         if entry.counterparty.name.is_none() {
             entry.counterparty.name = name.clone();

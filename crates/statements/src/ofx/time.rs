@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn parses_dates_and_zones() {
         let formatted = |text: &str| {
-            parse_date_time(text).map(|(day, moment)| (day.to_string(), moment.map(|m| (m.utc_ms, m.offset_minutes))))
+            parse_date_time(text)
+                .map(|(day, moment)| (day.to_string(), moment.map(|m| (m.utc_ms, m.offset_minutes))))
         };
         assert_eq!(formatted("20240115"), Some(("2024-01-15".into(), None)));
         assert_eq!(formatted("20240115235959"), Some(("2024-01-15".into(), None)));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use quad_statements::{AccountHint, Counterparty, Document, Entry, References, Statement, Status, parse};
 
-use crate::{statements_dir, options, statements};
+use crate::{options, statements, statements_dir};
 
 #[test]
 fn corpus_matches_expected_output() {
@@ -105,14 +105,28 @@ fn write_entry(out: &mut String, entry: &Entry) {
     ));
     out.push('\n');
     for split in &entry.splits {
-        let details_text =
-            format_details(&split.counterparty, &split.description, &split.references, split.category.as_deref());
-        writeln!(out, "    of it {} {}{details_text}", split.amount.in_currency(split.currency), split.currency)
-            .unwrap();
+        let details_text = format_details(
+            &split.counterparty,
+            &split.description,
+            &split.references,
+            split.category.as_deref(),
+        );
+        writeln!(
+            out,
+            "    of it {} {}{details_text}",
+            split.amount.in_currency(split.currency),
+            split.currency
+        )
+        .unwrap();
     }
 }
 
-fn format_details(counterparty: &Counterparty, description: &str, references: &References, category: Option<&str>) -> String {
+fn format_details(
+    counterparty: &Counterparty,
+    description: &str,
+    references: &References,
+    category: Option<&str>,
+) -> String {
     let References { bank_id, end_to_end, mandate, payment, check } = references;
     let texts = [
         ("name", counterparty.name.as_deref()),

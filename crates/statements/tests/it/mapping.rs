@@ -3,7 +3,7 @@
 use quad_statements::csv::{Mapping, Overrides, Role};
 use quad_statements::{Currency, DateOrder, Options, ParseError, parse};
 
-use crate::{statements_dir, statements};
+use crate::{statements, statements_dir};
 
 fn options_with(overrides: &[&str]) -> Options {
     Options { overrides: Overrides::parse(overrides.iter().copied()).unwrap(), ..Options::default() }
@@ -34,8 +34,9 @@ fn printed_mapping_parses_as_overrides() {
 
 #[test]
 fn mismatched_saved_mapping_is_ignored() {
-    let mapping =
-        parse(&std::fs::read(statements_dir().join("de_giro.csv")).unwrap(), &Options::default()).unwrap().mapping;
+    let mapping = parse(&std::fs::read(statements_dir().join("de_giro.csv")).unwrap(), &Options::default())
+        .unwrap()
+        .mapping;
     let other = std::fs::read(statements_dir().join("us_checking.csv")).unwrap();
     let document = parse(&other, &Options { mapping, ..Options::default() }).unwrap();
     assert_eq!(document.statements[0].entries.len(), 6);
@@ -59,7 +60,8 @@ fn overrides_take_precedence_over_inference() {
 
 #[test]
 fn parse_errors_have_hints() {
-    let parse_error = |text: &str, overrides: &[&str]| parse(text.as_bytes(), &options_with(overrides)).unwrap_err();
+    let parse_error =
+        |text: &str, overrides: &[&str]| parse(text.as_bytes(), &options_with(overrides)).unwrap_err();
     let no_currency = parse_error("Date,Amount\n2024-01-02,5.00\n", &[]);
     assert_eq!(no_currency, ParseError::CurrencyUnknown);
     assert_eq!(no_currency.hint(), "say it, for example currency=EUR");

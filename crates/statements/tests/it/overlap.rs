@@ -26,7 +26,8 @@ fn table(rows: &[&str]) -> String {
 #[test]
 fn parsing_twice_gives_same_fingerprints() {
     for (name, bytes) in statements() {
-        let read = || parse(&bytes, &options(&name)).map(|document| fingerprints(&document)).unwrap_or_default();
+        let read =
+            || parse(&bytes, &options(&name)).map(|document| fingerprints(&document)).unwrap_or_default();
         assert_eq!(read(), read(), "{name}");
     }
 }
@@ -88,7 +89,10 @@ fn bank_id_identifies_entry_when_text_changes() {
         fingerprint("2024-01-13;AB123456;pending text;-4.20;EUR"),
         fingerprint("2024-01-13;AB123456;final text;-4.20;EUR")
     );
-    assert_ne!(fingerprint("2024-01-13;AB123456;x;-4.20;EUR"), fingerprint("2024-01-13;AB123456;x;-0.10;EUR"));
+    assert_ne!(
+        fingerprint("2024-01-13;AB123456;x;-4.20;EUR"),
+        fingerprint("2024-01-13;AB123456;x;-0.10;EUR")
+    );
     // A bare counter starts again in the next file and says nothing.
     assert_ne!(fingerprint("2024-01-13;1;coffee;-4.20;EUR"), fingerprint("2024-01-13;1;tea;-4.20;EUR"));
 }

@@ -80,7 +80,10 @@ pub fn blocks_up_to(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<
         "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence <= $2 AND first_sequence > $3 \
          ORDER BY first_sequence DESC LIMIT $4"
     );
-    sql.query(&select, params![tenant, sequence, archived_through, limit])?.iter().map(block_from_row).collect()
+    sql.query(&select, params![tenant, sequence, archived_through, limit])?
+        .iter()
+        .map(block_from_row)
+        .collect()
 }
 
 /// The records from place `first` to place `last`, oldest first. The caller bounds the range.

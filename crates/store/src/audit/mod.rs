@@ -10,10 +10,10 @@
 pub mod archive;
 pub mod block;
 pub mod checkpoint;
-pub mod lookup;
 pub(crate) mod compression;
-pub mod time_search;
+pub mod lookup;
 pub mod query;
+pub mod time_search;
 
 pub use block::Block;
 pub use query::{Filter, Page};

@@ -107,7 +107,8 @@ pub fn page(sql: &mut dyn Sql, filter: &Filter, before: Option<i64>, limit: usiz
             if filter.ends_before(&block) {
                 return Ok(Page { events, next: None });
             }
-            for (sequence, record) in block.records().rev().filter(|(sequence, _)| *sequence <= from_sequence) {
+            for (sequence, record) in block.records().rev().filter(|(sequence, _)| *sequence <= from_sequence)
+            {
                 if events.len() >= limit || scanned >= limits::AUDIT_EVENTS_SCANNED_MAX {
                     return Ok(Page { events, next: Some(sequence + 1) });
                 }

@@ -106,7 +106,8 @@ mod tests {
     /// Adds a number to those that wait, and gives the ones before.
     fn defer_number(connection: &mut Connection, number: i64) -> Vec<i64> {
         in_tx(connection, "a", |tx| {
-            let before = tx.take_deferred_rows::<Numbers>().map_or_else(Vec::new, |numbers| numbers.0.clone());
+            let before =
+                tx.take_deferred_rows::<Numbers>().map_or_else(Vec::new, |numbers| numbers.0.clone());
             tx.defer_rows(Arc::new(Numbers([before.as_slice(), &[number]].concat()))).unwrap();
             before
         })

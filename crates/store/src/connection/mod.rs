@@ -35,7 +35,12 @@ impl Connection {
     }
 
     /// Shows each row of a query in turn: see [`crate::Sql::each`].
-    pub(crate) fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+    pub(crate) fn for_each_row(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+        visit: RowVisitor<'_>,
+    ) -> quad_core::Result<()> {
         match self {
             Connection::Sqlite(conn) => conn.for_each_row(sql, params, visit),
             Connection::Postgres(conn) => visit_all(&conn.query(sql, params)?, visit),
@@ -122,7 +127,9 @@ impl Connection {
     pub(crate) fn begin_read(&mut self) -> Result<(), DbError> {
         match self {
             Connection::Sqlite(_) => self.transaction_control("BEGIN"),
-            Connection::Postgres(_) => self.transaction_control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            Connection::Postgres(_) => {
+                self.transaction_control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            }
         }
     }
 

@@ -78,7 +78,11 @@ impl Conn {
     /// back to what the server is set to, which may be more than its own disk.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         if enabled != self.sync_commit {
-            self.execute_script(if enabled { "RESET synchronous_commit" } else { "SET synchronous_commit = off" })?;
+            self.execute_script(if enabled {
+                "RESET synchronous_commit"
+            } else {
+                "SET synchronous_commit = off"
+            })?;
             self.sync_commit = enabled;
         }
         Ok(())

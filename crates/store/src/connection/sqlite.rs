@@ -13,7 +13,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
 use super::deferred_rows::SavepointStack;
-use crate::rows_by_id::{RowidPredictor, IdQuery};
+use crate::rows_by_id::{IdQuery, RowidPredictor};
 use crate::sql::RowVisitor;
 use crate::{DbError, Row, Value, limits};
 
@@ -122,7 +122,12 @@ impl Conn {
     }
 
     /// Shows each row of a query in turn: see [`crate::Sql::each`].
-    pub(crate) fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
+    pub(crate) fn for_each_row(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+        visit: RowVisitor<'_>,
+    ) -> quad_core::Result<()> {
         if self.time_budget.is_exceeded() {
             return Err(budget_exceeded().into());
         }
@@ -138,7 +143,8 @@ impl Conn {
         ids: &[i64],
     ) -> Result<Vec<Row>, DbError> {
         self.rowid_predictor.reset_for(id_query, tenant);
-        let result = rows_by_id(&self.inner, &mut self.rowid_predictor, &self.time_budget, tenant, id_query, ids);
+        let result =
+            rows_by_id(&self.inner, &mut self.rowid_predictor, &self.time_budget, tenant, id_query, ids);
         let result_rows = self.track_error(result)?;
         result_rows.ok_or_else(budget_exceeded)
     }
@@ -156,7 +162,11 @@ impl Conn {
     /// In the write-ahead log a commit is whole either way; without the wait a power failure may take the last ones.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         if enabled != self.sync_commit {
-            self.execute_script(if enabled { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
+            self.execute_script(if enabled {
+                "PRAGMA synchronous = FULL"
+            } else {
+                "PRAGMA synchronous = NORMAL"
+            })?;
             self.sync_commit = enabled;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Reading the audit chain backwards, by time and by id, with bounded work, on every backend that this machine offers.
 
 use quad_core::{TenantId, Timestamp};
-use quad_store::audit::{Filter, lookup, time_search, query};
+use quad_store::audit::{Filter, lookup, query, time_search};
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Sql, Store, Tx, limits, params};
 
@@ -25,7 +25,8 @@ fn expected_event(sequence: i64) -> ExpectedEvent {
 
 fn ulid(time: Timestamp, random: i64) -> String {
     let bits = (time.0 as u128) << 80 | random as u128;
-    let digit = |position: u32| b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[(bits >> (5 * position) & 31) as usize] as char;
+    let digit =
+        |position: u32| b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[(bits >> (5 * position) & 31) as usize] as char;
     (0..26).rev().map(digit).collect()
 }
 
@@ -113,8 +114,12 @@ async fn time_filter_tolerates_out_of_order_timestamps() {
         }
         for sequence in [1, 500, 12_345, EVENTS] {
             let time = expected_event(sequence).time;
-            let found_sequence = store.read(tenant, move |sql| time_search::last_sequence_before(sql, time)).await.unwrap();
-            assert!((found_sequence - sequence).abs() <= 300, "{found_sequence} for {sequence}: within the noise and a block");
+            let found_sequence =
+                store.read(tenant, move |sql| time_search::last_sequence_before(sql, time)).await.unwrap();
+            assert!(
+                (found_sequence - sequence).abs() <= 300,
+                "{found_sequence} for {sequence}: within the noise and a block"
+            );
         }
     }
 }

@@ -18,7 +18,7 @@ use quad_core::{Kind, Resolver, TenantId};
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Store, tenant};
 
-use model::{Caller, Model, ToyResource, Step, Update};
+use model::{Caller, Model, Step, ToyResource, Update};
 use scheme::{ROWS, TABLES, ToyScheme};
 
 /// Enough for three entries: what does not fit must go, and go in order.
@@ -59,7 +59,13 @@ struct Totals {
 
 fn caller() -> impl Strategy<Value = Caller> {
     (0..2usize, prop::bool::weighted(0.9), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(tenant, can_read, sees_odd, has_extra_scope, is_user)| Caller { tenant, can_read, sees_odd, has_extra_scope, is_user },
+        |(tenant, can_read, sees_odd, has_extra_scope, is_user)| Caller {
+            tenant,
+            can_read,
+            sees_odd,
+            has_extra_scope,
+            is_user,
+        },
     )
 }
 
@@ -113,7 +119,8 @@ async fn run_steps(
                 if let Some(update) = conflicting_update {
                     process.toy.schedule_write(&tenants[update.tenant], update);
                 }
-                let (computed_before, stats_before) = (process.toy.reads_computed(), process.resolver.cache_stats());
+                let (computed_before, stats_before) =
+                    (process.toy.reads_computed(), process.resolver.cache_stats());
                 let answer = process.resolver.read(&principal, View::All, &resource.uri()).await;
                 let computed = process.toy.reads_computed() - computed_before;
                 // Only whoever is asked can be overtaken.
@@ -181,8 +188,14 @@ fn check_backends(cache_bytes: Option<usize>) -> Totals {
 fn cache_never_serves_other_views_or_stale_answers() {
     let totals = check_backends(None);
     let happened = |count: &AtomicU64| count.load(Relaxed) > 0;
-    assert!(happened(&totals.hits) && happened(&totals.computations_saved), "nothing was found in the cache: {totals:?}");
-    assert!(happened(&totals.stale_hits) && happened(&totals.conflicts), "nothing changed under an answer: {totals:?}");
+    assert!(
+        happened(&totals.hits) && happened(&totals.computations_saved),
+        "nothing was found in the cache: {totals:?}"
+    );
+    assert!(
+        happened(&totals.stale_hits) && happened(&totals.conflicts),
+        "nothing changed under an answer: {totals:?}"
+    );
     assert!(happened(&totals.denied), "{totals:?}");
 }
 

@@ -45,7 +45,8 @@ pub enum Step {
 
 impl Caller {
     pub fn principal(&self, tenants: &[TenantId; 2]) -> Principal {
-        let scopes = [(self.can_read, "toy:read"), (self.sees_odd, "toy:odd"), (self.has_extra_scope, "toy:more")];
+        let scopes =
+            [(self.can_read, "toy:read"), (self.sees_odd, "toy:odd"), (self.has_extra_scope, "toy:more")];
         let scopes: ScopeSet = scopes.iter().filter(|(has, _)| *has).map(|(_, scope)| *scope).collect();
         Principal {
             tenant: tenants[self.tenant].clone(),
@@ -123,7 +124,12 @@ impl Model {
 }
 
 /// A row that is hidden is not looked at, so its change changes nothing.
-fn update_invalidates(update: &Update, tenant: usize, resource: &ToyResource, sees_odd: Option<bool>) -> bool {
+fn update_invalidates(
+    update: &Update,
+    tenant: usize,
+    resource: &ToyResource,
+    sees_odd: Option<bool>,
+) -> bool {
     let reads_row = |row: &i64| resource.rows.contains(row) && (!is_odd(*row) || sees_odd == Some(true));
     update.tenant == tenant && update.rows.iter().any(reads_row)
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, ReadSet, BoxFuture, Content, EventDraft, ScopeRequirement, Principal, ReadOutput, Result, Route, RouteSpec,
-    Scheme, Tag, TenantId,
+    Address, BoxFuture, Content, EventDraft, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec,
+    Scheme, ScopeRequirement, Tag, TenantId,
 };
 use quad_store::{Component, Sql, Store, WriteContext, params};
 use serde_json::{Value, json};
@@ -176,7 +176,12 @@ impl Scheme for ToyScheme {
         })
     }
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
+    fn list<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: Option<&'a str>,
+        _: usize,
+    ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
     }
 

@@ -76,7 +76,15 @@ async fn side_effect_runs_once_per_async_event() {
         store.set_audit_mode(AuditMode::Async);
         add_note(store, tenant, 1, "0").await.unwrap();
         for _ in 0..50 {
-            store.append_with_side_effect(tenant, event("note.read"), ReadSets::new(), Some(counting_side_effect(1))).await.unwrap();
+            store
+                .append_with_side_effect(
+                    tenant,
+                    event("note.read"),
+                    ReadSets::new(),
+                    Some(counting_side_effect(1)),
+                )
+                .await
+                .unwrap();
         }
         store.flush_audit().await.unwrap();
         assert_eq!(notes(store, tenant).await, [(1, "50".to_owned())]);

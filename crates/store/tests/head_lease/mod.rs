@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quad_core::{ReadSets, ReadSet, HeadLease, AuditLog, AppendError, Receipt, Tag, TenantId, Version};
+use quad_core::{AppendError, AuditLog, HeadLease, ReadSet, ReadSets, Receipt, Tag, TenantId, Version};
 use quad_store::testing::{TestStore, stores};
 use quad_store::{AuditMode, Sql, Store, WriteContext};
 
@@ -44,7 +44,8 @@ async fn leased_reads_commit_despite_constant_writes() {
         let stopped = Arc::new(AtomicBool::new(false));
         // More than there are connections, in the reader's own process and in another.
         let writers = (0..40).map(|number| {
-            let (store, tenant) = (if number % 2 == 0 { store } else { &other_store }.clone(), tenant.clone());
+            let (store, tenant) =
+                (if number % 2 == 0 { store } else { &other_store }.clone(), tenant.clone());
             let is_over = stopped.clone();
             tokio::spawn(async move {
                 while !is_over.load(Ordering::Relaxed) {
@@ -184,7 +185,8 @@ async fn leased_append_rejects_invalidated_credential() {
             invalidate_everything(&store, &tenant).await;
             let refused = loop {
                 let lease = lease_head(&store, &tenant).await;
-                let answer = ReadSet::at_version(current_version(&store, &tenant).await).with_tag(Tag::new("everything"));
+                let answer = ReadSet::at_version(current_version(&store, &tenant).await)
+                    .with_tag(Tag::new("everything"));
                 let credential = ReadSet::at_version(before).with_tag(Tag::new("everything"));
                 let read_sets = ReadSets::from_iter([Arc::new(answer), Arc::new(credential)]);
                 match lease.append(event("note.read"), read_sets).await {

@@ -45,7 +45,8 @@ async fn failed_inline_read_does_not_affect_later_reads() {
         assert!(notes(store, tenant).await.is_empty());
         let panicked = store.read_inline(tenant, |_| -> quad_core::Result<()> { panic!("on purpose") }).await;
         assert_eq!(panicked.unwrap_err().kind(), Kind::Internal);
-        let refused = store.read_inline(tenant, |snapshot| Ok(snapshot.query("SELECT nothing", &[])?.len())).await;
+        let refused =
+            store.read_inline(tenant, |snapshot| Ok(snapshot.query("SELECT nothing", &[])?.len())).await;
         assert_eq!(refused.unwrap_err().kind(), Kind::Internal);
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         for _ in 0..3 {

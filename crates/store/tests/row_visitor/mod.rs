@@ -30,7 +30,8 @@ fn check_row_visitor(sql: &mut dyn Sql) -> quad_core::Result<()> {
     })?;
     assert_eq!(count, 4, "nothing is shown to whoever has seen enough");
 
-    let refused = sql.for_each_row(QUERY, params![tenant.as_str()], &mut |_| Err(Error::bad_input("not this one")));
+    let refused =
+        sql.for_each_row(QUERY, params![tenant.as_str()], &mut |_| Err(Error::bad_input("not this one")));
     assert_eq!(refused.unwrap_err().message(), "not this one");
     Ok(())
 }
@@ -46,7 +47,8 @@ async fn for_each_row_visits_the_rows_of_the_query() {
         let context = WriteContext::from(&test.tenant);
         test.store.write(&context, event("note.checked"), |tx| check_row_visitor(tx)).await.unwrap();
         let failed = test.store.read(&test.tenant, |snapshot| {
-            snapshot.for_each_row("SELECT nothing FROM nowhere", params![], &mut |_| panic!("a row of nothing"))
+            snapshot
+                .for_each_row("SELECT nothing FROM nowhere", params![], &mut |_| panic!("a row of nothing"))
         });
         assert_eq!(failed.await.unwrap_err().kind(), quad_core::Kind::Internal);
     }

@@ -1,21 +1,21 @@
 //! `plan.create`: a new entity in a file of its own.
 
 use indexmap::IndexMap;
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, Error, Kind, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, Kind, ReadSet, Result, Tool};
 use serde_json::{Map, Value, json};
 
-use super::schema::{input_schema, one_of, string, boolean};
-use super::{output, non_empty_text};
+use super::schema::{boolean, input_schema, one_of, string};
+use super::{non_empty_text, output};
 use crate::limits::TITLE_CHARS_MAX;
-use crate::project_cache::PlanSnapshot;
 use crate::plan::create::NewEntity;
 use crate::plan::diff::unified_diff;
 use crate::plan::edit::check_value;
 use crate::plan::{EntityType, ids};
+use crate::project_cache::PlanSnapshot;
+use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
 use crate::scheme::query::{hash_text, require_plan};
 use crate::scheme::routes::{TYPES, WRITE};
-use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
 use crate::scheme::{Refrakt, errors};
 
 pub(super) fn tool() -> Tool {
@@ -94,7 +94,8 @@ impl CreateRequest {
                 .hint(format!("Write one line of at most {TITLE_CHARS_MAX} characters")));
         }
         let attributes = arguments.get("attrs").and_then(Value::as_object).into_iter().flatten();
-        let attributes = attributes.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let attributes =
+            attributes.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         Ok(CreateRequest {
             kind: kind.ok_or_else(|| Error::internal("a type that is none"))?,
             title,
@@ -164,8 +165,7 @@ fn validate_id(id: &str) -> Result<String> {
 
 /// The name that a milestone gets from its title.
 fn milestone_name(title: &str) -> Result<String> {
-    let dashed: String =
-        title.trim().chars().map(|ch| if ch.is_whitespace() { '-' } else { ch }).collect();
+    let dashed: String = title.trim().chars().map(|ch| if ch.is_whitespace() { '-' } else { ch }).collect();
     let is_id_char = |ch: &char| ch.is_ascii_alphanumeric() || "_-.".contains(*ch);
     let name: String = dashed.chars().filter(is_id_char).take(64).collect();
     let name = name.trim_matches(['.', '-']).to_owned();

@@ -33,7 +33,9 @@ pub(super) fn tools() -> Vec<Tool> {
 pub(super) fn query_for_tool(name: &str, text: impl Fn(&str) -> Option<String>) -> Option<ResourceQuery> {
     match name {
         "refrakt.pages" => Some(ResourceQuery::Pages { site: text("site") }),
-        "refrakt.page" => Some(ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") }),
+        "refrakt.page" => {
+            Some(ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") })
+        }
         _ => None,
     }
 }

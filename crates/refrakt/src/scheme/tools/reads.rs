@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, Error, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, ReadSet, Result, Tool};
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
-use super::schema::{input_schema, one_of, site, string, allowed_values, boolean};
-use super::{output, non_empty_text};
-use crate::page_lint::{self, Severity};
+use super::schema::{allowed_values, boolean, input_schema, one_of, site, string};
+use super::{non_empty_text, output};
 use crate::limits::{CONTENT_BYTES_MAX, NEXT_COUNT_MAX};
-use crate::project_cache::ProjectCache;
+use crate::page_lint::{self, Severity};
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
 use crate::plan::{EntityType, IndexFilter, ids};
 use crate::project::Site;
-use crate::scheme::query::{ResourceQuery, require_site, require_entity, hash_text, require_plan};
+use crate::project_cache::ProjectCache;
+use crate::scheme::query::{ResourceQuery, hash_text, require_entity, require_plan, require_site};
 use crate::scheme::routes::{FORMATS, READ, TYPES};
 use crate::scheme::tags::ProjectTags;
 use crate::scheme::{Refrakt, errors, runes};
@@ -202,7 +202,11 @@ pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolRe
 }
 
 /// The answer and what it rests on, but for the version.
-fn execute(name: &str, arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
+fn execute(
+    name: &str,
+    arguments: &Map<String, Value>,
+    project: Option<&ProjectCache>,
+) -> Result<(Value, ReadSet)> {
     if let Some(query) = query_for_tool(name, arguments) {
         let document = query.execute(project)?;
         let value = match document.mime_type {
@@ -262,7 +266,10 @@ fn list_plugins(project: Option<&ProjectCache>) -> (Value, ReadSet) {
             entry
         })
         .collect();
-    (json!({ "plugins": plugins }), ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites()))
+    (
+        json!({ "plugins": plugins }),
+        ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites()),
+    )
 }
 
 /// The runes that a text is read with: those of the site that is meant, or all official ones where there is no site.
@@ -272,7 +279,9 @@ fn catalogue_for(
 ) -> Result<(Option<Site>, Arc<Catalogue>, ReadSet)> {
     let requested_site = non_empty_text(arguments, "site");
     let snapshot = project.map(ProjectCache::project_snapshot);
-    let basis = project.map_or_else(ReadSet::default, |project| ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites()));
+    let basis = project.map_or_else(ReadSet::default, |project| {
+        ReadSet::default().with_tag(ProjectTags::from_path(project.root()).sites())
+    });
     match &snapshot {
         Some(snapshot) if requested_site.is_some() || !snapshot.project.sites.is_empty() => {
             let site = require_site(snapshot, requested_site.as_deref())?;
@@ -304,7 +313,10 @@ fn render(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Res
     Ok((runes::render(&catalogue, source)?, basis))
 }
 
-fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCache>) -> Result<(Value, ReadSet)> {
+fn validate_content(
+    arguments: &Map<String, Value>,
+    project: Option<&ProjectCache>,
+) -> Result<(Value, ReadSet)> {
     let content = arguments.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
         return Err(Error::new(
@@ -327,7 +339,11 @@ fn validate_content(arguments: &Map<String, Value>, project: Option<&ProjectCach
     Ok((value, basis))
 }
 
-fn execute_plan_tool(name: &str, arguments: &Map<String, Value>, project: &ProjectCache) -> Result<(Value, ReadSet)> {
+fn execute_plan_tool(
+    name: &str,
+    arguments: &Map<String, Value>,
+    project: &ProjectCache,
+) -> Result<(Value, ReadSet)> {
     let plan = require_plan(project)?;
     let index = &plan.index;
     let project_tags = ProjectTags::from_path(project.root());

@@ -1,19 +1,19 @@
 //! `plan.update`: status, attributes, ticks and resolutions, of one entity or of many. All of them or none.
 
 use indexmap::IndexMap;
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
-use quad_core::{ReadSet, Error, Kind, Result, Tool};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, Kind, ReadSet, Result, Tool};
 use serde_json::{Map, Value, json};
 
-use super::schema::{input_schema, one_of, string, allowed_values, boolean};
-use super::{output, non_empty_text, today};
+use super::schema::{allowed_values, boolean, input_schema, one_of, string};
+use super::{non_empty_text, output, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
-use crate::project_cache::{ProjectCache, PlanSnapshot};
 use crate::plan::diff::unified_diff;
-use crate::plan::edit::{EntityChanges, CriterionSelector};
-use crate::scheme::query::{require_entity, hash_text, require_plan};
-use crate::scheme::routes::WRITE;
+use crate::plan::edit::{CriterionSelector, EntityChanges};
+use crate::project_cache::{PlanSnapshot, ProjectCache};
 use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
+use crate::scheme::query::{hash_text, require_entity, require_plan};
+use crate::scheme::routes::WRITE;
 use crate::scheme::{Refrakt, errors};
 
 /// Attributes that have an argument of their own; any other goes into `attrs`.
@@ -106,7 +106,9 @@ pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolRe
     match receipt {
         Some(receipt) => Ok(ToolResult::committed(output(value), receipt)),
         // Everything was so already.
-        None => Ok(ToolResult::read_only(output(value), ReadSet::at_version(refrakt.version(call.caller).await?))),
+        None => {
+            Ok(ToolResult::read_only(output(value), ReadSet::at_version(refrakt.version(call.caller).await?)))
+        }
     }
 }
 
@@ -133,14 +135,20 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
                 .hint("Use ids for one change of several entities"));
         }
         let updates = updates.iter().filter_map(Value::as_object);
-        return updates.map(|update| parse_request(non_empty_text(update, "id").unwrap_or_default(), update)).collect();
+        return updates
+            .map(|update| parse_request(non_empty_text(update, "id").unwrap_or_default(), update))
+            .collect();
     }
     if let Some(ids) = array_argument("ids") {
         if arguments.contains_key("ifHash") {
             return Err(Error::bad_input("ifHash: one hash cannot fit several files")
                 .hint("Use updates, with a hash in each"));
         }
-        return ids.iter().filter_map(Value::as_str).map(|id| parse_request(id.to_owned(), arguments)).collect();
+        return ids
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|id| parse_request(id.to_owned(), arguments))
+            .collect();
     }
     Ok(vec![parse_request(non_empty_text(arguments, "id").unwrap_or_default(), arguments)?])
 }
@@ -166,9 +174,9 @@ fn parse_changes(arguments: &Map<String, Value>) -> EntityChanges {
 fn parse_criteria(argument: Option<&Value>) -> Vec<CriterionSelector> {
     let parse_selector = |value: &Value| match value {
         Value::String(text) => Some(CriterionSelector::Text(text.clone())),
-        Value::Number(number) => {
-            Some(CriterionSelector::Number(number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)))
-        }
+        Value::Number(number) => Some(CriterionSelector::Number(
+            number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0),
+        )),
         _ => None,
     };
     match argument {
@@ -233,7 +241,10 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
         if request.if_hash.as_ref().is_some_and(|expected| *expected != current_hash) {
             return Err(errors::entity_changed(&request.id, &entity.file, Some(&current_hash)));
         }
-        let after = request.changes.apply(&before, &today).map_err(|error| errors::edit_failed(&request.id, error))?;
+        let after = request
+            .changes
+            .apply(&before, &today)
+            .map_err(|error| errors::edit_failed(&request.id, error))?;
         let (id, kind, file) = (entity.label().to_owned(), entity.kind.as_str(), entity.file.clone());
         edits.push(EntityEdit { id, kind, file, before, after });
     }

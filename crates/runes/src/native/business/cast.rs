@@ -1,12 +1,12 @@
 //! `cast` and `cast-member`: native because people come from list items and from tags alike, and a portrait may be a drawing.
 
-use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{is_rune_root, named_element, new_element, set_field, set_rdfa_property};
 use crate::expand::text::text_node;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext, placeholder};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse, placeholder};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
@@ -43,8 +43,10 @@ pub(super) fn transform_member(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>
 fn portrait_element(arguments: &Arguments) -> Option<RenderNode> {
     let source = arguments.truthy("image")?;
     let label = arguments.get("name").map(to_text).unwrap_or_default();
-    let placeholder_image = source.as_str().and_then(|source| placeholder::placeholder_or_icon(source, &label));
-    let image_element = || Element::new("img").with_attr("src", source.clone()).with_attr("alt", label.as_str()).into();
+    let placeholder_image =
+        source.as_str().and_then(|source| placeholder::placeholder_or_icon(source, &label));
+    let image_element =
+        || Element::new("img").with_attr("src", source.clone()).with_attr("alt", label.as_str()).into();
     let mut portrait = placeholder_image.unwrap_or_else(image_element);
     set_rdfa_property(&mut portrait, "image");
     Some(portrait)

@@ -1,10 +1,10 @@
 //! `organization`: native because its type in the structured data is an argument.
 
-use crate::expand::root_builder::{new_element, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, new_element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

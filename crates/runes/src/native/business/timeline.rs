@@ -1,10 +1,10 @@
 //! `timeline`: native because its entries come from headings and from tags alike, and are numbered.
 
-use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{is_rune_root, named_element, new_element, set_field, set_rdfa_property};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
@@ -14,7 +14,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     entries.retain(|entry| is_rune_root(entry, "li", "timeline-entry"));
     for (index, entry) in entries.iter_mut().enumerate() {
         if let Some(tag) = entry.as_element_mut() {
-            let position = Element::new("meta").with_attr("property", "position").with_attr("content", index + 1);
+            let position =
+                Element::new("meta").with_attr("property", "position").with_attr("content", index + 1);
             tag.children.push(position.into());
         }
         set_field(entry, "entry");

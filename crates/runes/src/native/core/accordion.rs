@@ -2,10 +2,10 @@
 //!
 //! Native because only panels are taken, whether they come from headings or are written as tags, and each is marked as an answer.
 
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::header_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field, set_rdfa_property};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

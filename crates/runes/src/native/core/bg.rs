@@ -2,10 +2,10 @@
 //!
 //! Native because values that are the default are left out, and because a sandbox within it becomes what stands behind the rune.
 
-use crate::expand::root_builder::field_meta_element;
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::field_meta_element;
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 /// Arguments with the field that the engine reads, and the value that needs no saying.
 const BACKGROUND_FIELDS: [(&str, &str, &str); 14] = [
@@ -36,7 +36,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         children.push(field_meta_element("bg-fixed", "true"));
     }
     let content = cx.render_nodes(rune_use.content.take("children"))?;
-    children.extend(first_background_candidate(&content).filter(|guest| is_sandbox(guest)).map(to_background_sandbox));
+    children.extend(
+        first_background_candidate(&content).filter(|guest| is_sandbox(guest)).map(to_background_sandbox),
+    );
     Ok(Element::new("div").with_attr("data-bg-source", true).with_children(children).into())
 }
 

@@ -4,11 +4,13 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, set_field, field_meta_element, named_element, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{
+    RootBuilder, field_meta_element, named_element, set_field, set_rdfa_property,
+};
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let root = RootBuilder::new("breadcrumb", "nav")
@@ -36,24 +38,43 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(named_element("ol", "items", items)).build())
 }
 
-fn breadcrumb_item(position: usize, mut children: Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let link = children.iter_mut().filter_map(RenderNode::as_element_mut).find(|tag| tag.is("a")).map(std::mem::take);
+fn breadcrumb_item(
+    position: usize,
+    mut children: Vec<RenderNode>,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
+    let link = children
+        .iter_mut()
+        .filter_map(RenderNode::as_element_mut)
+        .find(|tag| tag.is("a"))
+        .map(std::mem::take);
     let mut item = RootBuilder::new("breadcrumb-item", "li").type_of("ListItem");
     match link {
         Some(link) => {
-            let hidden = Element::new("span").with_attr("hidden", true).with_children(cx.clone_counted(&link.children)?);
+            let hidden = Element::new("span")
+                .with_attr("hidden", true)
+                .with_children(cx.clone_counted(&link.children)?);
             item = item.child(with_field_and_property(hidden, "name", "name"));
             let href = link.attributes.get("href").cloned().unwrap_or_default();
-            item = item.child(with_field_and_property(Element::new("a").with_attr("href", href).with_children(link.children), "url", "item"));
+            item = item.child(with_field_and_property(
+                Element::new("a").with_attr("href", href).with_children(link.children),
+                "url",
+                "item",
+            ));
         }
         None => {
             let text: String = children.iter().filter_map(node_text).collect();
             let text = text.trim();
             let inner = if text.is_empty() { children } else { vec![text.into()] };
-            item = item.child(with_field_and_property(Element::new("span").with_children(inner), "name", "name"));
+            item = item.child(with_field_and_property(
+                Element::new("span").with_children(inner),
+                "name",
+                "name",
+            ));
         }
     }
-    let position = Element::new("meta").with_attr("content", Value::from(position)).with_attr("property", "position");
+    let position =
+        Element::new("meta").with_attr("content", Value::from(position)).with_attr("property", "position");
     Ok(item.child(position).build().with_attr("property", "itemListElement"))
 }
 

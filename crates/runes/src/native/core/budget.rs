@@ -5,18 +5,22 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use super::money::{Currency, duration_days, parse_amount};
-use crate::content::node_ext;
 use crate::content::headings::group_by_heading_or_list;
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::expand::render_context::Result;
+use crate::content::node_ext;
 use crate::expand::header::SectionHeader;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::rune::rune_fields;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{parse_float, number_text, to_text, is_truthy};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{is_truthy, number_text, parse_float, to_text};
+use crate::render_tree::{Element, RenderNode};
 
-pub(super) fn transform_category(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let nodes: Vec<MarkdocNode> = rune_use.content.take("children").into_iter().flat_map(line_items).collect();
+pub(super) fn transform_category(
+    mut rune_use: RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
+    let nodes: Vec<MarkdocNode> =
+        rune_use.content.take("children").into_iter().flat_map(line_items).collect();
     let subtotal: f64 = nodes.iter().filter(|node| node.is_tag("budget-line-item")).map(amount_of).sum();
     let mut items = cx.render_nodes(nodes)?;
     items.retain(|node| is_rune_root(node, "li", "budget-line-item"));
@@ -56,8 +60,10 @@ fn split_amount(text: &str) -> (&str, &str) {
             .trim_start()
             .starts_with(|c: char| c.is_ascii_digit())
     };
-    let colon =
-        text.rmatch_indices(':').map(|(index, _)| index).find(|&index| index > 0 && begins_as_amount(&text[index + 1..]));
+    let colon = text
+        .rmatch_indices(':')
+        .map(|(index, _)| index)
+        .find(|&index| index > 0 && begins_as_amount(&text[index + 1..]));
     colon.map_or((text, ""), |index| (text[..index].trim(), text[index + 1..].trim()))
 }
 
@@ -121,9 +127,12 @@ fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
 fn footer_element(total: f64, per_day: Option<f64>, currency: &Currency) -> RenderNode {
     let line = |name: &str, key: &str, label: &str, amount: f64| {
         let label_class = format!("rf-budget__{name}-label");
-        let label =
-            Element::new("span").with_attr("class", label_class).with_attr("data-i18n", key).with_children([label.into()]);
-        let amount = classed_element("span", &format!("rf-budget__{name}-amount"), [currency.format(amount).into()]);
+        let label = Element::new("span")
+            .with_attr("class", label_class)
+            .with_attr("data-i18n", key)
+            .with_children([label.into()]);
+        let amount =
+            classed_element("span", &format!("rf-budget__{name}-amount"), [currency.format(amount).into()]);
         classed_element("div", &format!("rf-budget__{name}"), [label.into(), amount])
     };
     let total = line("total", "core.budget.total", "Total", total);

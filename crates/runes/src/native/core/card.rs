@@ -4,13 +4,13 @@
 
 use quad_markdoc::NodeType;
 
-use crate::expand::root_builder::{RootBuilder, meta_element, set_name, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_heading;
 use crate::expand::layout::{SplitLayout, Zones};
 use crate::expand::media::take_media;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, meta_element, named_element, set_name};
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Zones { media, mut body, footer } = Zones::split(rune_use.content.take("body"));
@@ -23,8 +23,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         root = root.child(meta_element(value));
     }
     if !media.is_empty() {
-        let slot_children = take_media(cx.render_nodes(media)?).map_or_else(|nodes| nodes, |media| vec![media]);
-        let slot = Element::new("div").with_attr("data-section", "media").with_attr("data-name", "media").with_children(slot_children);
+        let slot_children =
+            take_media(cx.render_nodes(media)?).map_or_else(|nodes| nodes, |media| vec![media]);
+        let slot = Element::new("div")
+            .with_attr("data-section", "media")
+            .with_attr("data-name", "media")
+            .with_children(slot_children);
         root = root.child(slot);
     }
     let kinds: Vec<NodeType> = body.iter().take(2).map(|node| node.kind).collect();

@@ -2,12 +2,12 @@
 //!
 //! Native because the table stays in the page as what is drawn from, with the title as its caption.
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_name};
 use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, new_element, set_name};
 use crate::expand::table::take_table;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;

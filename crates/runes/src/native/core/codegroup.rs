@@ -4,11 +4,11 @@
 
 use quad_markdoc::Node as MarkdocNode;
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_name, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 /// Languages whose name is not their abbreviation with a capital.
 const LANGUAGE_NAMES: [(&str, &str); 22] = [
@@ -41,7 +41,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let labels: Vec<String> = labels
         .map(|labels| labels.split(',').map(|label| label.trim().to_owned()).collect())
         .unwrap_or_default();
-    let overflow = rune_use.arguments.truthy("overflow").filter(|overflow| overflow.as_str() != Some("scroll"));
+    let overflow =
+        rune_use.arguments.truthy("overflow").filter(|overflow| overflow.as_str() != Some("scroll"));
     let root = RootBuilder::new("code-group", "section")
         .value_if("title", rune_use.arguments.get("title").cloned())
         .value_if("overflow", overflow.cloned());
@@ -51,12 +52,23 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     }
     let (mut tabs, mut panels) = (Vec::new(), Vec::new());
     for (index, fence) in fences.into_iter().enumerate() {
-        let label =
-            labels.get(index).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| fence_label(&fence));
+        let label = labels
+            .get(index)
+            .filter(|label| !label.is_empty())
+            .cloned()
+            .unwrap_or_else(|| fence_label(&fence));
         let label = new_element("span", [label.into()]);
-        tabs.push(Element::new("button").with_attr("data-name", "tab").with_attr("role", "tab").with_children([label]).into());
-        let mut panel: RenderNode =
-            Element::new("div").with_attr("role", "tabpanel").with_children(cx.render_nodes(vec![fence])?).into();
+        tabs.push(
+            Element::new("button")
+                .with_attr("data-name", "tab")
+                .with_attr("role", "tab")
+                .with_children([label])
+                .into(),
+        );
+        let mut panel: RenderNode = Element::new("div")
+            .with_attr("role", "tabpanel")
+            .with_children(cx.render_nodes(vec![fence])?)
+            .into();
         set_name(&mut panel, "panel");
         panels.push(panel);
     }

@@ -2,11 +2,11 @@
 //!
 //! Native because only code blocks are taken, each with a label that is derived where none is given.
 
-use crate::expand::root_builder::{RootBuilder, set_name, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element, set_name};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;
@@ -18,13 +18,16 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         let label = labels.next().filter(|label| !label.is_empty()).map(str::to_owned);
         let label = label.or(language).unwrap_or_else(|| format!("Panel {}", panels.len() + 1));
         let label = Element::new("span").with_attr("data-label", true).with_children([label.into()]);
-        panels.push(Element::new("div").with_attr("data-panel", true).with_children([label.into(), node]).into());
+        panels.push(
+            Element::new("div").with_attr("data-panel", true).with_children([label.into(), node]).into(),
+        );
     }
-    let mut panels: RenderNode = Element::new("div").with_attr("data-panels", true).with_children(panels).into();
+    let mut panels: RenderNode =
+        Element::new("div").with_attr("data-panels", true).with_children(panels).into();
     set_name(&mut panels, "panels");
     let header = rune_use.arguments.text("title").map(|title| named_element("div", "header", [title.into()]));
-    let root =
-        RootBuilder::new("compare", "div").value("layout", rune_use.arguments.non_null_or("layout", "side-by-side"));
+    let root = RootBuilder::new("compare", "div")
+        .value("layout", rune_use.arguments.non_null_or("layout", "side-by-side"));
     Ok(root.child_if(header).child(panels).build().with_attr("data-code-host", true))
 }
 

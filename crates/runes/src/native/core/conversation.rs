@@ -5,9 +5,9 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::node_ext;
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -37,12 +37,20 @@ fn to_message_node(quote: MarkdocNode, count: usize, speakers: &[&str]) -> Markd
         let next_speaker = speakers.get(count % speakers.len()).copied().unwrap_or_default();
         next_speaker.clone_into(&mut speaker);
         if let Some(host) = children.first_mut().and_then(text_container) {
-            let name = node_ext::new_node(NodeType::Strong, AttributeMap::new(), vec![text_node(format!("{speaker}:"))]);
+            let name = node_ext::new_node(
+                NodeType::Strong,
+                AttributeMap::new(),
+                vec![text_node(format!("{speaker}:"))],
+            );
             host.children.splice(0..0, [name, text_node(" ".into())]);
         }
     }
     let align = if count.is_multiple_of(2) { "left" } else { "right" };
-    node_ext::new_tag_with("conversation-message", [("speaker", speaker), ("align", align.to_owned())], children)
+    node_ext::new_tag_with(
+        "conversation-message",
+        [("speaker", speaker), ("align", align.to_owned())],
+        children,
+    )
 }
 
 fn text_node(content: String) -> MarkdocNode {

@@ -2,12 +2,12 @@
 //!
 //! Native because it takes the first table out of its content, out of the element that every table stands in.
 
-use crate::expand::root_builder::{RootBuilder, set_name, named_element};
 use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, set_name};
 use crate::expand::table::take_table;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{json_number, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;

@@ -5,10 +5,10 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::node_ext;
-use crate::expand::root_builder::{new_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{named_element, new_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let list = rune_use.content.take("list").into_iter().find(|node| node.kind == NodeType::List);
@@ -17,10 +17,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     for item in items.into_iter().filter(|item| item.kind == NodeType::Item) {
         let (term, value) = term_and_value(item);
         let value = unwrap_paragraph(cx.render_nodes(value)?);
-        let label = Element::new("dt").with_attr("data-meta-label", "").with_children(term.map(RenderNode::from));
+        let label =
+            Element::new("dt").with_attr("data-meta-label", "").with_children(term.map(RenderNode::from));
         rows.push(named_element("div", "row", [label.into(), new_element("dd", value)]));
     }
-    let root = Element::new("dl").with_attr("data-rune", "deflist").with_attr("data-zone-layout", "definition-list");
+    let root =
+        Element::new("dl").with_attr("data-rune", "deflist").with_attr("data-zone-layout", "definition-list");
     Ok(root.with_children(rows).into())
 }
 

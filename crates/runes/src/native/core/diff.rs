@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use super::line_diff::{Change, DiffLine, line_diff};
-use crate::expand::root_builder::{RootBuilder, new_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{parse_int, number_text, to_text};
+use crate::expand::root_builder::{RootBuilder, named_element, new_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{number_text, parse_int, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 /// One of the two versions.
 #[derive(Default)]
@@ -40,7 +40,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     let (before, after) = (Version::read(fences.first()), Version::read(fences.get(1)));
     let mode = rune_use.arguments.non_null_or("mode", "unified");
     let language = rune_use.arguments.non_null_or("language", "");
-    let fence_language = fences.first().and_then(|fence| fence.attributes.get_str("language")).unwrap_or_default();
+    let fence_language =
+        fences.first().and_then(|fence| fence.attributes.get_str("language")).unwrap_or_default();
     let code = rune_use.arguments.text("language").unwrap_or_else(|| fence_language.to_owned());
     let Some(lines) = line_diff(&before.text, &after.text) else {
         return Err(rune_use.error("the two code blocks have too many lines to compare; show less of them"));
@@ -49,12 +50,18 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
         render_split(&lines, &code, [before.offset, after.offset])
     } else {
         let rows = lines.iter().map(|line| {
-            line_element(line.change.as_str(), gutter_elements(line, [before.offset, after.offset]), line.text, &code)
+            line_element(
+                line.change.as_str(),
+                gutter_elements(line, [before.offset, after.offset]),
+                line.text,
+                &code,
+            )
         });
         rows_in_pre(rows)
     };
     let root = RootBuilder::new("diff", "div").value("mode", mode).value("language", language);
-    let header = header_text(to_text(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
+    let header =
+        header_text(to_text(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
     let header = header.map(|text| named_element("div", "header", [text.into()]));
     Ok(root.child_if(header).child(content).build().with_attr("data-code-host", true))
 }
@@ -90,13 +97,17 @@ fn line_element(status: &str, gutters: Vec<RenderNode>, text: &str, language: &s
 
 fn gutter_element(side: &str, number: Option<f64>) -> RenderNode {
     let text = number.map(number_text).unwrap_or_default();
-    new_element("span", [text.into()]).with_attr("data-name", "gutter-num").with_attr("data-side", Value::from(side))
+    new_element("span", [text.into()])
+        .with_attr("data-name", "gutter-num")
+        .with_attr("data-side", Value::from(side))
 }
 
 fn gutter_elements(line: &DiffLine<'_>, offsets: [f64; 2]) -> Vec<RenderNode> {
     let numbers = [line.before, line.after];
     let sides = ["before", "after"].into_iter().zip(numbers).zip(offsets);
-    sides.map(|((side, number), offset)| gutter_element(side, number.map(|number| number as f64 + offset))).collect()
+    sides
+        .map(|((side, number), offset)| gutter_element(side, number.map(|number| number as f64 + offset)))
+        .collect()
 }
 
 /// Two columns: lines that were removed stand beside those that took their place.
@@ -110,7 +121,8 @@ fn render_split(lines: &[DiffLine<'_>], language: &str, offsets: [f64; 2]) -> Re
             rest = after;
             continue;
         }
-        let run_length = |lines: &[DiffLine<'_>], change| lines.iter().take_while(|line| line.change == change).count();
+        let run_length =
+            |lines: &[DiffLine<'_>], change| lines.iter().take_while(|line| line.change == change).count();
         let (removed, others) = rest.split_at(run_length(rest, Change::Remove));
         let (added, others) = others.split_at(run_length(others, Change::Add));
         for row_index in 0..removed.len().max(added.len()) {

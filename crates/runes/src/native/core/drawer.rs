@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_name, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::layout::split_at_first_thematic_break;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
@@ -20,12 +20,18 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         let mut title: RenderNode = match arguments.get("headingLevel").and_then(Value::as_f64) {
             Some(level) => new_element(&format!("h{}", level.trunc().clamp(1.0, 6.0)), [text.into()]),
             // Without the page around it, nobody knows the level; a later stage may.
-            None => Element::new("h3").with_attr("data-drawer-title-auto", "true").with_children([text.into()]).into(),
+            None => Element::new("h3")
+                .with_attr("data-drawer-title-auto", "true")
+                .with_children([text.into()])
+                .into(),
         };
         set_name(&mut title, "title");
         head.push(title);
     }
-    let close = Element::new("button").with_attr("type", "button").with_attr("aria-label", "Close").with_attr("hidden", true);
+    let close = Element::new("button")
+        .with_attr("type", "button")
+        .with_attr("aria-label", "Close")
+        .with_attr("hidden", true);
     let mut close: RenderNode = close.with_children(["×".into()]).into();
     set_name(&mut close, "close");
     head.push(close);
@@ -36,7 +42,11 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .value("size", arguments.non_null_or("size", "md"))
         .value_if("shortcut", arguments.truthy("shortcut").cloned());
     let (body, footer) = split_at_first_thematic_break(rune_use.content.take("body"));
-    let mut root = root.child(named_element("header", "header", head)).child(named_element("div", "body", cx.render_nodes(body)?));
+    let mut root = root.child(named_element("header", "header", head)).child(named_element(
+        "div",
+        "body",
+        cx.render_nodes(body)?,
+    ));
     if let Some(footer) = footer {
         root = root.child(named_element("footer", "footer", cx.render_nodes(footer)?));
     }

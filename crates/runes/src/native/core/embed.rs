@@ -2,11 +2,11 @@
 //!
 //! Native because the address of the frame follows from the address of the page, by provider.
 
-use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{number_text, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 /// What a frame may do.
 const IFRAME_ALLOW: &str =
@@ -32,7 +32,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             .with_attr("loading", "lazy");
         let height = height_percent(&to_text(&arguments.non_null_or("aspect", "16:9")));
         let style = format!("padding-bottom: {}%", number_text(height));
-        Element::new("div").with_attr("style", style).with_attr("data-name", "wrapper").with_children([frame.into()])
+        Element::new("div")
+            .with_attr("style", style)
+            .with_attr("data-name", "wrapper")
+            .with_children([frame.into()])
     });
     let fallback = named_element("div", "fallback", cx.render_nodes(rune_use.content.take("fallback"))?);
     Ok(root.child_if(wrapper).child(fallback).build())

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, new_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Some(Value::Object(error)) = rune_use.arguments.get("error") else {
@@ -22,8 +22,9 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
         ("message", error.get("message")),
     ];
     let cells = cells.map(|(name, value)| {
-        let text =
-            value.filter(|value| !value.is_null()).map_or(RenderNode::Null, |value| RenderNode::Text(to_text(value)));
+        let text = value
+            .filter(|value| !value.is_null())
+            .map_or(RenderNode::Null, |value| RenderNode::Text(to_text(value)));
         let mut cell = new_element("td", [text]);
         set_field(&mut cell, name);
         cell

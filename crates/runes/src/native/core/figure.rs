@@ -2,11 +2,11 @@
 //!
 //! Native because pictures are found wherever they stand, and the first paragraph that is not one is the caption.
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_name, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
 use crate::expand::media::{collect_media, is_media};
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, new_element, set_name, set_rdfa_property};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

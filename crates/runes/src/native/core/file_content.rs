@@ -3,7 +3,7 @@
 //! Native because this engine reads no files: what a file says must be put in its place before the document is rendered.
 
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {

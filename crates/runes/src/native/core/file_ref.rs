@@ -2,11 +2,11 @@
 //!
 //! Native because the text of the link is the last part of the path where none is given; where it leads, a later stage knows.
 
-use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let argument_text = |name: &str| rune_use.arguments.get(name).map(to_text).unwrap_or_default();
@@ -18,5 +18,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
     let trimmed_path = path.strip_suffix('/').unwrap_or(&path);
     let file = trimmed_path.rsplit('/').next().unwrap_or(trimmed_path).to_owned();
     let text = if label.is_empty() { file } else { label };
-    Ok(root.child(field_meta_element("__file-ref-sentinel", "true")).child(named_element("a", "link", [text.into()])).build())
+    Ok(root
+        .child(field_meta_element("__file-ref-sentinel", "true"))
+        .child(named_element("a", "link", [text.into()]))
+        .build())
 }

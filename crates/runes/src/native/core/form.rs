@@ -5,11 +5,11 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
 use crate::content::node_ext;
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// Words in the name of a field that say what is typed into it.
 const FIELD_TYPES: [(&[&str], &str); 8] = [
@@ -132,7 +132,8 @@ fn split_notes(text: &str) -> (&str, &str) {
     let found = whole.strip_suffix(')').and_then(|inner| {
         let last = inner.rfind(')').map_or(0, |index| index + 1);
         let first = whole.chars().next().map_or(0, char::len_utf8);
-        let start = inner.match_indices('(').map(|(index, _)| index).find(|index| *index >= last.max(first))?;
+        let start =
+            inner.match_indices('(').map(|(index, _)| index).find(|index| *index >= last.max(first))?;
         let notes = inner.get(start + 1..).filter(|notes| !notes.is_empty())?;
         Some((inner.get(..start)?.trim(), notes))
     });

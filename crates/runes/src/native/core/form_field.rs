@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, new_element, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element, new_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{is_truthy, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
@@ -28,7 +28,9 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
         kind,
     };
     Ok(match control.kind.as_str().unwrap_or_default() {
-        "submit" => named_element_with_attr("button", "submit", [control.name.into()], Some(("type", "submit"))),
+        "submit" => {
+            named_element_with_attr("button", "submit", [control.name.into()], Some(("type", "submit")))
+        }
         "separator" => named_element("hr", "separator", []),
         "help" => named_element("p", "help", [control.name.into()]),
         "description" => named_element("p", "text", [control.name.into()]),
@@ -78,8 +80,10 @@ struct Control {
 
 impl Control {
     fn label_nodes(&self) -> Vec<RenderNode> {
-        let required_mark =
-            Element::new("span").with_attr("data-name", "required").with_attr("aria-hidden", "true").with_children(["*".into()]);
+        let required_mark = Element::new("span")
+            .with_attr("data-name", "required")
+            .with_attr("aria-hidden", "true")
+            .with_children(["*".into()]);
         let required_mark = self.required.then(|| required_mark.into());
         std::iter::once(self.name.as_str().into()).chain(required_mark).collect()
     }
@@ -94,23 +98,30 @@ impl Control {
                 input = input.with_attr("required", "");
             }
             let text = new_element("span", [option.as_str().into()]);
-            Element::new("label").with_attr("class", "rf-form-choice").with_children([input.into(), text]).into()
+            Element::new("label")
+                .with_attr("class", "rf-form-choice")
+                .with_children([input.into(), text])
+                .into()
         };
-        let head = [field_meta_element("field-type", self.kind.clone()), new_element("legend", self.label_nodes())];
+        let head =
+            [field_meta_element("field-type", self.kind.clone()), new_element("legend", self.label_nodes())];
         let choices = self.options.iter().enumerate().map(choice);
-        let group =
-            Element::new("fieldset").with_attr("data-rune", "form-field").with_attr("class", "rf-form-choice-group");
+        let group = Element::new("fieldset")
+            .with_attr("data-rune", "form-field")
+            .with_attr("class", "rf-form-choice-group");
         group.with_children(head.into_iter().chain(choices)).into()
     }
 
     fn render_input(&self) -> RenderNode {
-        let label = Element::new("label").with_attr("for", self.id.as_str()).with_children(self.label_nodes());
+        let label =
+            Element::new("label").with_attr("for", self.id.as_str()).with_children(self.label_nodes());
         let body = named_element("div", "body", [label.into(), self.input_element().into()]);
         RootBuilder::new("form-field", "div").value("fieldType", self.kind.clone()).child(body).build()
     }
 
     fn input_element(&self) -> Element {
-        let with_id = |tag: Element| tag.with_attr("id", self.id.as_str()).with_attr("name", self.id.as_str());
+        let with_id =
+            |tag: Element| tag.with_attr("id", self.id.as_str()).with_attr("name", self.id.as_str());
         let with_placeholder = |tag: Element| match &self.placeholder {
             Some(placeholder) => tag.with_attr("placeholder", placeholder.as_str()),
             None => tag,
@@ -121,15 +132,23 @@ impl Control {
                 with_required(with_placeholder(with_id(Element::new("textarea")))).with_attr("rows", "4")
             }
             Some("select") => {
-                let prompt = Element::new("option").with_attr("value", "").with_attr("disabled", "").with_attr("selected", "");
+                let prompt = Element::new("option")
+                    .with_attr("value", "")
+                    .with_attr("disabled", "")
+                    .with_attr("selected", "");
                 let prompt = prompt.with_children(["Select an option".into()]);
                 let options = self.options.iter().map(|option| {
-                    Element::new("option").with_attr("value", option.as_str()).with_children([option.as_str().into()]).into()
+                    Element::new("option")
+                        .with_attr("value", option.as_str())
+                        .with_children([option.as_str().into()])
+                        .into()
                 });
                 with_required(with_id(Element::new("select")))
                     .with_children(std::iter::once(prompt.into()).chain(options))
             }
-            _ => with_required(with_placeholder(with_id(Element::new("input").with_attr("type", self.kind.clone())))),
+            _ => with_required(with_placeholder(with_id(
+                Element::new("input").with_attr("type", self.kind.clone()),
+            ))),
         }
     }
 }

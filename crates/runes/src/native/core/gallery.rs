@@ -2,18 +2,22 @@
 //!
 //! Native because every picture, wherever it stands, becomes a figure of its own with its label as caption.
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::media::collect_media;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{json_number, to_text};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;
     let items = collect_media(&nodes).into_iter().map(|image| {
         let label = ["alt", "aria-label"].into_iter().find_map(|key| {
-            image.as_element().and_then(|tag| tag.attr_str(key)).filter(|text| !text.is_empty()).map(str::to_owned)
+            image
+                .as_element()
+                .and_then(|tag| tag.attr_str(key))
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
         });
         let caption = label.map(|label| new_element("figcaption", [label.into()]));
         named_element("figure", "item", std::iter::once(image).chain(caption))

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, set_name};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{parse_int, json_number};
+use crate::expand::root_builder::{RootBuilder, set_name};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{json_number, parse_int};
+use crate::render_tree::{Element, RenderNode};
 
 /// Words that `layout` used to mean before it was called `mode`.
 const MODES: [&str; 3] = ["columns", "auto", "masonry"];

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::render_context::Result;
 use crate::expand::placeholder;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform_badge(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let tag = Element::new("span")

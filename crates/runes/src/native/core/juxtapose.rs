@@ -2,12 +2,12 @@
 //!
 //! Native because each zone becomes an element that the engine knows as a type of its own, with a label from a list.
 
-use crate::expand::root_builder::{RootBuilder, set_field, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{json_number, to_text};
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let labels = rune_use.arguments.text("labels").unwrap_or_default();
@@ -17,7 +17,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         let label = labels.next().filter(|label| !label.is_empty());
         let label = label.map(|label| named_element("span", "name", [label.into()]));
         let body = unwrap_paragraphs(cx.render_nodes(zone.take("body"))?);
-        let panel = RootBuilder::new("juxtapose-panel", "div").child_if(label).child(named_element("div", "body", body));
+        let panel = RootBuilder::new("juxtapose-panel", "div")
+            .child_if(label)
+            .child(named_element("div", "body", body));
         let mut panel = panel.build();
         set_field(&mut panel, "panel");
         panels.push(panel);

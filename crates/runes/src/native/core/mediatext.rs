@@ -2,10 +2,10 @@
 //!
 //! Native because pictures that stand alone are sorted to one side, all else to the other.
 
-use crate::expand::root_builder::{RootBuilder, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

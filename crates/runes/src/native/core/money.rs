@@ -1,6 +1,6 @@
 //! Amounts of money as people write them, and as they are printed.
 
-use crate::js_value::{parse_int, parse_float, number_text};
+use crate::js_value::{number_text, parse_float, parse_int};
 
 /// Signs of currencies by code.
 const CURRENCY_SIGNS: [(&str, &str); 16] = [
@@ -31,7 +31,8 @@ impl Currency {
     /// A currency by its code; one that is not known is its own sign.
     pub(super) fn from_code(code: &str) -> Currency {
         let upper = code.to_uppercase();
-        let sign = CURRENCY_SIGNS.iter().find(|(known, _)| *known == upper).map(|(_, sign)| (*sign).to_owned());
+        let sign =
+            CURRENCY_SIGNS.iter().find(|(known, _)| *known == upper).map(|(_, sign)| (*sign).to_owned());
         Currency { sign: sign.unwrap_or_else(|| format!("{code} ")) }
     }
 
@@ -93,7 +94,8 @@ fn leading_digits(text: &str) -> Option<f64> {
 pub(super) fn duration_days(duration: &str) -> f64 {
     let lower = duration.to_lowercase();
     let units = [("day", 1.0), ("week", 7.0), ("month", 30.0)];
-    let sum: f64 = units.iter().filter_map(|(unit, days)| Some(count_before_unit(&lower, unit)? * days)).sum();
+    let sum: f64 =
+        units.iter().filter_map(|(unit, days)| Some(count_before_unit(&lower, unit)? * days)).sum();
     if sum == 0.0 { parse_int(duration).unwrap_or(0.0) } else { sum }
 }
 

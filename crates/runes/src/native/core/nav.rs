@@ -4,13 +4,15 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
-use crate::content::node_ext;
 use crate::content::headings::group_by_heading;
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, field_meta_element, set_name, named_element};
-use crate::expand::render_context::{Result, Override};
+use crate::content::node_ext;
 use crate::expand::header::{is_element, is_heading};
-use crate::expand::{Arguments, RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::{Override, Result};
+use crate::expand::root_builder::{
+    RootBuilder, field_meta_element, named_element, new_element, set_field, set_name,
+};
+use crate::expand::{Arguments, RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
@@ -18,11 +20,13 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let root = RootBuilder::new("nav", "nav");
     if arguments.is_truthy("auto") {
         // A later stage, which knows the other pages, fills it.
-        let root = root.children(menu_trigger(&layout)).child(field_meta_element("__nav-auto", "true")).build();
+        let root =
+            root.children(menu_trigger(&layout)).child(field_meta_element("__nav-auto", "true")).build();
         return Ok(with_script_attributes(root, arguments));
     }
     let root = root.class(arguments.is_truthy("ordered").then(|| "ordered".into()));
-    let mut nodes = cx.render_nodes_with(render_nav_list, group_first_level(rune_use.content.take("children")))?;
+    let mut nodes =
+        cx.render_nodes_with(render_nav_list, group_first_level(rune_use.content.take("children")))?;
     if layout == "strip" {
         mark_all_items(&mut nodes);
         return Ok(with_script_attributes(root.children(nodes).build(), &rune_use.arguments));
@@ -42,10 +46,18 @@ fn group_first_level(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     match group_by_heading(nodes, Some(1)) {
         Ok(grouped) => {
             let item = |(heading, body): (MarkdocNode, Vec<MarkdocNode>)| {
-                node_ext::new_node(NodeType::Item, AttributeMap::new(), std::iter::once(heading).chain(body).collect())
+                node_ext::new_node(
+                    NodeType::Item,
+                    AttributeMap::new(),
+                    std::iter::once(heading).chain(body).collect(),
+                )
             };
             let items = grouped.groups.into_iter().map(item).collect();
-            grouped.before.into_iter().chain([node_ext::new_node(NodeType::List, AttributeMap::new(), items)]).collect()
+            grouped
+                .before
+                .into_iter()
+                .chain([node_ext::new_node(NodeType::List, AttributeMap::new(), items)])
+                .collect()
         }
         Err(nodes) => nodes,
     }
@@ -88,7 +100,9 @@ fn with_script_attributes(mut root: RenderNode, arguments: &Arguments) -> Render
 fn render_nav_list(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
         NodeType::List => Override::Rendered(vec![new_element("ul", cx.render_nodes(node.children)?)]),
-        NodeType::Item => Override::Rendered(vec![nav_item(cx.render_nodes_with(render_nav_text, node.children)?)]),
+        NodeType::Item => {
+            Override::Rendered(vec![nav_item(cx.render_nodes_with(render_nav_text, node.children)?)])
+        }
         _ => Override::NotHandled(node),
     })
 }
@@ -99,11 +113,14 @@ fn render_nav_text(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Over
         return Ok(Override::NotHandled(node));
     }
     let content = cx.text_content(&node);
-    Ok(Override::Rendered(vec![Element::new("span").with_attr("data-field", "slug").with_children([content]).into()]))
+    Ok(Override::Rendered(vec![
+        Element::new("span").with_attr("data-field", "slug").with_children([content]).into(),
+    ]))
 }
 
 fn nav_item(children: Vec<RenderNode>) -> RenderNode {
-    let is_badge = |node: &RenderNode| node.as_element().and_then(|tag| tag.attr_str("data-rune")) == Some("badge");
+    let is_badge =
+        |node: &RenderNode| node.as_element().and_then(|tag| tag.attr_str("data-rune")) == Some("badge");
     let (mut links, mut slugs, mut lists, mut paragraphs, mut badges) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for child in children {
@@ -123,7 +140,8 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     }
     // In a list with blank lines between, the link stands in the first paragraph.
     if links.is_empty()
-        && let Some(index) = paragraphs.iter().position(|nodes| nodes.iter().any(|node| is_element(node, "a")))
+        && let Some(index) =
+            paragraphs.iter().position(|nodes| nodes.iter().any(|node| is_element(node, "a")))
     {
         links = paragraphs.remove(index).into_iter().filter(|node| is_element(node, "a")).collect();
     }
@@ -131,11 +149,14 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     let root = RootBuilder::new("nav-item", "li");
     if let Some(RenderNode::Element(link)) = links.first_mut() {
         // The engine gives no class to what stands within a link, which has no name.
-        let tag = Element::new("span").with_attr("data-name", "description").with_attr("class", "rf-nav-item__description");
+        let tag = Element::new("span")
+            .with_attr("data-name", "description")
+            .with_attr("class", "rf-nav-item__description");
         link.children.extend(description_element(tag, paragraphs));
         return root.children(links).children(badges).build();
     }
-    let description = description_element(Element::new("p").with_attr("data-name", "description"), paragraphs);
+    let description =
+        description_element(Element::new("p").with_attr("data-name", "description"), paragraphs);
     for list in &mut lists {
         for_each_item(list, &mut |item| set_field(item, "children"));
     }
@@ -186,7 +207,9 @@ fn is_list(node: &RenderNode) -> bool {
 
 fn list_items(list: RenderNode) -> Vec<RenderNode> {
     match list {
-        RenderNode::Element(list) => list.children.into_iter().filter(|child| is_element(child, "li")).collect(),
+        RenderNode::Element(list) => {
+            list.children.into_iter().filter(|child| is_element(child, "li")).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{Arguments, RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::{Arguments, RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
@@ -20,12 +20,17 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
         }
         return Ok(root.build());
     }
-    let previous = page_link(arguments, "prev", |label| [named_element("span", "marker", ["←".into()]), label]);
+    let previous =
+        page_link(arguments, "prev", |label| [named_element("span", "marker", ["←".into()]), label]);
     let next = page_link(arguments, "next", |label| [label, named_element("span", "marker", ["→".into()])]);
     Ok(root.child_if(previous).child_if(next).build())
 }
 
-fn page_link(arguments: &Arguments, direction: &str, order: impl Fn(RenderNode) -> [RenderNode; 2]) -> Option<Element> {
+fn page_link(
+    arguments: &Arguments,
+    direction: &str,
+    order: impl Fn(RenderNode) -> [RenderNode; 2],
+) -> Option<Element> {
     let target = arguments.text(direction)?;
     let label = arguments.get(&format!("{direction}-label")).filter(|label| !label.is_null()).map(to_text);
     let label = named_element("span", "label", [label.unwrap_or_else(|| target.clone()).into()]);

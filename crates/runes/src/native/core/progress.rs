@@ -2,12 +2,12 @@
 //!
 //! Native because percentage and reading are computed.
 
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::text::text_of;
-use crate::expand::{Arguments, RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::{Arguments, RenderContext, RuneUse};
 use crate::js_value::number_text;
+use crate::render_tree::RenderNode;
 use serde_json::Value;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

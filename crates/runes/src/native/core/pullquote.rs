@@ -2,10 +2,10 @@
 //!
 //! Native because it is the first quotation in the content, or all its paragraphs where there is none.
 
-use crate::expand::root_builder::RootBuilder;
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

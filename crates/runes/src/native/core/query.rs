@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{Arguments, RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::{Arguments, RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// What is noted: the arguments in order, and the word where nothing is asked.
 type QueryFields = &'static [(&'static str, &'static str)];
@@ -76,7 +76,10 @@ pub(super) fn transform_collection(rune_use: RuneUse<'_>, _cx: &mut RenderContex
     Ok(listing_element("collection", COLLECTION, &rune_use.arguments))
 }
 
-pub(super) fn transform_relationships(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+pub(super) fn transform_relationships(
+    rune_use: RuneUse<'_>,
+    _cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
     Ok(listing_element("relationships", RELATIONSHIPS, &rune_use.arguments))
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Native because only steps are taken, whether they come from headings or are written as tags.
 
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, meta_element, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::header_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, meta_element, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::RootBuilder;
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let source = lines_between(cx.source, &rune_use.node.lines);
@@ -16,8 +16,12 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         Element::new("template").with_attr("data-content", name).with_children([inner]).into()
     };
     let fallback = (!source.is_empty()).then(|| {
-        let code = Element::new("code").with_attr("data-language", "html").with_children([source.as_str().into()]);
-        template("fallback", Element::new("pre").with_attr("data-language", "html").with_children([code.into()]).into())
+        let code =
+            Element::new("code").with_attr("data-language", "html").with_children([source.as_str().into()]);
+        template(
+            "fallback",
+            Element::new("pre").with_attr("data-language", "html").with_children([code.into()]).into(),
+        )
     });
     let root = RootBuilder::new("sandbox", "rf-sandbox")
         .child_if(fallback)

@@ -4,14 +4,16 @@
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
-use crate::content::node_ext;
 use crate::content::headings::group_by_heading_or_list;
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, fragment, is_rune_root, set_name, named_element};
-use crate::expand::render_context::Result;
+use crate::content::node_ext;
 use crate::expand::header::{header_element, is_element};
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{
+    RootBuilder, fragment, is_rune_root, named_element, new_element, set_field, set_name,
+};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 use serde_json::Value;
 
 pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -53,7 +55,8 @@ pub(super) fn transform_tabs(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'
         }
         Err(nodes) => nodes,
     };
-    let (tabs, rest): (Vec<MarkdocNode>, Vec<MarkdocNode>) = nodes.into_iter().partition(|node| node.is_tag("tab"));
+    let (tabs, rest): (Vec<MarkdocNode>, Vec<MarkdocNode>) =
+        nodes.into_iter().partition(|node| node.is_tag("tab"));
     let is_header = |node: &MarkdocNode| matches!(node.kind, NodeType::Heading | NodeType::Paragraph);
     let head = cx.render_nodes(rest.into_iter().filter(is_header).collect())?;
     let rendered = cx.render_nodes(tabs)?;

@@ -2,11 +2,11 @@
 //!
 //! Native because one column and text from the left are what text is anyway, and are not handed over.
 
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let body = cx.render_nodes(rune_use.content.take("body"))?;

@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use crate::content::node_ext;
-use crate::expand::root_builder::field_meta_element;
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::field_meta_element;
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 /// Tokens that a list may set.
 const TOKENS: [&str; 6] = ["background", "surface", "primary", "secondary", "accent", "border"];
@@ -28,7 +28,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
         metas.push(field_meta_element("tint-mode", mode.clone()));
     }
     metas.extend(light.into_iter().map(|(token, value)| field_meta_element(&format!("tint-{token}"), value)));
-    metas.extend(dark.into_iter().map(|(token, value)| field_meta_element(&format!("tint-dark-{token}"), value)));
+    metas.extend(
+        dark.into_iter().map(|(token, value)| field_meta_element(&format!("tint-dark-{token}"), value)),
+    );
     Ok(Element::new("div").with_attr("data-tint-source", true).with_children(metas).into())
 }
 
@@ -44,7 +46,8 @@ fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
                 _ => {}
             },
             NodeType::List => {
-                let colours = node.children.iter().filter_map(|item| parse_colour(&node_ext::joined_text(item, " ")));
+                let colours =
+                    node.children.iter().filter_map(|item| parse_colour(&node_ext::joined_text(item, " ")));
                 if is_dark { dark.extend(colours) } else { light.extend(colours) }
             }
             _ => {}

@@ -2,17 +2,20 @@
 //!
 //! Native because it reads the whole document, not its own content.
 
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 use serde_json::Value;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let level_limit = max_level(rune_use.arguments.get("depth"));
-    let headings = cx.headings.iter().filter(|entry| entry.level >= 2 && f64::from(entry.level) <= level_limit);
+    let headings =
+        cx.headings.iter().filter(|entry| entry.level >= 2 && f64::from(entry.level) <= level_limit);
     let items = headings.map(|entry| {
-        let link = Element::new("a").with_attr("href", format!("#{}", entry.id)).with_children([entry.text.as_str().into()]);
+        let link = Element::new("a")
+            .with_attr("href", format!("#{}", entry.id))
+            .with_children([entry.text.as_str().into()]);
         Element::new("li").with_attr("data-level", entry.level).with_children([link.into()]).into()
     });
     let list = named_element("ul", "list", items);

@@ -6,9 +6,9 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::{Map, Value};
 
 use super::{palette, spacing, tokens, typography};
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

@@ -4,16 +4,20 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{is_truthy, to_text};
 use crate::render_tree::RenderNode;
-use crate::js_value::{to_text, is_truthy};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let viewport = named_element("div", "viewport", cx.render_nodes(rune_use.content.take("body"))?);
     let device = rune_use.arguments.non_null_or("device", "browser");
-    let frame = named_element("div", "frame", frame_content(&rune_use, device.as_str().unwrap_or_default(), viewport));
+    let frame = named_element(
+        "div",
+        "frame",
+        frame_content(&rune_use, device.as_str().unwrap_or_default(), viewport),
+    );
     let label = rune_use.arguments.text("label").map(|label| named_element("div", "label", [label.into()]));
     let root = RootBuilder::new("mockup", "div")
         .value("device", device)
@@ -41,7 +45,11 @@ fn frame_content(rune_use: &RuneUse<'_>, device: &str, viewport: RenderNode) -> 
         "ipad" | "tablet" | "watch" => vec![named_element("div", "bezel", [viewport])],
         "browser" | "browser-dark" => {
             let url = rune_use.arguments.text("url").map(|url| named_element("span", "url", [url.into()]));
-            let bar = named_element("div", "title-bar", [traffic_lights(), named_element("div", "address-bar", url)]);
+            let bar = named_element(
+                "div",
+                "title-bar",
+                [traffic_lights(), named_element("div", "address-bar", url)],
+            );
             vec![bar, viewport]
         }
         "macbook" => {
@@ -73,6 +81,7 @@ fn status_bar() -> RenderNode {
 
 fn traffic_lights() -> RenderNode {
     let lights = ["close", "minimize", "maximize"];
-    let lights = lights.map(|light| empty_element("span", "traffic-light").with_attr("data-light", Value::from(light)));
+    let lights = lights
+        .map(|light| empty_element("span", "traffic-light").with_attr("data-light", Value::from(light)));
     named_element("div", "traffic-lights", lights)
 }

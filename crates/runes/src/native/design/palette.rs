@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
 
 use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element};
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{is_truthy, to_text};
 use crate::render_tree::RenderNode;
-use crate::js_value::{to_text, is_truthy};
 
 /// Contrast against white that text needs, by grade.
 const CONTRAST_MIN: [(&str, f64); 2] = [("AA", 4.5), ("AAA", 7.0)];
@@ -28,7 +28,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     }
     root = root.value("columns", view.columns.as_ref().map(to_text).unwrap_or_default());
     let groups = read_groups(&rune_use.content.take("body"));
-    Ok(root.child_if(title_element(&rune_use)).children(groups.iter().map(|group| view.group_element(group))).build())
+    Ok(root
+        .child_if(title_element(&rune_use))
+        .children(groups.iter().map(|group| view.group_element(group)))
+        .build())
 }
 
 /// Colours under one heading.
@@ -139,8 +142,11 @@ impl PaletteView {
         ];
         let contrast_on_white = contrast(value, "#FFFFFF");
         if self.contrast {
-            let text =
-                format!("W: {} · B: {}", format_one_decimal(contrast_on_white), format_one_decimal(contrast(value, "#000000")));
+            let text = format!(
+                "W: {} · B: {}",
+                format_one_decimal(contrast_on_white),
+                format_one_decimal(contrast(value, "#000000"))
+            );
             children.push(text_part("span", "swatch-contrast", text));
         }
         if self.grades {
@@ -181,7 +187,9 @@ fn luminance(channels: [f64; 3]) -> f64 {
 
 /// Contrast of two colours, 1 to 21; 0 where one of them cannot be read.
 fn contrast(first: &str, second: &str) -> f64 {
-    let (Some(first_channels), Some(second_channels)) = (channels(first), channels(second)) else { return 0.0 };
+    let (Some(first_channels), Some(second_channels)) = (channels(first), channels(second)) else {
+        return 0.0;
+    };
     let (first_luminance, second_luminance) = (luminance(first_channels), luminance(second_channels));
     (first_luminance.max(second_luminance) + 0.05) / (first_luminance.min(second_luminance) + 0.05)
 }

@@ -6,12 +6,12 @@
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
-use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
-use crate::expand::root_builder::RootBuilder;
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::RootBuilder;
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{number_text, to_text};
+use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
+use crate::render_tree::{Element, RenderNode};
 
 /// Language of a code block that names none.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";
@@ -38,7 +38,11 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 
 fn code_block(name: &str, language: &str, text: String) -> RenderNode {
     let code = Element::new("code").with_attr("data-language", language).with_children([text.into()]);
-    Element::new("pre").with_attr("data-language", language).with_attr("data-name", name).with_children([code.into()]).into()
+    Element::new("pre")
+        .with_attr("data-language", language)
+        .with_attr("data-name", name)
+        .with_children([code.into()])
+        .into()
 }
 
 /// The code block that is the source, with its language: the second one, or the only one.

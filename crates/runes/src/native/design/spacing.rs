@@ -6,18 +6,19 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Map, Value, json};
 
 use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element};
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{number_text, parse_float};
 use crate::render_tree::RenderNode;
-use crate::js_value::{parse_float, number_text};
 
 /// Least width of a bar, in percent, so that the smallest distance can still be seen.
 const BAR_MIN_PERCENT: f64 = 2.0;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
     let tokens = Tokens::read(&rune_use.content.take("body"));
-    let root = RootBuilder::new("spacing", "section").value_if("title", rune_use.arguments.get("title").cloned());
+    let root =
+        RootBuilder::new("spacing", "section").value_if("title", rune_use.arguments.get("title").cloned());
     let mut sections = Vec::new();
     if tokens.has_scale() {
         sections.push(section_element("Spacing", "scale", tokens.scale_bars()));
@@ -26,13 +27,21 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
         sections.push(section_element("Radius", "radii", tokens.radii.iter().map(radius_item).collect()));
     }
     if !tokens.shadows.is_empty() {
-        sections.push(section_element("Shadows", "shadows", tokens.shadows.iter().map(shadow_item).collect()));
+        sections.push(section_element(
+            "Shadows",
+            "shadows",
+            tokens.shadows.iter().map(shadow_item).collect(),
+        ));
     }
     Ok(root.child_if(title_element(&rune_use)).children(sections).build())
 }
 
 fn section_element(heading: &str, name: &str, items: Vec<RenderNode>) -> RenderNode {
-    named_element("div", "section", [text_part("h4", "section-title", heading), named_element("div", name, items)])
+    named_element(
+        "div",
+        "section",
+        [text_part("h4", "section-title", heading), named_element("div", name, items)],
+    )
 }
 
 fn radius_item((name, value): &(String, String)) -> RenderNode {

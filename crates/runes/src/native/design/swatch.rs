@@ -2,17 +2,19 @@
 //!
 //! Native because the value stands beside the name only where the author asks for it.
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{to_text, is_truthy};
+use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::{is_truthy, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
     let colour = rune_use.arguments.non_null_or("color", "");
     let shows_value = rune_use.arguments.non_null_or("showValue", false);
     let text = to_text(&colour);
-    let chip = Element::new("span").with_attr("style", format!("background-color: {text}")).with_attr("data-name", "chip");
+    let chip = Element::new("span")
+        .with_attr("style", format!("background-color: {text}"))
+        .with_attr("data-name", "chip");
     let mut label = new_element("span", [to_text(&rune_use.arguments.non_null_or("label", "")).into()]);
     set_field(&mut label, "label");
     let value = is_truthy(&shows_value).then(|| named_element("span", "value", [text.into()]));

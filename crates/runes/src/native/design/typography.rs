@@ -6,11 +6,11 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
 
 use super::tokens::{TokenLine, read_lines, text_part, title_element};
-use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{Arguments, RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
-use crate::js_value::{parse_int, json_number, number_text, to_text};
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{Arguments, RenderContext, RuneUse};
+use crate::js_value::{json_number, number_text, parse_int, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 /// Sizes of the samples, in pixels. Those above [`WHOLE_MAX_PX`] show only as much of the sentence as fits in a line.
 const SIZES_PX: [u16; 5] = [48, 32, 24, 18, 14];
@@ -28,7 +28,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     let mut fonts = read_fonts(&rune_use.content.take("body"));
     fonts.iter_mut().for_each(|font| font.weights.sort_by(f64::total_cmp));
     let arguments = &rune_use.arguments;
-    let mut root = RootBuilder::new("typography", "section").value_if("title", arguments.get("title").cloned());
+    let mut root =
+        RootBuilder::new("typography", "section").value_if("title", arguments.get("title").cloned());
     for name in ["showSizes", "showWeights", "showCharset"] {
         root = root.value_if(name, arguments.get(name).map(to_text));
     }
@@ -64,7 +65,10 @@ fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
 fn family_and_weights(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end().strip_suffix(')')?;
     let search_start = text.rfind(')').map_or(1, |index| index + 1).max(1);
-    let open_paren = text.char_indices().map(|(index, _)| index).find(|index| *index >= search_start && text[*index..].starts_with('('))?;
+    let open_paren = text
+        .char_indices()
+        .map(|(index, _)| index)
+        .find(|index| *index >= search_start && text[*index..].starts_with('('))?;
     let weights = &text[open_paren + 1..];
     (!weights.is_empty()).then_some((&text[..open_paren], weights))
 }
@@ -120,7 +124,11 @@ impl Font {
         let mut children = vec![named_element("div", "specimen-header", head)];
         if arguments.is_truthy("showSizes") {
             let sample = to_text(&arguments.non_null_or("sample", ""));
-            children.push(named_element("div", "sizes", SIZES_PX.map(|size| self.size_sample(size, &sample))));
+            children.push(named_element(
+                "div",
+                "sizes",
+                SIZES_PX.map(|size| self.size_sample(size, &sample)),
+            ));
         }
         if arguments.is_truthy("showWeights") && self.weights.len() > 1 {
             children.push(named_element(
@@ -137,8 +145,10 @@ impl Font {
     }
 
     fn size_sample(&self, size: u16, sample: &str) -> RenderNode {
-        let text = if size <= FULL_SAMPLE_MAX_PX { sample.to_owned() } else { truncate_to_line(sample, size) };
-        let style = format!("{}; font-size: {size}px; font-weight: {}", self.font_family_css(), self.first_weight());
+        let text =
+            if size <= FULL_SAMPLE_MAX_PX { sample.to_owned() } else { truncate_to_line(sample, size) };
+        let style =
+            format!("{}; font-size: {size}px; font-weight: {}", self.font_family_css(), self.first_weight());
         let label = text_part("span", "size-label", format!("{size}px"));
         named_element("div", "size-sample", [text.into(), label]).with_attr("style", style)
     }
@@ -146,7 +156,8 @@ impl Font {
     fn weight_sample(&self, weight: f64) -> RenderNode {
         let text = number_text(weight);
         let label = format!("{text} — {}", weight_name(&text).unwrap_or(&text));
-        let letters = Element::new("span").with_attr("style", "font-size: 24px").with_children(["Aa Bb Cc".into()]);
+        let letters =
+            Element::new("span").with_attr("style", "font-size: 24px").with_children(["Aa Bb Cc".into()]);
         let style = format!("{}; font-weight: {text}", self.font_family_css());
         let children = [text_part("span", "weight-label", label), letters.into()];
         named_element("div", "weight-sample", children).with_attr("style", style)

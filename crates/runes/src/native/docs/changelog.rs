@@ -8,10 +8,10 @@ use quad_markdoc::Node as MarkdocNode;
 use regex::Regex;
 
 use crate::content::{ContentFields, node_ext};
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::header_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 /// A version, a dash, a date: `v2.1.0-rc.1 — 3 May`.
@@ -26,7 +26,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     releases.retain(|node| is_rune_root(node, "section", "changelog-release"));
     releases.iter_mut().for_each(|node| set_field(node, "release"));
     let root = RootBuilder::new("changelog", "section").data_field("contentSection");
-    let root = root.value("project", rune_use.arguments.non_null_or("project", "")).child_if(header_element(head));
+    let root =
+        root.value("project", rune_use.arguments.non_null_or("project", "")).child_if(header_element(head));
     Ok(root.child(named_element("div", "releases", releases)).build())
 }
 

@@ -6,12 +6,12 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
 use crate::catalogue::ContentModel;
-use crate::content::{self, node_ext, headings};
-use crate::expand::root_builder::{RootBuilder, named_element};
-use crate::expand::render_context::Result;
+use crate::content::{self, headings, node_ext};
 use crate::expand::header::{SectionHeader, is_heading};
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 /// Level of the headings that open a group, and of those that open a member.
@@ -20,7 +20,9 @@ const MEMBER_LEVEL: u8 = 4;
 
 /// The symbol itself. Its groups stand in its body.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    if let (true, Some(ContentModel::When(model))) = (rune_use.content.has("children"), &rune_use.rune.content) {
+    if let (true, Some(ContentModel::When(model))) =
+        (rune_use.content.has("children"), &rune_use.rune.content)
+    {
         let nodes = wrap_by_heading("symbol-group", GROUP_LEVEL, rune_use.content.take("children"));
         rune_use.content = content::resolve(&model.default, nodes, &rune_use.arguments);
     }

@@ -1,15 +1,17 @@
 //! `howto`: native because lists of either kind are gathered, and each of their items is marked.
 
 use super::{ItemKind, take_list_items};
-use crate::expand::root_builder::{named_element, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, rdfa_meta_element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::render_tree::RenderNode;
 
-const TOOL: ItemKind = ItemKind { part: "tool", type_of: "HowToTool", property: "tool", text_property: "name" };
-const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "step", text_property: "text" };
+const TOOL: ItemKind =
+    ItemKind { part: "tool", type_of: "HowToTool", property: "tool", text_property: "name" };
+const STEP: ItemKind =
+    ItemKind { part: "step", type_of: "HowToStep", property: "step", text_property: "text" };
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

@@ -3,16 +3,17 @@
 use serde_json::Value;
 
 use super::{ItemKind, take_list_items};
-use crate::expand::root_builder::{set_name, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::{SectionHeader, is_element};
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::take_media;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, rdfa_meta_element, set_name, set_rdfa_property};
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
-const STEP: ItemKind = ItemKind { part: "step", type_of: "HowToStep", property: "recipeInstructions", text_property: "text" };
+const STEP: ItemKind =
+    ItemKind { part: "step", type_of: "HowToStep", property: "recipeInstructions", text_property: "text" };
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;

@@ -2,8 +2,8 @@
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
+use crate::expand::render_context::{Override, Result};
 use crate::expand::root_builder::{for_each_descendant, new_element, set_name};
-use crate::expand::render_context::{Result, Override};
 use crate::expand::{RenderContext, markdown_nodes};
 use crate::render_tree::RenderNode;
 
@@ -17,8 +17,12 @@ pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> R
 
 fn render_action(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
-        NodeType::Item => Override::Rendered(vec![new_element("li", cx.render_nodes_with(render_label, node.children)?)]),
-        NodeType::Fence => Override::Rendered(vec![new_element("div", [markdown_nodes::render_fence(&node)])]),
+        NodeType::Item => {
+            Override::Rendered(vec![new_element("li", cx.render_nodes_with(render_label, node.children)?)])
+        }
+        NodeType::Fence => {
+            Override::Rendered(vec![new_element("div", [markdown_nodes::render_fence(&node)])])
+        }
         _ => Override::NotHandled(node),
     })
 }

@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::bento_cell::{CellSpan, span_of_size};
 use crate::content::node_ext;
 use crate::expand::arguments::to_markdoc_value;
-use crate::expand::root_builder::{set_field, is_rune_root, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
+use crate::expand::root_builder::{is_rune_root, named_element, set_field};
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
+use crate::js_value::{json_number, parse_int, to_text};
 use crate::render_tree::RenderNode;
-use crate::js_value::{parse_int, json_number, to_text};
 
 /// Chrome that a tile has and the grid has not: where a tile does not say, what the grid says holds.
 pub(super) const FORWARDED_ATTRIBUTES: [&str; 9] = [
@@ -56,7 +56,8 @@ fn is_cell(node: &MarkdocNode) -> bool {
 /// What stands above the first heading, and a tile for each heading.
 fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) {
     let columns = arguments.non_null_or("columns", 6);
-    let spans: Vec<CellSpan> = arguments.text("levels").map(|levels| parse_spans(&levels)).unwrap_or_default();
+    let spans: Vec<CellSpan> =
+        arguments.text("levels").map(|levels| parse_spans(&levels)).unwrap_or_default();
     let (mut intro, mut cells) = (Vec::new(), Vec::<MarkdocNode>::new());
     for node in nodes {
         let Some(level) = node_ext::heading_level(&node) else {

@@ -3,13 +3,13 @@
 use quad_markdoc::{NodeType, Value as MarkdocValue};
 use serde_json::Value;
 
-use crate::expand::root_builder::{set_name, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::layout::Zones;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, set_name};
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
 use crate::js_value::{json_number, to_text};
+use crate::render_tree::{Element, RenderNode};
 
 /// Level of every title: tiles are neighbours whatever the heading was that made them.
 const TITLE_LEVEL: f64 = 3.0;
@@ -74,8 +74,12 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let mut root = with_values(RootBuilder::new("bento-cell", "div"), &arguments, &size);
     if !zones.media.is_empty() {
         let media = unwrap_paragraphs(cx.render_nodes(zones.media)?);
-        root = root
-            .child(Element::new("div").with_attr("data-section", "media").with_attr("data-name", "media").with_children(media));
+        root = root.child(
+            Element::new("div")
+                .with_attr("data-section", "media")
+                .with_attr("data-name", "media")
+                .with_children(media),
+        );
     }
     if let Some(mut title) = title {
         title.attributes.insert("level".to_owned(), MarkdocValue::Number(TITLE_LEVEL));
@@ -94,7 +98,9 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         root = root.child(link.with_attr("aria-hidden", "true").with_attr("tabindex", "-1"));
     }
     let default_position = if matches!(size.as_str(), Some("large" | "full")) { "start" } else { "top" };
-    Ok(root.build().with_attr("data-media-position", arguments.non_null_or("media-position", default_position)))
+    Ok(root
+        .build()
+        .with_attr("data-media-position", arguments.non_null_or("media-position", default_position)))
 }
 
 fn with_values(root: RootBuilder, arguments: &Arguments, size: &Value) -> RootBuilder {

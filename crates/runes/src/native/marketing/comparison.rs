@@ -5,13 +5,13 @@ use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as Markdoc
 
 use super::comparison_table::{self, Column, Row};
 use crate::content::headings::HeadingGroups;
-use crate::content::{node_ext, headings};
-use crate::expand::root_builder::{set_field, is_rune_root, named_element};
+use crate::content::{headings, node_ext};
 use crate::expand::render_context::Result;
+use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::text::text_node;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 /// Level of the headings that head a column.
 const COLUMN_LEVEL: u8 = 2;
@@ -57,7 +57,8 @@ fn split_columns(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<ColumnSource
     let HeadingGroups { before: mut tags, groups } =
         grouped.unwrap_or_else(|nodes| HeadingGroups { before: nodes, ..HeadingGroups::default() });
     tags.retain(|node| node.is_tag("comparison-column"));
-    let section = |(heading, body): (MarkdocNode, _)| ColumnSource { name: node_ext::joined_text(&heading, ""), body };
+    let section =
+        |(heading, body): (MarkdocNode, _)| ColumnSource { name: node_ext::joined_text(&heading, ""), body };
     (tags, groups.into_iter().map(section).collect())
 }
 
@@ -112,12 +113,18 @@ fn read_rows(body: Vec<MarkdocNode>) -> ColumnRows {
 }
 
 fn row_node(label: &str, kind: &str, nodes: Vec<MarkdocNode>) -> MarkdocNode {
-    node_ext::new_tag_with("comparison-row", [("label", label.to_owned()), ("rowType", kind.to_owned())], nodes)
+    node_ext::new_tag_with(
+        "comparison-row",
+        [("label", label.to_owned()), ("rowType", kind.to_owned())],
+        nodes,
+    )
 }
 
 /// The first bold words of an item name its row.
 fn row_label(item: &MarkdocNode) -> Option<String> {
-    item.descendants().find(|node| node.kind == NodeType::Strong).map(|strong| node_ext::joined_text(strong, ""))
+    item.descendants()
+        .find(|node| node.kind == NodeType::Strong)
+        .map(|strong| node_ext::joined_text(strong, ""))
 }
 
 /// What an item says: a ticked box, an empty one, something crossed out, or words.
@@ -140,7 +147,9 @@ fn row_description(item: MarkdocNode) -> Vec<MarkdocNode> {
     if !matches!(first.kind, NodeType::Paragraph | NodeType::Inline) {
         return nodes;
     }
-    let Some(index) = first.children.iter().position(|node| node.kind == NodeType::Strong) else { return nodes };
+    let Some(index) = first.children.iter().position(|node| node.kind == NodeType::Strong) else {
+        return nodes;
+    };
     let mut rest = first.children.split_off(index + 1);
     if let Some(text) = rest.first_mut().filter(|node| node.kind == NodeType::Text) {
         let content = without_separator(text.attributes.get_str("content").unwrap_or_default()).to_owned();
@@ -164,7 +173,9 @@ fn without_separator(text: &str) -> &str {
 
 /// A column with its rows rendered.
 fn render_column(column: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Column> {
-    let text = |map: &AttributeMap, name: &str| map.get(name).and_then(MarkdocValue::as_str).unwrap_or_default().to_owned();
+    let text = |map: &AttributeMap, name: &str| {
+        map.get(name).and_then(MarkdocValue::as_str).unwrap_or_default().to_owned()
+    };
     let name = text(&column.attributes, "name");
     let is_highlighted = text(&column.attributes, "highlighted") == "true";
     let mut rows = Vec::new();

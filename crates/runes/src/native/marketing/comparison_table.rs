@@ -3,7 +3,7 @@
 //! The classes stand here and not in the engine, as the cells have no names that it could dress them by.
 
 use crate::expand::root_builder::new_element;
-use crate::render_tree::{RenderNode, Element};
+use crate::render_tree::{Element, RenderNode};
 
 /// One product.
 pub(super) struct Column {
@@ -26,13 +26,23 @@ fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item 
 
 /// A sign that is read out as words.
 fn labelled_sign(class: &str, aria_label: &str, sign: &str) -> RenderNode {
-    Element::new("span").with_attr("class", class).with_attr("aria-label", aria_label).with_children([RenderNode::from(sign)]).into()
+    Element::new("span")
+        .with_attr("class", class)
+        .with_attr("aria-label", aria_label)
+        .with_children([RenderNode::from(sign)])
+        .into()
 }
 
 fn kind_icon(kind: &str) -> Option<RenderNode> {
     match kind {
-        "check" => Some(labelled_sign("rf-comparison__row-icon rf-comparison__row-icon--check", "Supported", "✓")),
-        "cross" => Some(labelled_sign("rf-comparison__row-icon rf-comparison__row-icon--cross", "Not supported", "✗")),
+        "check" => {
+            Some(labelled_sign("rf-comparison__row-icon rf-comparison__row-icon--check", "Supported", "✓"))
+        }
+        "cross" => Some(labelled_sign(
+            "rf-comparison__row-icon rf-comparison__row-icon--cross",
+            "Not supported",
+            "✗",
+        )),
         _ => None,
     }
 }
@@ -45,13 +55,19 @@ pub(super) fn render_table(mut columns: Vec<Column>, labels: &[String], show_lab
     let mut rest: Vec<_> =
         columns.iter_mut().map(|column| std::mem::take(&mut column.rows).into_iter()).collect();
     for label in labels {
-        let name = Element::new("th").with_attr("class", "rf-comparison__row-label").with_attr("scope", "row");
-        let name = show_labels.then(|| RenderNode::from(name.with_children([RenderNode::from(label.as_str())])));
+        let name =
+            Element::new("th").with_attr("class", "rf-comparison__row-label").with_attr("scope", "row");
+        let name =
+            show_labels.then(|| RenderNode::from(name.with_children([RenderNode::from(label.as_str())])));
         let cells = columns.iter().zip(&mut rest).map(|(column, rows)| table_cell(column, rows.next()));
         body.push(new_element("tr", name.into_iter().chain(cells)));
     }
     let table = [new_element("thead", [head]), new_element("tbody", body)];
-    classed_element("div", "rf-comparison__table-wrapper", [classed_element("table", "rf-comparison__table", table)])
+    classed_element(
+        "div",
+        "rf-comparison__table-wrapper",
+        [classed_element("table", "rf-comparison__table", table)],
+    )
 }
 
 fn column_header(column: &Column) -> RenderNode {
@@ -59,7 +75,8 @@ fn column_header(column: &Column) -> RenderNode {
     if !column.is_highlighted {
         return new_element("th", [name]);
     }
-    let badge = classed_element("span", "rf-comparison__recommended-badge", [RenderNode::from("Recommended")]);
+    let badge =
+        classed_element("span", "rf-comparison__recommended-badge", [RenderNode::from("Recommended")]);
     classed_element("th", "rf-comparison__col-header--highlighted", [name, badge])
 }
 
@@ -75,8 +92,12 @@ fn table_cell(column: &Column, row: Option<Row>) -> RenderNode {
     let content = match (kind_icon(&kind), kind.as_str()) {
         (Some(tick), _) => vec![tick],
         (None, "empty") => vec![labelled_sign("rf-comparison__cell--empty", "Not applicable", "—")],
-        (None, "negative") if !body.is_empty() => vec![classed_element("span", "rf-comparison__negative", body)],
-        (None, "callout") if !body.is_empty() => vec![classed_element("span", "rf-comparison__callout-badge", body)],
+        (None, "negative") if !body.is_empty() => {
+            vec![classed_element("span", "rf-comparison__negative", body)]
+        }
+        (None, "callout") if !body.is_empty() => {
+            vec![classed_element("span", "rf-comparison__callout-badge", body)]
+        }
         _ => body,
     };
     classed_element("td", &class, content)
@@ -110,7 +131,8 @@ fn card_row(row: Row) -> RenderNode {
             classed_element("li", "rf-comparison-card__row rf-comparison-card__row--callout", [remark])
         }
         "negative" => {
-            let body = (!row.body.is_empty()).then(|| classed_element("span", "rf-comparison__negative", row.body));
+            let body =
+                (!row.body.is_empty()).then(|| classed_element("span", "rf-comparison__negative", row.body));
             let content = label.into_iter().chain(body);
             classed_element("li", "rf-comparison-card__row rf-comparison-card__row--negative", content)
         }

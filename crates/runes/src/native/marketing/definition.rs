@@ -2,9 +2,9 @@
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
-use crate::expand::root_builder::{new_element, set_name, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::root_builder::{named_element, new_element, set_name};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -49,7 +49,11 @@ fn marks_term(node: &MarkdocNode) -> bool {
 }
 
 /// The picture of a paragraph; without one its icon and the first bold words.
-fn push_paragraph_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {
+fn push_paragraph_term(
+    node: &MarkdocNode,
+    term: &mut Vec<RenderNode>,
+    cx: &mut RenderContext<'_>,
+) -> Result<()> {
     if let Some(image) = find_descendant(node, |node| node.kind == NodeType::Image) {
         return push_icon(image, term, cx);
     }
@@ -63,7 +67,11 @@ fn push_paragraph_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut 
 }
 
 /// The picture and the bare texts of a heading.
-fn push_heading_term(node: &MarkdocNode, term: &mut Vec<RenderNode>, cx: &mut RenderContext<'_>) -> Result<()> {
+fn push_heading_term(
+    node: &MarkdocNode,
+    term: &mut Vec<RenderNode>,
+    cx: &mut RenderContext<'_>,
+) -> Result<()> {
     if let Some(image) = find_descendant(node, |node| node.kind == NodeType::Image) {
         push_icon(image, term, cx)?;
     }

@@ -3,13 +3,13 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 use serde_json::Value;
 
-use crate::expand::root_builder::{for_each_descendant, new_element, set_name, named_element};
-use crate::expand::render_context::{Result, Override};
 use crate::expand::header::SectionHeader;
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::{Override, Result};
+use crate::expand::root_builder::{for_each_descendant, named_element, new_element, set_name};
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
@@ -44,10 +44,14 @@ fn render_point(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Overrid
     Ok(match node.kind {
         NodeType::List => {
             let columns = node.children.len();
-            let list = Element::new("dl").with_attr("data-columns", columns).with_children(cx.render_nodes(node.children)?);
+            let list = Element::new("dl")
+                .with_attr("data-columns", columns)
+                .with_children(cx.render_nodes(node.children)?);
             Override::Rendered(vec![list.into()])
         }
-        NodeType::Item => Override::Rendered(cx.render_tag("definition", AttributeMap::new(), node.children)?),
+        NodeType::Item => {
+            Override::Rendered(cx.render_tag("definition", AttributeMap::new(), node.children)?)
+        }
         _ => Override::NotHandled(node),
     })
 }

@@ -1,12 +1,12 @@
 //! `hero`: native because its actions are rendered by rules of their own and a cover keeps only the picture of its media.
 
 use super::actions;
-use crate::expand::root_builder::{new_element, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::{take_media, unwrap_paragraphs};
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, new_element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

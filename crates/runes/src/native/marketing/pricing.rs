@@ -4,14 +4,16 @@ use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
 
 use crate::content::headings::HeadingGroups;
-use crate::content::{node_ext, headings};
-use crate::expand::root_builder::{for_each_descendant, new_element, set_field, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
+use crate::content::{headings, node_ext};
 use crate::expand::header::{SectionHeader, is_element, is_heading};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{
+    for_each_descendant, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
+};
 use crate::expand::text::text_node;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 /// What a price begins with, and the money that it is then.
 const CURRENCY_SIGNS: [(&str, &str); 9] = [
@@ -57,8 +59,10 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 /// Headings that name a price become tiers with what stands below them. The first of them tells the level; others of that
 /// level stay as they are.
 fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
-    let is_tier_heading = |node: &MarkdocNode| node_ext::heading_level(node).is_some() && name_and_price(node).is_some();
-    let Some(level) = nodes.iter().find(|node| is_tier_heading(node)).and_then(node_ext::heading_level) else {
+    let is_tier_heading =
+        |node: &MarkdocNode| node_ext::heading_level(node).is_some() && name_and_price(node).is_some();
+    let Some(level) = nodes.iter().find(|node| is_tier_heading(node)).and_then(node_ext::heading_level)
+    else {
         return nodes;
     };
     let HeadingGroups { before: mut result, groups } = match headings::group_by_heading(nodes, Some(level)) {

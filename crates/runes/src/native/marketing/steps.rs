@@ -3,12 +3,12 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
 use crate::content::{ContentFields, node_ext};
-use crate::expand::root_builder::{new_element, set_field, is_rune_root, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::{SectionHeader, is_heading};
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{is_rune_root, named_element, new_element, set_field};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

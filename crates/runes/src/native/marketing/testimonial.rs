@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{new_element, meta_element, set_name, set_rdfa_property};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
 use crate::expand::media::is_media;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{meta_element, new_element, set_name, set_rdfa_property};
 use crate::expand::text::bare_text;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 /// Who says something, and what.
 #[derive(Default)]
@@ -25,7 +25,8 @@ struct Author {
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
-    let TestimonialParts { mut quote, author, mut avatar } = read_parts(cx.render_nodes(content.take("body"))?);
+    let TestimonialParts { mut quote, author, mut avatar } =
+        read_parts(cx.render_nodes(content.take("body"))?);
     if let Some(quote) = &mut quote {
         set_name(quote, "quote");
         set_rdfa_property(quote, "reviewBody");
@@ -97,9 +98,17 @@ impl Author {
 }
 
 /// A thing within the structured data, with its own properties.
-fn rdfa_entity(type_of: &str, rdfa_property: &str, properties: impl IntoIterator<Item = (&'static str, Value)>) -> RenderNode {
-    let metas = properties
-        .into_iter()
-        .map(|(property, content)| Element::new("meta").with_attr("property", property).with_attr("content", content));
-    Element::new("span").with_attr("typeof", type_of).with_attr("property", rdfa_property).with_children(metas.map(RenderNode::from)).into()
+fn rdfa_entity(
+    type_of: &str,
+    rdfa_property: &str,
+    properties: impl IntoIterator<Item = (&'static str, Value)>,
+) -> RenderNode {
+    let metas = properties.into_iter().map(|(property, content)| {
+        Element::new("meta").with_attr("property", property).with_attr("content", content)
+    });
+    Element::new("span")
+        .with_attr("typeof", type_of)
+        .with_attr("property", rdfa_property)
+        .with_children(metas.map(RenderNode::from))
+        .into()
 }

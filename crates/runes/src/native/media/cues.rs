@@ -4,8 +4,8 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use super::duration;
 use crate::content::node_ext;
-use crate::expand::root_builder::{new_element, named_element};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::root_builder::{named_element, new_element};
+use crate::render_tree::{Element, RenderNode};
 
 /// The longest line that counts as one of a song, in units of UTF-16.
 const LYRIC_LENGTH_MAX: usize = 99;
@@ -29,11 +29,16 @@ impl Cue {
         let nodes: Vec<&MarkdocNode> = node_ext::inline_children(item).collect();
         let label = nodes.iter().enumerate().find_map(|(index, node)| Some((index, find_strong(node)?)));
         let label_index = label.map(|(index, _)| index);
-        let others = nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
+        let others =
+            nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
         let texts = others.filter(|node| node.kind == NodeType::Text);
         let text: String = texts.filter_map(|node| node.attributes.get_str("content")).collect();
         let (time, text) = take_time(text.trim());
-        Cue { time, label: label.map(|(_, strong)| node_ext::joined_text(strong, "")), text: text.trim().to_owned() }
+        Cue {
+            time,
+            label: label.map(|(_, strong)| node_ext::joined_text(strong, "")),
+            text: text.trim().to_owned(),
+        }
     }
 
     fn list_item(&self, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
@@ -50,8 +55,10 @@ impl Cue {
 
     fn chapter_item(&self) -> RenderNode {
         let label = self.label.as_deref().filter(|label| !label.is_empty()).unwrap_or(&self.text);
-        let name = (!label.is_empty()).then(|| named_element("span", "chapter-name", [RenderNode::from(label)]));
-        let time = self.time.as_deref().map(|time| named_element("span", "chapter-time", [RenderNode::from(time)]));
+        let name =
+            (!label.is_empty()).then(|| named_element("span", "chapter-name", [RenderNode::from(label)]));
+        let time =
+            self.time.as_deref().map(|time| named_element("span", "chapter-time", [RenderNode::from(time)]));
         self.list_item(name.into_iter().chain(time))
     }
 
@@ -75,11 +82,12 @@ pub(super) fn cue_list(cues: &[Cue], mode: &str) -> Option<RenderNode> {
         return None;
     }
     let is_lyric = |cue: &Cue| cue.time.is_some() && cue.text.encode_utf16().count() <= LYRIC_LENGTH_MAX;
-    let (name, items): (_, Vec<RenderNode>) = if mode == "lyrics" || mode == "auto" && cues.iter().all(is_lyric) {
-        ("lyrics", cues.iter().map(Cue::lyric_item).collect())
-    } else {
-        ("chapters", cues.iter().map(Cue::chapter_item).collect())
-    };
+    let (name, items): (_, Vec<RenderNode>) =
+        if mode == "lyrics" || mode == "auto" && cues.iter().all(is_lyric) {
+            ("lyrics", cues.iter().map(Cue::lyric_item).collect())
+        } else {
+            ("chapters", cues.iter().map(Cue::chapter_item).collect())
+        };
     let mut list = new_element("ol", items);
     list.set_attr("data-name", name);
     Some(list)
@@ -104,7 +112,8 @@ fn time_length(text: &str) -> Option<usize> {
         let count = text.bytes().skip(start).take_while(u8::is_ascii_digit).count();
         (count > 0).then_some(start + count)
     };
-    let after_colon = |index: usize| if text.as_bytes().get(index) == Some(&b':') { digits(index + 1) } else { None };
+    let after_colon =
+        |index: usize| if text.as_bytes().get(index) == Some(&b':') { digits(index + 1) } else { None };
     let minutes = digits(0).and_then(after_colon)?;
     Some(after_colon(minutes).unwrap_or(minutes))
 }

@@ -5,14 +5,16 @@ use serde_json::{Map, Value, json};
 use super::cues::{self, Cue};
 use super::duration;
 use crate::content::ItemFields;
-use crate::expand::root_builder::{new_element, set_field, meta_element, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::take_media;
-use crate::expand::{RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{
+    meta_element, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
+};
+use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
@@ -28,8 +30,10 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let items = content_fields.take_items("tracksData");
     let cues: Vec<Vec<Cue>> =
         content_fields.take("tracks").iter().flat_map(|list| &list.children).map(Cue::read_all).collect();
-    let tracks =
-        items.iter().zip(&cues).map(|(item, cues)| track_element(item, &artist_name, cues::cue_list(cues, &mode)));
+    let tracks = items
+        .iter()
+        .zip(&cues)
+        .map(|(item, cues)| track_element(item, &artist_name, cues::cue_list(cues, &mode)));
     let tracks = named_element("ol", "tracks", tracks);
     let player = arguments.is_truthy("player").then(|| player_element(&items, &artist_name));
     let body = cx.render_nodes(content_fields.take("body"))?;
@@ -70,7 +74,8 @@ fn track_element(item: &ItemFields, artist: &str, cues: Option<RenderNode>) -> R
         }
         line
     };
-    let mut lines = vec![named_span("track-name", item_field(item, "name").unwrap_or_default(), Some("name"))];
+    let mut lines =
+        vec![named_span("track-name", item_field(item, "name").unwrap_or_default(), Some("name"))];
     let artist = item_field(item, "artist").unwrap_or(artist);
     if !artist.is_empty() {
         lines.push(named_span("track-artist", artist, Some("byArtist")));
@@ -78,7 +83,9 @@ fn track_element(item: &ItemFields, artist: &str, cues: Option<RenderNode>) -> R
     if let Some(length) = item_field(item, "duration") {
         lines.push(named_span("track-duration", length, None));
         let seconds = format!("PT{}S", duration::seconds(length));
-        lines.push(Element::new("meta").with_attr("property", "duration").with_attr("content", seconds).into());
+        lines.push(
+            Element::new("meta").with_attr("property", "duration").with_attr("content", seconds).into(),
+        );
     }
     let date = item_field(item, "date").unwrap_or_default().trim();
     if !date.is_empty() {
@@ -113,7 +120,11 @@ fn player_element(items: &[ItemFields], artist: &str) -> RenderNode {
         Value::Object(fields)
     });
     let script = json_script(&tracks.collect());
-    named_element("div", "player", [Element::new("rf-audio").with_attr("waveform", "false").with_children([script]).into()])
+    named_element(
+        "div",
+        "player",
+        [Element::new("rf-audio").with_attr("waveform", "false").with_children([script]).into()],
+    )
 }
 
 /// Data for a player in the page.

@@ -3,23 +3,26 @@
 use serde_json::Value;
 
 use super::duration;
-use crate::expand::root_builder::{set_field, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::{is_element, is_heading};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{named_element, rdfa_meta_element, set_field, set_rdfa_property};
 use crate::expand::text::text_of_node;
-use crate::expand::{Arguments, RuneUse, RootBuilder, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let RuneUse { arguments, mut content, .. } = rune_use;
     let title = cx.render_nodes(content.take("title"))?;
     let body = cx.render_nodes(content.take("body"))?;
     let title = title.iter().find(|node| is_heading(node) || is_element(node, "p"));
-    let mut name = named_element("span", "track-name", [RenderNode::from(title.map(text_of_node).unwrap_or_default())]);
+    let mut name =
+        named_element("span", "track-name", [RenderNode::from(title.map(text_of_node).unwrap_or_default())]);
     set_field(&mut name, "name");
     set_rdfa_property(&mut name, "name");
-    let named_span = |name: &str, text: Option<String>| text.map(|text| named_element("span", name, [RenderNode::from(text)]));
+    let named_span = |name: &str, text: Option<String>| {
+        text.map(|text| named_element("span", name, [RenderNode::from(text)]))
+    };
     let number = arguments.get("number").map(|number| Value::from(to_text(number)));
     Ok(with_values(RootBuilder::new("track", "li"), &arguments)
         .type_of("MusicRecording")

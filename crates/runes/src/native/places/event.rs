@@ -2,12 +2,12 @@
 //!
 //! Native because parts of the header are structured data too, and the place is an element of its own within it.
 
-use crate::expand::root_builder::{RootBuilder, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::SectionHeader;
 use crate::expand::media::unwrap_paragraphs;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::{RenderNode, Element};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element, set_rdfa_property};
+use crate::expand::{RenderContext, RuneUse};
+use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut header = unwrap_paragraphs(cx.render_nodes(rune_use.content.take("header"))?);
@@ -19,7 +19,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     }
     let body = cx.render_nodes(rune_use.content.take("body"))?;
     let mut root = RootBuilder::new("event", "article").data_field("contentSection").type_of("Event");
-    for (name, rdfa_property) in [("date", "startDate"), ("endDate", "endDate"), ("location", ""), ("url", "url")] {
+    for (name, rdfa_property) in
+        [("date", "startDate"), ("endDate", "endDate"), ("location", ""), ("url", "url")]
+    {
         let value = rune_use.arguments.non_null_or(name, "");
         if !rdfa_property.is_empty() {
             root = root.child_if(rdfa_meta_element(rdfa_property, Some(&value)));
@@ -28,7 +30,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     }
     let place = rune_use.arguments.truthy("location").map(|location| {
         let name = Element::new("meta").with_attr("property", "name").with_attr("content", location.clone());
-        Element::new("span").with_attr("typeof", "Place").with_attr("property", "location").with_children([name.into()])
+        Element::new("span")
+            .with_attr("typeof", "Place")
+            .with_attr("property", "location")
+            .with_children([name.into()])
     });
     Ok(root.children(header).child(named_element("div", "body", body)).child_if(place).build())
 }

@@ -2,12 +2,12 @@
 //!
 //! Native because a journey takes days and nothing else, and a day takes stops and nothing else.
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, is_rune_root, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::header_element;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, new_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// The journey.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -32,6 +32,7 @@ pub(super) fn transform_day(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     let mut label = new_element("h3", [to_text(&rune_use.arguments.non_null_or("label", "")).into()]);
     set_field(&mut label, "label");
     let head = (!head.is_empty()).then(|| new_element("div", head));
-    let root = RootBuilder::new("itinerary-day", "article").value("date", rune_use.arguments.non_null_or("date", ""));
+    let root = RootBuilder::new("itinerary-day", "article")
+        .value("date", rune_use.arguments.non_null_or("date", ""));
     Ok(root.child(label).child_if(head).child(named_element("ol", "stops", stops)).build())
 }

@@ -9,11 +9,11 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 use regex::Regex;
 
 use crate::content::node_ext;
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
 static COORDINATES: LazyLock<Option<Regex>> =
@@ -74,7 +74,9 @@ impl Place {
         for node in item.descendants() {
             match node.kind {
                 NodeType::Strong => place.name = node_ext::joined_text(node, ""),
-                NodeType::Em if place.description.is_empty() => place.description = node_ext::joined_text(node, ""),
+                NodeType::Em if place.description.is_empty() => {
+                    place.description = node_ext::joined_text(node, "")
+                }
                 NodeType::Link => place.url = node.attributes.get_str("href").unwrap_or_default().to_owned(),
                 _ => {}
             }
@@ -82,7 +84,9 @@ impl Place {
         let text = node_ext::joined_text(item, "");
         let mut remaining = text.replacen(&place.name, "", 1).replacen(&place.description, "", 1);
         if let Some(captures) = COORDINATES.as_ref().and_then(|pattern| pattern.captures(&remaining)) {
-            let part = |group_index: usize| captures.get(group_index).map(|part| part.as_str().to_owned()).unwrap_or_default();
+            let part = |group_index: usize| {
+                captures.get(group_index).map(|part| part.as_str().to_owned()).unwrap_or_default()
+            };
             (place.latitude, place.longitude) = (part(1), part(2));
             remaining = remaining.replacen(&part(0), "", 1);
         }

@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use crate::content::ContentFields;
-use crate::expand::root_builder::{RootBuilder, new_element, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
-use crate::expand::{RuneUse, RenderContext};
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, named_element, new_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 /// A value and what holds without one.
@@ -26,7 +26,8 @@ pub(super) fn transform_spec(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'
         ("tags", ""),
     ];
     let root = with_values(RootBuilder::new("spec", "article"), &rune_use, cx, &VALUES);
-    let root = root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(&mut rune_use, cx, "summary")?);
+    let root =
+        root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(&mut rune_use, cx, "summary")?);
     let body = without_thematic_breaks(cx.render_nodes(rune_use.content.take("body"))?);
     Ok(root.child(named_element("div", "body", body)).build())
 }
@@ -71,7 +72,10 @@ pub(super) fn transform_decision(rune_use: RuneUse<'_>, cx: &mut RenderContext<'
 }
 
 /// A milestone. Unlike the others it may be without a title.
-pub(super) fn transform_milestone(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+pub(super) fn transform_milestone(
+    mut rune_use: RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
     const VALUES: [AttributeDefault; 3] = [("name", ""), ("target", ""), ("status", "planning")];
     let mut root = with_values(RootBuilder::new("milestone", "section"), &rune_use, cx, &VALUES);
     if !rune_use.content.nodes("title").is_empty() {
@@ -85,9 +89,18 @@ pub(super) fn transform_milestone(mut rune_use: RuneUse<'_>, cx: &mut RenderCont
 }
 
 /// An entity whose body is sections.
-fn render_sectioned(rune: &str, values: &[AttributeDefault], mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+fn render_sectioned(
+    rune: &str,
+    values: &[AttributeDefault],
+    mut rune_use: RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
     let root = with_values(RootBuilder::new(rune, "article"), &rune_use, cx, values);
-    let root = root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(&mut rune_use, cx, "description")?);
+    let root = root.child(title_element(&mut rune_use, cx)?).child_if(blurb_element(
+        &mut rune_use,
+        cx,
+        "description",
+    )?);
     let mut body = Vec::new();
     for section in rune_use.content.take_groups("sections") {
         body.push(self::section_element(section, cx)?);
@@ -95,7 +108,12 @@ fn render_sectioned(rune: &str, values: &[AttributeDefault], mut rune_use: RuneU
     Ok(root.child(named_element("div", "body", body)).build())
 }
 
-fn with_values(mut root: RootBuilder, rune_use: &RuneUse<'_>, cx: &RenderContext<'_>, values: &[AttributeDefault]) -> RootBuilder {
+fn with_values(
+    mut root: RootBuilder,
+    rune_use: &RuneUse<'_>,
+    cx: &RenderContext<'_>,
+    values: &[AttributeDefault],
+) -> RootBuilder {
     for (name, default) in values {
         root = root.value(name, rune_use.arguments.non_null_or(name, *default));
     }
@@ -111,7 +129,11 @@ fn title_element(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resu
     Ok(named_element("header", "title", cx.render_nodes(rune_use.content.take("title"))?))
 }
 
-fn blurb_element(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>, field: &str) -> Result<Option<RenderNode>> {
+fn blurb_element(
+    rune_use: &mut RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+    field: &str,
+) -> Result<Option<RenderNode>> {
     let nodes = cx.render_nodes(rune_use.content.take(field))?;
     Ok((!nodes.is_empty()).then(|| named_element("div", "blurb", nodes)))
 }

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with entities.
 const SENTINEL: &str = "__collection-sentinel";
@@ -158,6 +158,9 @@ impl Listing {
             ("collection-body", self.template),
         ];
         let metas = fields.map(|(field, content)| field_meta_element(field, Value::from(content)));
-        RootBuilder::new("collection", "section").children(metas).child(named_element("div", "items", [])).build()
+        RootBuilder::new("collection", "section")
+            .children(metas)
+            .child(named_element("div", "items", []))
+            .build()
     }
 }

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with counts.
 const SENTINEL: &str = "__aggregate-sentinel";

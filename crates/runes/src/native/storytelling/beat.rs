@@ -4,18 +4,21 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, is_rune_root, named_element, set_rdfa_property, rdfa_meta_element};
 use crate::expand::render_context::Result;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::root_builder::{
+    RootBuilder, is_rune_root, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
+};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// One beat.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
     let status = arguments.truthy_or("status", "planned");
     let label = named_element("span", "label", [to_text(&arguments.non_null_or("label", "")).into()]);
-    let mut root = RootBuilder::new("beat", "li").value("status", status_of_mark(&status).map_or(status, Value::from));
+    let mut root =
+        RootBuilder::new("beat", "li").value("status", status_of_mark(&status).map_or(status, Value::from));
     for name in ["id", "track", "follows"] {
         root = root.value(name, arguments.non_null_or(name, ""));
     }

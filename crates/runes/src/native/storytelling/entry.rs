@@ -5,17 +5,23 @@
 
 use serde_json::Value;
 
-use crate::expand::root_builder::{RootBuilder, new_element, set_field, is_rune_root, set_name, named_element, set_rdfa_property, rdfa_meta_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
 use crate::expand::layout::SplitLayout;
 use crate::expand::media::take_media;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{
+    RootBuilder, is_rune_root, named_element, new_element, rdfa_meta_element, set_field, set_name,
+    set_rdfa_property,
+};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// A person. Text before the first section is not shown, and a drawing is no portrait.
-pub(super) fn transform_character(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
+pub(super) fn transform_character(
+    mut rune_use: RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+) -> Result<RenderNode> {
     let role = rune_use.arguments.non_null_or("role", "supporting");
     let mut root = RootBuilder::new("character", "article").data_field("contentSection").type_of("Person");
     let mut portrait = cx.render_nodes(rune_use.content.take("portrait"))?;
@@ -108,7 +114,11 @@ enum EntrySections {
     Missing(Vec<RenderNode>),
 }
 
-fn take_sections(rune_use: &mut RuneUse<'_>, cx: &mut RenderContext<'_>, rune: &str) -> Result<EntrySections> {
+fn take_sections(
+    rune_use: &mut RuneUse<'_>,
+    cx: &mut RenderContext<'_>,
+    rune: &str,
+) -> Result<EntrySections> {
     let mut nodes = cx.render_nodes(rune_use.content.take("items"))?;
     nodes.extend(cx.render_nodes(rune_use.content.take("sections"))?);
     let is_section = |node: &RenderNode| is_rune_root(node, "div", rune);

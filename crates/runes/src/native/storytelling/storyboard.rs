@@ -5,13 +5,13 @@
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
 use crate::content::node_ext;
-use crate::expand::root_builder::{RootBuilder, set_field, is_rune_root, set_name, named_element};
-use crate::expand::render_context::Result;
 use crate::expand::header::is_element;
 use crate::expand::media::is_media;
-use crate::expand::{RuneUse, RenderContext};
-use crate::render_tree::RenderNode;
+use crate::expand::render_context::Result;
+use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field, set_name};
+use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::to_text;
+use crate::render_tree::RenderNode;
 
 /// The storyboard.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -22,7 +22,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             _ => panels.push(vec![node]),
         }
     }
-    let tags = panels.into_iter().map(|nodes| node_ext::new_tag("storyboard-panel", AttributeMap::new(), nodes)).collect();
+    let tags = panels
+        .into_iter()
+        .map(|nodes| node_ext::new_tag("storyboard-panel", AttributeMap::new(), nodes))
+        .collect();
     let mut panels = cx.render_nodes(tags)?;
     panels.retain(|node| is_rune_root(node, "div", "storyboard-panel"));
     panels.iter_mut().for_each(|node| set_field(node, "panel"));

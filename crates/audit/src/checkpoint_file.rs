@@ -1,0 +1,166 @@
+//! The checkpoints outside the database: one line each, only ever added to.
+//!
+//! Who can rewrite the database can rewrite the checkpoints in it, but not this file on another disk, or a copy that an
+//! auditor took away. Processes that share a data folder share the file; each adds what it made. A process that is killed
+//! between its commit and its line leaves a line out; the next one's `previous` still names it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{BufRead, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use quad_core::{Error, Result};
+
+use crate::checkpoint::Checkpoint;
+use crate::{chain_error, limits};
+
+/// The file.
+#[derive(Clone, Debug)]
+pub struct CheckpointFile(PathBuf);
+
+impl CheckpointFile {
+    /// The name that the file has in a data folder.
+    pub const NAME: &'static str = "checkpoints.jsonl";
+
+    /// The file of a data folder. It is made with the first line.
+    pub fn in_folder(folder: &Path) -> CheckpointFile {
+        CheckpointFile(folder.join(Self::NAME))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Adds a line, durably.
+    pub fn append(&self, checkpoint: &Checkpoint) -> Result<()> {
+        let append_line = || -> std::io::Result<()> {
+            let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(&self.0)?;
+            file.lock()?;
+            let mut line = checkpoint.to_line();
+            line.push('\n');
+            if file.metadata()?.len() > 0 {
+                let mut last = [0];
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+                if last != *b"\n" {
+                    // Somebody was killed in the middle of a line; it stays as it is, and ours begins after it.
+                    line.insert(0, '\n');
+                }
+            }
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        append_line()
+            .map_err(|error| Error::internal(format!("{} cannot be written: {error}", self.0.display())))
+    }
+}
+
+/// What a file of checkpoints vouches for: the chain at these sizes, and the keys that sign.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedCheckpoints {
+    checkpoints: HashMap<String, BTreeMap<u64, Checkpoint>>,
+    keys: BTreeSet<Vec<u8>>,
+    /// Lines that are no checkpoint: those that a killed process left unfinished.
+    pub unreadable_lines: usize,
+}
+
+impl TrustedCheckpoints {
+    /// Reads a file of checkpoints. A bad signature and two checkpoints that contradict each other are faults.
+    pub fn read(mut source: impl BufRead) -> Result<TrustedCheckpoints> {
+        let mut trusted = TrustedCheckpoints::default();
+        let mut line = Vec::new();
+        for line_number in 1.. {
+            line.clear();
+            let read = source.by_ref().take(limits::LINE_BYTES_MAX).read_until(b'\n', &mut line);
+            if read.map_err(|error| Error::bad_input(format!("The checkpoints cannot be read: {error}")))?
+                == 0
+            {
+                break;
+            }
+            let text = std::str::from_utf8(&line).unwrap_or_default().trim_end_matches('\n');
+            match Checkpoint::parse(text) {
+                Some(checkpoint) if checkpoint.has_valid_signature() => {
+                    trusted.add(line_number, checkpoint)?
+                }
+                Some(_) => {
+                    return Err(chain_error::file(line_number, "of the checkpoints has a bad signature"));
+                }
+                None => trusted.unreadable_lines += 1,
+            }
+        }
+        Ok(trusted)
+    }
+
+    fn add(&mut self, line: u64, checkpoint: Checkpoint) -> Result<()> {
+        self.keys.insert(checkpoint.signature.public_key.clone());
+        let sizes = self.checkpoints.entry(checkpoint.statement.tenant.clone()).or_default();
+        let size = checkpoint.statement.size;
+        let existing = sizes.entry(size).or_insert_with(|| checkpoint.clone());
+        if existing.statement.root != checkpoint.statement.root {
+            let reason =
+                format!("contradicts an earlier checkpoint over {size} events: the chain was rewritten");
+            return Err(chain_error::file(line, &reason));
+        }
+        Ok(())
+    }
+
+    /// The checkpoints of a tenant, by size.
+    pub(crate) fn of_tenant(&self, tenant: &str) -> BTreeMap<u64, Checkpoint> {
+        self.checkpoints.get(tenant).cloned().unwrap_or_default()
+    }
+
+    /// Whether a key is among those that sign.
+    pub(crate) fn has_key(&self, public_key: &[u8]) -> bool {
+        self.keys.contains(public_key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_core::Timestamp;
+
+    use super::*;
+    use crate::checkpoint::Statement;
+    use crate::hash::Hash;
+    use crate::testing::TestKey;
+
+    fn checkpoint(size: u64, root: &str) -> Checkpoint {
+        let (root, event_hash) = (Hash::compute(root.as_bytes()), Hash::compute(b"event"));
+        let time = Timestamp(0);
+        Statement { tenant: "t".to_owned(), size, root, event_hash, previous: None, time }
+            .sign(&TestKey::new(1))
+    }
+
+    fn read(file: &CheckpointFile) -> Result<TrustedCheckpoints> {
+        TrustedCheckpoints::read(std::fs::read(file.path()).unwrap().as_slice())
+    }
+
+    #[test]
+    fn unfinished_line_is_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CheckpointFile::in_folder(folder.path());
+        file.append(&checkpoint(1, "a")).unwrap();
+        let complete = std::fs::read(file.path()).unwrap();
+        std::fs::write(file.path(), [&complete[..], &complete[..40]].concat()).unwrap();
+        file.append(&checkpoint(2, "b")).unwrap();
+        let trusted = read(&file).unwrap();
+        assert_eq!(trusted.of_tenant("t").keys().copied().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(trusted.unreadable_lines, 1);
+        assert!(trusted.of_tenant("other").is_empty());
+    }
+
+    #[test]
+    fn rejects_bad_signature_and_contradicting_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CheckpointFile::in_folder(folder.path());
+        file.append(&checkpoint(1, "a")).unwrap();
+        file.append(&checkpoint(1, "a")).unwrap();
+        read(&file).unwrap();
+        file.append(&checkpoint(1, "b")).unwrap();
+        assert!(read(&file).unwrap_err().message().contains("contradicts"));
+        let mut forged = checkpoint(3, "c");
+        forged.statement.size = 4;
+        std::fs::write(file.path(), forged.to_line() + "\n").unwrap();
+        assert!(read(&file).unwrap_err().message().contains("bad signature"));
+    }
+}

@@ -1,0 +1,430 @@
+//! The trail: what happened, who saw what, and the proof of it; and what cites what.
+//!
+//! `audit://` shows a tenant its own chain of audit events. Around it: [`Keeper`] signs checkpoints over the chain,
+//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`Receipt`] holds
+//! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
+//!
+//! `link://` ([`links`]) keeps the links between addresses of all schemes.
+//!
+//! The chain itself is written by the store, in the commit of what it records; nothing here can change it. This crate
+//! knows no protocol message, no socket and no key: it is handed a [`Signer`].
+#![forbid(unsafe_code)]
+
+pub mod archive;
+mod chain_error;
+mod chain_reader;
+mod checkpoint;
+mod checkpoint_file;
+mod checkpointer;
+mod events;
+pub mod export;
+mod export_format;
+mod hash;
+pub mod limits;
+pub mod links;
+pub mod merkle;
+pub mod proof;
+mod receipt;
+mod signer;
+#[cfg(test)]
+mod testing;
+mod tree_store;
+mod verify;
+
+use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
+use quad_core::{
+    Address, BoxFuture, Error, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
+    ScopeRequirement, Template,
+};
+use quad_store::Store;
+
+pub use chain_error::AUDIT_BROKEN;
+pub use checkpoint::{Checkpoint, Statement};
+pub use checkpoint_file::{CheckpointFile, TrustedCheckpoints};
+pub use checkpointer::CheckpointSigner;
+pub use events::event_json;
+pub use hash::Hash;
+pub use links::{COMPONENT, Links};
+pub use receipt::ReadReceipt;
+pub use signer::{SignatureWithKey, Signer};
+pub use verify::{EventSelector, Report, Verifier};
+
+/// Every scope that this scheme knows.
+pub const SCOPES: &[&str] = &["audit:read"];
+
+const READ_SCOPE: ScopeRequirement = ScopeRequirement(SCOPES);
+
+const EVENTS_TEMPLATE: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
+
+const EVENT_TEMPLATE: &str = "audit://events/{id}";
+
+const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who fetched what \
+    and when, newest first, and audit://events/{id} for one event with its proof.";
+
+/// The provider of `audit://`.
+pub struct Audit {
+    store: Store,
+}
+
+impl Audit {
+    /// The chain in this store.
+    pub fn new(store: Store) -> Audit {
+        Audit { store }
+    }
+}
+
+impl Scheme for Audit {
+    fn name(&self) -> &'static str {
+        "audit"
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        SCOPES
+    }
+
+    fn is_global(&self) -> bool {
+        true
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let route = |spec, name, title, description| Route {
+            spec,
+            name,
+            title,
+            description,
+            mime_type: Some("application/json"),
+            required_scope: READ_SCOPE,
+            advertised: true,
+        };
+        let events = parse_route_spec(EVENTS_TEMPLATE).map(|spec| {
+            let text_variables = ["agent", "uri", "since", "until", "cursor"];
+            let spec = text_variables.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
+            let spec = spec.with_grammar("outcome", Grammar::OneOf(events::OUTCOMES));
+            route(
+                spec,
+                "Audit events",
+                "Who did what",
+                "Audit events, newest first, by agent, address, time and outcome; a page may be empty and still name the next.",
+            )
+        });
+        let event = parse_route_spec(EVENT_TEMPLATE).map(|spec| {
+            route(
+                spec,
+                "Audit event",
+                "One audit event",
+                "An event with its hash, its place in the chain and the proof that a signed checkpoint covers it.",
+            )
+        });
+        events.into_iter().chain(event).collect()
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        _: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
+        Box::pin(async move {
+            // What this process has answered is there, whether it was written before or is only about to be.
+            self.store.flush_audit().await?;
+            match address.variable("id") {
+                Some(id) => {
+                    let (id, requested) = (id.to_owned(), address.requested().to_owned());
+                    self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
+                }
+                None => {
+                    let query = events::EventQuery::new(&caller.tenant, address)?;
+                    self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
+                }
+            }
+        })
+    }
+
+    /// Nothing: events are found by their template, and a list of them would grow with every look at it.
+    fn list<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: Option<&'a str>,
+        _: usize,
+    ) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        let outcomes = if query.variable == "outcome" { events::OUTCOMES } else { &[] };
+        let values: Vec<String> = outcomes
+            .iter()
+            .filter(|outcome| outcome.starts_with(query.prefix))
+            .map(|outcome| (*outcome).to_owned())
+            .collect();
+        Box::pin(async move { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
+    }
+}
+
+/// The templates are constants that a test parses, so none is ever left out.
+fn parse_route_spec(template: &str) -> Result<RouteSpec> {
+    Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quad_core::resolver::View;
+    use quad_core::scheme::CompletionTarget;
+    use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
+    use quad_store::audit::block;
+    use serde_json::{Map, Value};
+
+    use super::*;
+    use crate::testing::{ChainFixture, fixtures, read_event, write_events};
+
+    fn resolver(fixture: &ChainFixture) -> Resolver {
+        let store = Arc::new(fixture.store().clone());
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(Audit::new(fixture.store().clone()))];
+        Resolver::new(schemes, store.clone(), store).unwrap()
+    }
+
+    fn caller(tenant: &TenantId, scopes: &str) -> Principal {
+        Principal {
+            tenant: tenant.clone(),
+            subject: "auditor".into(),
+            kind: PrincipalKind::User,
+            scopes: ScopeSet::parse(scopes),
+            credential_read_set: None,
+            expires_at: None,
+        }
+    }
+
+    async fn read(resolver: &Resolver, caller: &Principal, uri: &str) -> Result<Value> {
+        let answer = resolver.read(caller, View::All, uri).await?;
+        assert!(!answer.read.cacheable);
+        assert!(answer.read.read_set.tags.is_empty(), "nobody is told");
+        Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
+    }
+
+    /// All events of a filter, page by page.
+    async fn read_all_pages(resolver: &Resolver, caller: &Principal, query: &str) -> Vec<Value> {
+        let (mut events, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = read(resolver, caller, &format!("audit://events?{query}{cursor}")).await.unwrap();
+            events.extend(page["events"].as_array().unwrap().clone());
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return events,
+            }
+        }
+    }
+
+    #[test]
+    fn both_templates_are_well_formed() {
+        assert!(parse_route_spec(EVENTS_TEMPLATE).is_ok() && parse_route_spec(EVENT_TEMPLATE).is_ok());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn pages_give_every_event_once_newest_first() {
+        for fixture in fixtures().await {
+            fixture.write(170).await;
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let before = fixture.last_sequence().await;
+            let events = read_all_pages(&resolver, &auditor, "").await;
+            let sequences: Vec<i64> =
+                events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+            assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
+            // Each page was itself a read that is written down.
+            assert_eq!(fixture.last_sequence().await, before + 4);
+            let again = read(&resolver, &auditor, "audit://events").await.unwrap();
+            assert_eq!(again["events"][0]["actor"], "auditor");
+            assert!(again["events"][0]["inputs"]["uri"].as_str().unwrap().contains("cursor="));
+            let newest = &events[0];
+            assert_eq!(newest["address"], format!("audit://events/{}", newest["id"].as_str().unwrap()));
+            assert!(newest.get("policy_version").is_none() && newest["event_hash"].is_string());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn filters_apply_and_cursor_is_bound_to_its_filter() {
+        for fixture in fixtures().await {
+            fixture.write(300).await;
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let all = read_all_pages(&resolver, &auditor, "").await;
+            let expected_ids = |predicate: &dyn Fn(&Value) -> bool| {
+                all.iter()
+                    .filter(|event| predicate(event))
+                    .map(|event| event["id"].clone())
+                    .collect::<Vec<_>>()
+            };
+            let ids = |events: Vec<Value>| events.iter().map(|event| event["id"].clone()).collect::<Vec<_>>();
+            let by_agent = ids(read_all_pages(&resolver, &auditor, "agent=agent_1").await);
+            assert_eq!(by_agent, expected_ids(&|event| event["actor"] == "agent_1"));
+            assert!(by_agent.len() > 50);
+            let uri = "bkend://orgs/org_3";
+            let by_uri =
+                ids(read_all_pages(&resolver, &auditor, "uri=bkend%3A%2F%2Forgs%2Forg_3&outcome=ok").await);
+            assert_eq!(by_uri, expected_ids(&|event| event["inputs"]["uri"] == uri));
+            assert!(!by_uri.is_empty());
+            assert_eq!(read_all_pages(&resolver, &auditor, "agent=nobody").await, Vec::<Value>::new());
+            // A refused read is found by its outcome.
+            let without_scope = caller(fixture.tenant(), "table:read");
+            let refused = read(&resolver, &without_scope, "audit://events").await.unwrap_err();
+            assert_eq!((refused.kind(), refused.detail("scope")), (Kind::Scope, Some(&"audit:read".into())));
+            let refused_events = read_all_pages(&resolver, &auditor, "outcome=refused").await;
+            assert_eq!(refused_events.len(), 1);
+            assert_eq!(refused_events[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
+            // Cursors, times and outcomes that are none.
+            let page = read(&resolver, &auditor, "audit://events?agent=agent_1").await.unwrap();
+            let other_filter_cursor_uri =
+                format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
+            assert_eq!(
+                read(&resolver, &auditor, &other_filter_cursor_uri).await.unwrap_err().code(),
+                "INVALID_CURSOR"
+            );
+            let bad_time = read(&resolver, &auditor, "audit://events?since=yesterday").await.unwrap_err();
+            assert!(bad_time.hint_text().unwrap().contains("2026-02-12"));
+            assert!(read(&resolver, &auditor, "audit://events?outcome=maybe").await.is_err());
+            assert!(read(&resolver, &auditor, "audit://events?action=x").await.is_err());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn since_and_until_limit_events() {
+        for fixture in fixtures().await {
+            fixture.write(120).await;
+            // Every record says when it was made; the blocks are found by theirs.
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let all = read_all_pages(&resolver, &auditor, "").await;
+            let time = |event: &Value| event["created_at"].as_str().unwrap().to_owned();
+            let (early, late) = (time(&all[100]), time(&all[20]));
+            let inside = read_all_pages(&resolver, &auditor, &format!("since={early}&until={late}")).await;
+            let expected: Vec<&Value> =
+                all.iter().filter(|event| time(event) >= early && time(event) < late).collect();
+            assert_eq!(
+                inside.iter().map(|event| &event["id"]).collect::<Vec<_>>(),
+                expected.iter().map(|event| &event["id"]).collect::<Vec<_>>()
+            );
+            assert!(read_all_pages(&resolver, &auditor, "until=2020-01-01").await.is_empty());
+            assert!(read_all_pages(&resolver, &auditor, "since=2200-01-01").await.is_empty());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn event_by_id_is_visible_only_to_its_tenant() {
+        for fixture in fixtures().await {
+            fixture.write(90).await;
+            let other_tenant = quad_store::tenant::create(fixture.store(), "other").await.unwrap();
+            write_events(fixture.store(), &other_tenant.id, 10).await;
+            fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "*:read"));
+            for sequence in [1, 44, 91] {
+                let id = block::record_id(&fixture.record(sequence).await.unwrap()).unwrap();
+                let body = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+                assert_eq!(body["event"]["id"], id.as_str());
+                assert_eq!(proof::verify(&body, None).unwrap().sequence as i64, sequence);
+            }
+            let other_record = fixture
+                .store()
+                .read(&other_tenant.id, |sql| block::record_at(sql, 5))
+                .await
+                .unwrap()
+                .unwrap();
+            let other_id = block::record_id(&other_record).unwrap();
+            let unknown_id = format!("evt_{}", quad_core::id::ulid().unwrap());
+            let mut envelopes = Vec::new();
+            for id in [other_id.as_str(), &unknown_id, "evt_1", "something"] {
+                let uri = format!("audit://events/{id}");
+                let refused = read(&resolver, &auditor, &uri).await.unwrap_err();
+                assert_eq!(refused.kind(), Kind::NotFound);
+                envelopes.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
+            }
+            envelopes.dedup();
+            assert_eq!(envelopes.len(), 1, "another tenant's is like none at all");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn event_by_id_ignores_id_inside_another_event() {
+        for fixture in fixtures().await {
+            fixture.write(3).await;
+            let id = block::record_id(&fixture.record(2).await.unwrap()).unwrap();
+            let mut decoy = read_event("agent_1", "x");
+            decoy.inputs.set("id", id.as_str());
+            quad_core::AuditLog::append(fixture.store(), fixture.tenant(), decoy, Vec::new()).await.unwrap();
+            let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
+            let body = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
+            assert_eq!(body["sequence"], 2);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn lists_nothing_completes_outcomes_and_is_global() {
+        for fixture in fixtures().await {
+            struct OtherScheme;
+            impl Scheme for OtherScheme {
+                fn name(&self) -> &'static str {
+                    "other"
+                }
+                fn instructions(&self) -> &'static str {
+                    ""
+                }
+                fn scopes(&self) -> &'static [&'static str] {
+                    &[]
+                }
+                fn routes(&self) -> Vec<Route> {
+                    Vec::new()
+                }
+                fn read<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: usize,
+                    address: &'a Address,
+                ) -> BoxFuture<'a, Result<ReadOutput>> {
+                    Box::pin(async { Err(Error::not_found(address.requested())) })
+                }
+                fn list<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: Option<&'a str>,
+                    _: usize,
+                ) -> BoxFuture<'a, Result<SchemePage>> {
+                    Box::pin(async {
+                        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
+                    })
+                }
+                fn complete<'a>(
+                    &'a self,
+                    _: &'a Principal,
+                    _: CompletionQuery<'a>,
+                ) -> BoxFuture<'a, Result<Completion>> {
+                    Box::pin(async { Ok(Completion::default()) })
+                }
+            }
+            let store = Arc::new(fixture.store().clone());
+            let schemes: Vec<Arc<dyn Scheme>> =
+                vec![Arc::new(OtherScheme), Arc::new(Audit::new(fixture.store().clone()))];
+            let resolver = Resolver::new(schemes, store.clone(), store).unwrap();
+            let auditor = caller(fixture.tenant(), "audit:read");
+            let (other_view, audit_view) =
+                (resolver.view_for_scheme("other").unwrap(), resolver.view_for_scheme("audit").unwrap());
+            resolver.read(&auditor, other_view, "audit://events").await.unwrap();
+            assert_eq!(resolver.templates(other_view).count(), 0, "advertised where all schemes are");
+            assert_eq!(resolver.templates(View::All).count(), 2);
+            assert!(resolver.list(&auditor, audit_view, None).await.unwrap().entries.is_empty());
+            let context = Map::new();
+            let query = CompletionQuery {
+                target: CompletionTarget::Template(EVENTS_TEMPLATE),
+                variable: "outcome",
+                prefix: "f",
+                context: &context,
+            };
+            assert_eq!(resolver.complete(&auditor, View::All, query).await.unwrap().values, ["failed"]);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! `link://`: what cites what, across all schemes.
+//!
+//! ```text
+//! link://citing{?uri,cursor}    the links that end at an address: what cites it
+//! link://from{?uri}             the links that start at it
+//! ```
+//!
+//! There is no scope for links: whoever can read both ends can make one, and sees one. That is asked of the [`Resolver`], which
+//! knows every scheme; this one knows none. Being one of the resolver's own schemes, it is handed the resolver after that is
+//! made, and holds it weakly.
+//!
+//! Answers are not cached. What is missing rests on no tag, so an answer that leaves a link out cannot know when its end comes
+//! back; and if only those answers were kept from which nothing was left out, being kept would tell.
+
+mod link;
+#[cfg(test)]
+mod model;
+mod relation;
+mod removals;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod visibility;
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use quad_core::link_index::{LinkIndex, VisibleLinks};
+use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{
+    Address, BoxFuture, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route,
+    Scheme, ScopeRequirement, TenantId, Tool, canonical, cursor,
+};
+use quad_store::{Sql as _, Store};
+use serde_json::{Map, Value};
+
+pub use link::{COMPONENT, LinkId};
+
+use crate::{limits, parse_route_spec};
+use link::{Direction, LinkEnd};
+use visibility::{LinkVisibility, PageLimits, VisiblePage};
+
+const CITING_TEMPLATE: &str = "link://citing{?uri,cursor}";
+
+const FROM_TEMPLATE: &str = "link://from{?uri}";
+
+const INSTRUCTIONS: &str = "link:// says what cites what, across all addresses: tie one to another with the tool link (from, to, \
+    relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
+
+/// The provider of `link://`.
+pub struct Links {
+    store: Store,
+    resolver: OnceLock<Weak<Resolver>>,
+    /// How far a page of `link://citing` goes.
+    page_limits: PageLimits,
+}
+
+impl Links {
+    /// The links in this store. They cannot be read before [`Links::attach`].
+    pub fn new(store: Store) -> Links {
+        let page_limits =
+            PageLimits { returned: limits::LINKS_RETURNED_MAX, scanned: limits::LINKS_SCANNED_MAX };
+        Links { store, resolver: OnceLock::new(), page_limits }
+    }
+
+    /// Says whom to ask what a caller can read: the resolver that this scheme is mounted in. Only the first counts.
+    pub fn set_resolver(&self, resolver: &Arc<Resolver>) {
+        let _ = self.resolver.set(Arc::downgrade(resolver));
+    }
+
+    fn resolver(&self) -> Result<Arc<Resolver>> {
+        let resolver = self.resolver.get().and_then(Weak::upgrade);
+        resolver.ok_or_else(|| Error::internal("the links have no resolver to ask"))
+    }
+
+    /// The address that a question is about, if the caller can read it. If not, the refusal is that of reading it.
+    async fn requested_end(&self, caller: &Principal, address: &Address) -> Result<(LinkEnd, ReadSet)> {
+        let Some(uri) = address.variable("uri").filter(|uri| !uri.is_empty()) else {
+            return Err(Error::bad_input("The query must name an address")
+                .hint("Send ?uri= with the address, percent-encoded")
+                .with_uri(address.requested()));
+        };
+        let resolver = self.resolver()?;
+        let (target, read_set) = resolver
+            .check_readable(caller, uri)
+            .await
+            .map_err(|error| error.with_uri(address.requested()))?;
+        Ok((canonical_end(&resolver, &target)?, read_set))
+    }
+
+    /// What a caller sees of an address's links in one direction. `basis` is what there is to rest on already.
+    async fn list_visible(
+        &self,
+        caller: &Principal,
+        end: &LinkEnd,
+        direction: Direction,
+        before: Option<LinkId>,
+        read_set: ReadSet,
+    ) -> Result<VisiblePage> {
+        let page_limits = match direction {
+            Direction::To => self.page_limits,
+            Direction::From => {
+                PageLimits { returned: limits::LINKS_FROM_MAX, scanned: limits::LINKS_FROM_MAX }
+            }
+        };
+        let query_end = end.clone();
+        let read = move |sql: &mut quad_store::Snapshot<'_>| {
+            let links = link::list(sql, &query_end, direction, before.as_ref(), page_limits.scanned + 1)?;
+            Ok((links, removals::list(sql, &query_end, direction)?, sql.version()))
+        };
+        let (links, removals, version) = self.store.read_inline(&caller.tenant, read).await?;
+        let resolver = self.resolver()?;
+        let mut visibility = LinkVisibility::new(&resolver, caller);
+        let read_set = ReadSet::at_version(version)
+            .merge_hidden(&ReadSet::default().with_tag(direction.tag(end)))
+            .merge_hidden(&read_set);
+        let mut page = visibility.filter(links, direction, page_limits, read_set).await?;
+        let latest_removal = removals::latest_visible(&mut visibility, &removals).await?;
+        let links_json: Vec<Value> = page.links.iter().map(|link| Value::Object(link.to_json())).collect();
+        let visible_part =
+            serde_json::json!([latest_removal, links_json, page.next.as_ref().map(LinkId::as_str)]);
+        page.read_set.visible_hash = Some(canonical::sha256_hex_of(&visible_part).into());
+        Ok(page)
+    }
+
+    /// The links at which `template` is completed: addresses that were linked lately, as far as the caller sees the link.
+    async fn complete_uri(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let (CompletionTarget::Template(template), "uri") = (query.target, query.variable) else {
+            return Ok(Completion::default());
+        };
+        let read = |sql: &mut quad_store::Snapshot<'_>| {
+            Ok((link::list_newest(sql, limits::COMPLETION_SCANNED_MAX)?, sql.version()))
+        };
+        let (links, version) = self.store.read(&caller.tenant, read).await?;
+        let resolver = self.resolver()?;
+        let mut visibility = LinkVisibility::new(&resolver, caller);
+        let mut read_set = ReadSet::at_version(version).with_tag(link::any_link_tag());
+        let mut values: Vec<String> = Vec::new();
+        for link in links {
+            let uri = if template == FROM_TEMPLATE { &link.from } else { &link.to };
+            if !uri.starts_with(query.prefix) || values.contains(uri) || !visibility.is_visible(&link).await?
+            {
+                continue;
+            }
+            for end in [&link.from, &link.to] {
+                if let Some(end) = visibility.read_set_if_readable(end).await? {
+                    read_set = read_set.merge(&end);
+                }
+            }
+            values.push(uri.clone());
+        }
+        Ok(Completion { total: values.len(), values, read_set })
+    }
+}
+
+/// The canonical form of an address. In one of our own, the address that it asks about is spelt canonically, too.
+fn canonical_end(resolver: &Resolver, address: &Address) -> Result<LinkEnd> {
+    let Some(inner) = address.variable("uri").filter(|_| address.scheme() == "link") else {
+        return Ok(LinkEnd::new(address.canonical()));
+    };
+    let inner_end = canonical_end(resolver, &resolver.parse_uri(inner)?)?;
+    let path = address.canonical().split_once('?').map_or(address.canonical(), |(path, _)| path);
+    let mut uri = format!("{path}?uri={}", percent_encode(&inner_end.uri));
+    if let Some(cursor) = address.variable("cursor") {
+        uri.push_str(&format!("&cursor={}", percent_encode(cursor)));
+    }
+    Ok(LinkEnd::new(resolver.parse_uri(&uri)?.canonical()))
+}
+
+/// Percent-encoded, as the value of a query key.
+fn percent_encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The address under which the links of another are found.
+fn links_uri(direction: Direction, end: &LinkEnd) -> String {
+    match direction {
+        Direction::From => format!("link://from?uri={}", percent_encode(&end.uri)),
+        Direction::To => format!("link://citing?uri={}", percent_encode(&end.uri)),
+    }
+}
+
+/// The name under which the cursors of a list are sealed: one tenant's, about one address.
+fn cursor_scope(tenant: &TenantId, end: &LinkEnd) -> String {
+    format!("link citing {tenant} {}", end.key)
+}
+
+impl Scheme for Links {
+    fn name(&self) -> &'static str {
+        "link"
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    /// None: see the top of this file.
+    fn scopes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn is_global(&self) -> bool {
+        true
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let route = |spec, name, title, description| Route {
+            spec,
+            name,
+            title,
+            description,
+            mime_type: Some("application/json"),
+            required_scope: ScopeRequirement::NONE,
+            advertised: true,
+        };
+        let citing = parse_route_spec(CITING_TEMPLATE).map(|spec| {
+            let spec = spec.with_grammar("uri", Grammar::Text).with_grammar("cursor", Grammar::Text);
+            route(
+                spec,
+                "Citing links",
+                "What cites an address",
+                "The links that end at an address, newest first, as far as you can read where they start; a page may be empty and still name the next.",
+            )
+        });
+        let from = parse_route_spec(FROM_TEMPLATE).map(|spec| {
+            let spec = spec.with_grammar("uri", Grammar::Text);
+            route(
+                spec,
+                "Links from an address",
+                "What an address cites",
+                "The links that start at an address, newest first, as far as you can read where they end.",
+            )
+        });
+        citing.into_iter().chain(from).collect()
+    }
+
+    fn read<'a>(
+        &'a self,
+        caller: &'a Principal,
+        route: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
+        Box::pin(async move {
+            let (end, read_set) = self.requested_end(caller, address).await?;
+            let direction = if route == 0 { Direction::To } else { Direction::From };
+            let cursor_scope = cursor_scope(&caller.tenant, &end);
+            let before = match address.variable("cursor") {
+                None => None,
+                Some(cursor) => Some(LinkId::from_db(cursor::decode(&cursor_scope, cursor)?)),
+            };
+            let page = self.list_visible(caller, &end, direction, before, read_set).await?;
+            let mut document = Map::new();
+            document.insert("uri".into(), end.uri.as_str().into());
+            document.insert(
+                "links".into(),
+                page.links.iter().map(|link| Value::Object(link.to_json())).collect(),
+            );
+            if let (Direction::To, Some(next)) = (direction, &page.next) {
+                document.insert("nextCursor".into(), cursor::encode(&cursor_scope, next.as_str()).into());
+            }
+            let content = Content::json(&Value::Object(document))?;
+            Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, page.read_set) })
+        })
+    }
+
+    /// Such an address can be read by whoever can read the one that it is about. Its links are not looked at: they may lead back
+    /// here.
+    fn check_readable<'a>(
+        &'a self,
+        caller: &'a Principal,
+        _: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<ReadSet>> {
+        Box::pin(async move { Ok(self.requested_end(caller, address).await?.1) })
+    }
+
+    /// Nothing: links are found by what they are about.
+    fn list<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: Option<&'a str>,
+        _: usize,
+    ) -> BoxFuture<'a, Result<SchemePage>> {
+        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        caller: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(self.complete_uri(caller, query))
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        tools::all()
+    }
+
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
+        Box::pin(tools::call(self, call))
+    }
+}
+
+impl LinkIndex for Links {
+    fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>> {
+        Box::pin(async move {
+            let end = LinkEnd::new(uri);
+            let from = self.list_visible(caller, &end, Direction::From, None, ReadSet::default()).await?;
+            let to = self.list_visible(caller, &end, Direction::To, None, ReadSet::default()).await?;
+            let links = from.links.iter().chain(&to.links);
+            let visible_hashes = serde_json::json!([
+                &from.read_set.visible_hash.as_deref(),
+                &to.read_set.visible_hash.as_deref()
+            ]);
+            let mut read_set = from.read_set.merge(&to.read_set);
+            read_set.visible_hash = Some(canonical::sha256_hex_of(&visible_hashes).into());
+            let links = links.map(|link| Value::Object(link.to_json())).collect();
+            Ok(VisibleLinks { links, is_truncated: to.next.is_some(), read_set })
+        })
+    }
+}

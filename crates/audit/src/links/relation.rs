@@ -1,0 +1,80 @@
+//! The word that says how one address stands to another.
+//!
+//! Some words are known, so that agents who never met use the same ones; any other short lower-case name is as good. A link
+//! reads from its source to its target: `from` *supports* `to`.
+
+use quad_core::{Error, Result};
+
+/// The known words, each with how it reads.
+pub(crate) const KNOWN: [(&str, &str); 10] = [
+    ("cites", "the source refers to the target"),
+    ("supports", "the source is evidence for the target"),
+    ("contradicts", "the source speaks against the target"),
+    ("derived_from", "the source was made from the target"),
+    ("explains", "the source says why the target is as it is"),
+    ("about", "the source is about the target"),
+    ("implements", "the source carries out the target"),
+    ("depends_on", "the source needs the target"),
+    ("supersedes", "the source replaces the target"),
+    ("related_to", "some association"),
+];
+
+/// The word of a link whose author named none.
+pub(crate) const DEFAULT: &str = KNOWN[0].0;
+
+/// A relation, as a regular expression.
+pub(crate) const PATTERN: &str = "^[a-z][a-z0-9_]{0,31}$";
+
+const RELATION_LEN_MAX: usize = 32;
+
+/// A word that fits the grammar.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Relation(Box<str>);
+
+impl Relation {
+    /// Reads a word.
+    pub(crate) fn parse(text: &str) -> Result<Relation> {
+        let mut bytes = text.bytes();
+        let starts_with_letter = bytes.next().is_some_and(|first| first.is_ascii_lowercase());
+        let rest_is_valid =
+            bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        if starts_with_letter && rest_is_valid && text.len() <= RELATION_LEN_MAX {
+            return Ok(Relation(text.into()));
+        }
+        let words = KNOWN.map(|(word, _)| word);
+        let hint = match quad_core::closest(text, words) {
+            Some(near) => format!("The nearest known one is {near}"),
+            None => format!("Known ones are {}; any other such word will do", words.join(", ")),
+        };
+        Err(Error::bad_input("A relation is 1 to 32 of a-z, 0-9 and _, and begins with a letter").hint(hint))
+    }
+
+    /// A word as it came from the database.
+    pub(crate) fn from_db(text: &str) -> Relation {
+        Relation(text.into())
+    }
+
+    /// The spelling.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parse_accepts_known_words_and_rejects_malformed() {
+        let longest = "a".repeat(RELATION_LEN_MAX);
+        for good in KNOWN.iter().map(|(word, _)| *word).chain(["x", "paid_by_2", longest.as_str()]) {
+            assert_eq!(Relation::parse(good).unwrap().as_str(), good);
+        }
+        let long = "a".repeat(RELATION_LEN_MAX + 1);
+        for bad in ["", "Cites", "1st", "_x", "a b", "a-b", "é", long.as_str()] {
+            assert_eq!(Relation::parse(bad).unwrap_err().code(), "VALIDATION_ERROR", "{bad}");
+        }
+        let near = Relation::parse("Cites").unwrap_err();
+        assert_eq!(near.hint_text(), Some("The nearest known one is cites"));
+    }
+}

@@ -1,0 +1,292 @@
+//! The tools `link` and `unlink`.
+//!
+//! Whoever can read both ends may link them. A link belongs to who made it: only its author, or a person of the tenant who sees it,
+//! changes its note or removes it, for an agent that may only read should not take away what others have put down.
+
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{Error, Kind, Principal, PrincipalKind, ReadSet, Result, ScopeRequirement, Tool, ToolOutput};
+use quad_store::{Sql as _, Tx, WriteContext};
+use serde_json::{Map, Value, json};
+
+use super::link::{self, Direction, Link, LinkEnd, LinkId};
+use super::relation::{self, Relation};
+use super::visibility::LinkVisibility;
+use super::{Links, canonical_end, links_uri, removals};
+use crate::limits;
+
+/// Both tools. They ask for no scope: what they reach is checked like a read.
+pub(crate) fn all() -> Vec<Tool> {
+    let known_relations: Vec<String> =
+        relation::KNOWN.iter().map(|(word, reads)| format!("{word} ({reads})")).collect();
+    let relation = json!({
+        "type": "string",
+        "pattern": relation::PATTERN,
+        "default": relation::DEFAULT,
+        "description": format!("How from stands to to: {}, or a word of your own", known_relations.join(", ")),
+    });
+    let address = |description: &str| json!({"type": "string", "description": description});
+    let core = |tool: Tool| Tool { core: true, ..tool };
+    vec![
+        core(Tool::new(
+            "link",
+            "Link two addresses",
+            "Links one address to another, across schemes: a memory to the table row that it rests on, a plan to a decision. You must be \
+             able to read both. The same link again changes nothing, or its note.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "from": address("The address that cites"),
+                    "to": address("The address that is cited"),
+                    "relation": relation.clone(),
+                    "note": {"type": "string", "maxLength": limits::NOTE_CHARS_MAX, "description": "Why, in a sentence; empty takes it away"},
+                },
+                "required": ["from", "to"],
+                "additionalProperties": false,
+            }),
+            ScopeRequirement::NONE,
+            ToolEffect::Updates,
+        )),
+        core(Tool::new(
+            "unlink",
+            "Remove a link",
+            "Removes a link that you made, by its id or by from, to and relation.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "The link's id"},
+                    "from": address("Instead of the id: where it starts"),
+                    "to": address("Instead of the id: where it ends"),
+                    "relation": relation,
+                },
+                "oneOf": [{"required": ["id"]}, {"required": ["from", "to"]}],
+                "additionalProperties": false,
+            }),
+            ScopeRequirement::NONE,
+            ToolEffect::Deletes,
+        )),
+    ]
+}
+
+/// Calls one of them.
+pub(crate) async fn call(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
+    match call.tool.name {
+        "link" => add(links, call).await,
+        "unlink" => remove(links, call).await,
+        name => Err(Error::internal(format!("tool {name} is published but not implemented"))),
+    }
+}
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Created,
+    Updated,
+    Unchanged,
+    Removed,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Created => "created",
+            Outcome::Updated => "updated",
+            Outcome::Unchanged => "unchanged",
+            Outcome::Removed => "removed",
+        }
+    }
+}
+
+/// A link that is wanted.
+#[derive(Clone, Debug)]
+struct LinkRequest {
+    from: LinkEnd,
+    to: LinkEnd,
+    relation: Relation,
+    /// `None` leaves the note as it is; an empty one takes it away.
+    note: Option<String>,
+    subject: String,
+    is_person: bool,
+}
+
+impl LinkRequest {
+    /// What would have to be done to a link that is there already.
+    fn compare_with(&self, link: &Link) -> Result<Outcome> {
+        let note = self.note.as_deref();
+        if note.is_none() || note.filter(|note| !note.is_empty()) == link.note.as_deref() {
+            return Ok(Outcome::Unchanged);
+        }
+        if can_modify(link, &self.subject, self.is_person) {
+            Ok(Outcome::Updated)
+        } else {
+            Err(not_author(link))
+        }
+    }
+}
+
+async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let relation = Relation::parse(text("relation").unwrap_or(relation::DEFAULT))?;
+    let note = text("note").map(validate_note).transpose()?;
+    let from = resolve_end(links, call.caller, "from", text("from")).await?;
+    let to = resolve_end(links, call.caller, "to", text("to")).await?;
+    if from == to {
+        return Err(Error::bad_input("An address cannot cite itself").with_uri(&from.uri));
+    }
+    let request = LinkRequest {
+        from,
+        to,
+        relation,
+        note,
+        subject: call.caller.subject.as_ref().to_owned(),
+        is_person: call.caller.kind == PrincipalKind::User,
+    };
+    // What is there already needs no commit of its own: nothing changes and nobody is told.
+    let lookup = request.clone();
+    let read = move |sql: &mut quad_store::Snapshot<'_>| {
+        Ok((link::find_between(sql, &lookup.from, &lookup.to, &lookup.relation)?, sql.version()))
+    };
+    if let (Some(existing), version) = links.store.read(&call.caller.tenant, read).await?
+        && request.compare_with(&existing)? == Outcome::Unchanged
+    {
+        let read_set = ReadSet::at_version(version).with_tag(Direction::From.tag(&request.from));
+        return Ok(ToolResult::read_only(output(&existing, Outcome::Unchanged), read_set));
+    }
+    // As they were sent: the trail keeps the spelling that the link itself does not.
+    let mut event = call.event.succeeded();
+    for name in ["from", "to"] {
+        if let Some(uri) = text(name) {
+            event = event.input(name, uri);
+        }
+    }
+    let write = move |tx: &mut Tx<'_>| upsert(tx, &request);
+    let ((link, outcome), receipt) =
+        links.store.write(&WriteContext::from(call.caller), event, write).await?;
+    Ok(ToolResult::committed(output(&link, outcome), receipt))
+}
+
+/// Stores a link, or changes the note of the one that is there.
+fn upsert(tx: &mut Tx<'_>, request: &LinkRequest) -> Result<(Link, Outcome)> {
+    tx.lock(&format!("link {}", request.from.key))?;
+    if let Some(mut link) = link::find_between(tx, &request.from, &request.to, &request.relation)? {
+        let outcome = request.compare_with(&link)?;
+        if outcome == Outcome::Updated {
+            link.note = request.note.clone().filter(|note| !note.is_empty());
+            link::set_note(tx, &link, link.note.as_deref())?;
+        }
+        tx.audit_output("link", link.id.as_str());
+        return Ok((link, outcome));
+    }
+    if link::count_from(tx, &request.from)? >= limits::LINKS_FROM_MAX as i64 {
+        return Err(Error::new(Kind::Limit, "TOO_MANY_LINKS", "No more links can start at this address")
+            .hint("Remove some with unlink; those whose other end is gone count, too. Links that end at an address have no limit")
+            .with_detail("limit", limits::LINKS_FROM_MAX)
+            .with_uri(&request.from.uri));
+    }
+    let link = Link {
+        id: LinkId::generate()?,
+        from: request.from.uri.clone(),
+        to: request.to.uri.clone(),
+        relation: request.relation.clone(),
+        note: request.note.clone().filter(|note| !note.is_empty()),
+        created_by: request.subject.clone(),
+        created_at: tx.now(),
+    };
+    link::insert(tx, &link)?;
+    tx.audit_output("link", link.id.as_str());
+    Ok((link, Outcome::Created))
+}
+
+async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
+    let existing = find(links, &call).await?;
+    let resolver = links.resolver()?;
+    let mut visibility = LinkVisibility::new(&resolver, call.caller);
+    let is_author = *existing.created_by == *call.caller.subject;
+    // Its author has seen it, and may be rid of it whatever became of its ends.
+    if !is_author && !visibility.is_visible(&existing).await? {
+        return Err(link_not_found());
+    }
+    if !can_modify(&existing, &call.caller.subject, call.caller.kind == PrincipalKind::User) {
+        return Err(not_author(&existing));
+    }
+    let write = move |tx: &mut Tx<'_>| {
+        if !link::delete(tx, &existing)? {
+            return Err(link_not_found());
+        }
+        removals::record(tx, &existing)?;
+        tx.audit_output("link", existing.id.as_str());
+        Ok(existing.clone())
+    };
+    let (link, receipt) =
+        links.store.write(&WriteContext::from(call.caller), call.event.succeeded(), write).await?;
+    Ok(ToolResult::committed(output(&link, Outcome::Removed), receipt))
+}
+
+/// The link that a call of `unlink` names, whether or not the caller sees it.
+async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let tenant = &call.caller.tenant;
+    let link = match text("id") {
+        Some(id) => {
+            let id = LinkId::parse(id).ok_or_else(link_not_found)?;
+            links.store.read(tenant, move |sql| link::find(sql, &id)).await?
+        }
+        None => {
+            let resolver = links.resolver()?;
+            let relation = Relation::parse(text("relation").unwrap_or(relation::DEFAULT))?;
+            let end =
+                |name: &str| canonical_end(&resolver, &resolver.parse_uri(text(name).unwrap_or_default())?);
+            let (from, to) = (end("from")?, end("to")?);
+            links.store.read(tenant, move |sql| link::find_between(sql, &from, &to, &relation)).await?
+        }
+    };
+    link.ok_or_else(link_not_found)
+}
+
+/// One end of a new link, if the caller can read it. If not, the refusal is that of reading it.
+async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<&str>) -> Result<LinkEnd> {
+    let uri = uri.unwrap_or_default();
+    let resolver = links.resolver()?;
+    let (address, _) =
+        resolver.check_readable(caller, uri).await.map_err(|error| error.with_detail("argument", name))?;
+    let end = canonical_end(&resolver, &address)?;
+    if end.uri.len() > limits::ADDRESS_BYTES_MAX {
+        return Err(Error::new(Kind::Limit, "ADDRESS_TOO_LONG", "The address is too long for a link")
+            .hint("Link a shorter address of it, without parameters that can be left out")
+            .with_detail("argument", name)
+            .with_detail("limit_bytes", limits::ADDRESS_BYTES_MAX)
+            .with_uri(uri));
+    }
+    Ok(end)
+}
+
+/// A note that can be stored and shown anywhere. Its length has been checked against the schema.
+fn validate_note(note: &str) -> Result<String> {
+    if note.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        return Err(Error::bad_input("note: has control characters").hint("A note is plain text"));
+    }
+    Ok(note.trim().to_owned())
+}
+
+fn can_modify(link: &Link, subject: &str, is_person: bool) -> bool {
+    is_person || link.created_by == subject
+}
+
+fn link_not_found() -> Error {
+    Error::new(Kind::NotFound, "NOT_FOUND", "Link not found")
+        .hint("link://from and link://citing show the links of an address")
+}
+
+fn not_author(link: &Link) -> Error {
+    Error::new(Kind::Conflict, "LINK_NOT_YOURS", "Somebody else made this link")
+        .hint("Only its author or a person of the tenant changes or removes it")
+        .with_detail("created_by", link.created_by.as_str())
+}
+
+fn output(link: &Link, outcome: Outcome) -> ToolOutput {
+    let mut json: Map<String, Value> = link.to_json();
+    json.insert("result".into(), outcome.as_str().into());
+    let (from, to) = (LinkEnd::new(&link.from), LinkEnd::new(&link.to));
+    ToolOutput::structured(Value::Object(json))
+        .with_link(links_uri(Direction::From, &from), format!("Links from {}", link.from))
+        .with_link(links_uri(Direction::To, &to), format!("What cites {}", link.to))
+}

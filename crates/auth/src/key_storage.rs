@@ -1,0 +1,398 @@
+//! Where the signing keys live: a 0600 file beside SQLite, encrypted rows on PostgreSQL.
+//!
+//! Beside PostgreSQL every node must sign and check alike, so the keys are in the database; and a copy of the database
+//! must not be enough to sign, so the rows are sealed under a secret that is not: `QUAD_KEY`.
+//!
+//! A change of the keys is one transaction of the tenant `system`, with its audit event. On SQLite the file is replaced
+//! inside of it: the write lock keeps two processes from replacing it at once, and a crash before the commit leaves a
+//! change without its event, never an event without its change.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
+use quad_store::{Backend, Sql, Store, Tx, WriteContext, params};
+
+use crate::key::{self, Seed, SigningKey};
+use crate::key_encryption::{EncryptedKey, KeyCipher, wrong_quad_key};
+use crate::key_file::{self, KeyFileEntry};
+use crate::keyring::{KeyEntry, Keyring};
+use crate::{limits, secret_file};
+
+/// Where to look for the keys, and what to open them with.
+#[derive(Clone)]
+pub struct KeyStorage {
+    data_dir: PathBuf,
+    quad_key: Option<String>,
+}
+
+impl std::fmt::Debug for KeyStorage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let quad_key = if self.quad_key.is_some() { "set" } else { "not set" };
+        f.debug_struct("KeyStorage").field("data_dir", &self.data_dir).field("quad_key", &quad_key).finish()
+    }
+}
+
+impl KeyStorage {
+    /// `data_dir` is where key files stand; `quad_key` is the value of `QUAD_KEY`, of which a blank one counts as none.
+    /// Beside SQLite `QUAD_KEY` means nothing.
+    pub fn new(data_dir: impl Into<PathBuf>, quad_key: Option<String>) -> KeyStorage {
+        let quad_key = quad_key.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        KeyStorage { data_dir: data_dir.into(), quad_key }
+    }
+
+    /// The keys; the first is made now if there is none yet.
+    pub(crate) async fn open(&self, store: &Store) -> Result<Keyring> {
+        if store.backend() == Backend::Postgres {
+            self.warn_weak_quad_key();
+        }
+        self.read(store).await
+    }
+
+    /// The keys as they are now.
+    pub(crate) async fn read(&self, store: &Store) -> Result<Keyring> {
+        let keys = match store.backend() {
+            Backend::Sqlite => {
+                let path = self.file();
+                let entries = run_blocking(move || key_file::read_or_create(&path)).await?;
+                let to_key = |entry: KeyFileEntry| key_entry(&entry.seed, entry.created_at, entry.retired_at);
+                entries.into_iter().map(to_key).collect::<Result<Vec<_>>>()?
+            }
+            Backend::Postgres => self.load_rows(store).await?,
+        };
+        // A file from before a key was dropped may have come back.
+        let dropped = store.read(&TenantId::system(), |snapshot| dropped_kids(snapshot)).await?;
+        Keyring::new(
+            keys.into_iter().filter(|entry| !dropped.iter().any(|kid| kid == entry.key.kid())).collect(),
+        )
+    }
+
+    /// Makes a new key the current one and takes out those that nobody needs any more. Says the new one's name.
+    pub(crate) async fn rotate(
+        &self,
+        store: &Store,
+        obsolete_kids: Vec<String>,
+        actor: &str,
+    ) -> Result<String> {
+        let seed: Seed = key::random_bytes()?;
+        let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
+        let event = EventDraft::system("identity", "key.rotated", actor).output("kid", kid.as_str());
+        let writer = WriteContext::from(&TenantId::system());
+        match store.backend() {
+            Backend::Sqlite => {
+                let (path, new_kid) = (self.file(), kid.clone());
+                let rotate =
+                    move |tx: &mut Tx<'_>| rotate_file(&path, &seed, &new_kid, &obsolete_kids, tx.now());
+                store.write(&writer, event, rotate).await?;
+            }
+            Backend::Postgres => {
+                let encrypted = self.key_cipher(true).await?.encrypt(&kid, &seed)?;
+                let name = kid.clone();
+                let rotate = move |tx: &mut Tx<'_>| rotate_rows(tx, &name, &encrypted, &obsolete_kids);
+                store.write(&writer, event, rotate).await?;
+            }
+        }
+        Ok(kid)
+    }
+
+    /// Takes a key out for good. The current one stays: rotate first. Once more does no harm.
+    pub(crate) async fn remove(&self, store: &Store, kid: &str, actor: &str) -> Result<()> {
+        let event = EventDraft::system("identity", "key.dropped", actor).input("kid", kid);
+        let (path, kid) = (self.file(), kid.to_owned());
+        let writer = WriteContext::from(&TenantId::system());
+        let remove = move |tx: &mut Tx<'_>| {
+            tx.lock("gate:key")?;
+            if dropped_kids(tx)?.contains(&kid) {
+                return Ok(());
+            }
+            match tx.backend() {
+                Backend::Sqlite => remove_from_file(&path, &kid)?,
+                Backend::Postgres => remove_row(tx, &kid)?,
+            }
+            let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+            tx.execute(
+                "INSERT INTO gate_dropped_key (tenant_id, kid, dropped_at) VALUES ($1, $2, $3)",
+                params![tenant, kid.as_str(), now],
+            )?;
+            Ok(())
+        };
+        store.write(&writer, event, remove).await?;
+        Ok(())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.data_dir.join("signing.key")
+    }
+
+    async fn load_rows(&self, store: &Store) -> Result<Vec<KeyEntry>> {
+        let system = TenantId::system();
+        let mut encrypted_keys = store.read(&system, |snapshot| load_encrypted_keys(snapshot)).await?;
+        let cipher = self.key_cipher(!encrypted_keys.is_empty()).await?;
+        if encrypted_keys.is_empty() {
+            let seed: Seed = key::random_bytes()?;
+            let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
+            let encrypted = cipher.encrypt(&kid, &seed)?;
+            encrypted_keys =
+                store.write_unaudited(&system, move |tx| insert_if_empty(tx, &kid, &encrypted)).await?;
+        }
+        encrypted_keys
+            .iter()
+            .map(|row| key_entry(&cipher.decrypt(row)?, row.created_at, row.retired_at))
+            .collect()
+    }
+
+    /// The secret that seals the rows. A `quad.key` is made only for rows that are still to be made: beside existing ones a
+    /// new secret could only be wrong.
+    async fn key_cipher(&self, rows_exist: bool) -> Result<KeyCipher> {
+        if let Some(quad_key) = &self.quad_key {
+            return KeyCipher::new(quad_key);
+        }
+        let file = self.data_dir.join("quad.key");
+        let secret = run_blocking(move || {
+            if rows_exist { secret_file::read(&file) } else { secret_file::read_or_create(&file).map(Some) }
+        });
+        match secret.await? {
+            Some(secret) => KeyCipher::new(&BASE64.encode(secret)),
+            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set")),
+        }
+    }
+
+    fn warn_weak_quad_key(&self) {
+        match &self.quad_key {
+            None => tracing::warn!(
+                file = %self.data_dir.join("quad.key").display(),
+                "QUAD_KEY is not set: the signing keys are sealed under the secret in this file, \
+                 and other nodes need QUAD_KEY set to the line in it"
+            ),
+            Some(quad_key) if quad_key.chars().count() < limits::QUAD_KEY_CHARS_ADVISED => tracing::warn!(
+                "QUAD_KEY is short enough to be guessed by whoever has a copy of the database; \
+                 take {} random characters or more",
+                limits::QUAD_KEY_CHARS_ADVISED
+            ),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Runs file access where it holds up no task.
+async fn run_blocking<T: Send + 'static>(f: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(f).await.map_err(Error::internal)?
+}
+
+fn key_entry(seed: &Seed, created_at: Timestamp, retired_at: Option<Timestamp>) -> Result<KeyEntry> {
+    Ok(KeyEntry { key: SigningKey::from_seed(seed)?, created_at, retired_at })
+}
+
+/// The names of the keys that were taken out.
+fn dropped_kids(sql: &mut impl Sql) -> Result<Vec<String>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let rows = sql.query("SELECT kid FROM gate_dropped_key WHERE tenant_id = $1", params![tenant])?;
+    rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+}
+
+fn rotate_file(path: &Path, seed: &Seed, kid: &str, obsolete_kids: &[String], now: Timestamp) -> Result<()> {
+    let mut entries = Vec::new();
+    for mut entry in key_file::read_or_create(path)? {
+        let entry_kid = SigningKey::from_seed(&entry.seed)?.kid().to_owned();
+        if entry_kid == kid {
+            // The transaction is being run again.
+            return Ok(());
+        }
+        if entry.retired_at.is_none() || !obsolete_kids.contains(&entry_kid) {
+            entry.retired_at.get_or_insert(now);
+            entries.push(entry);
+        }
+    }
+    check_capacity(entries.len())?;
+    entries.insert(0, KeyFileEntry { seed: *seed, created_at: now, retired_at: None });
+    key_file::replace(path, &entries)
+}
+
+fn rotate_rows(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8], obsolete_kids: &[String]) -> Result<()> {
+    tx.lock("gate:key")?;
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    for obsolete_kid in obsolete_kids {
+        tx.execute(
+            "DELETE FROM gate_key WHERE tenant_id = $1 AND kid = $2 AND retired_at IS NOT NULL",
+            params![tenant.as_str(), obsolete_kid.as_str()],
+        )?;
+    }
+    tx.execute(
+        "UPDATE gate_key SET retired_at = $2 WHERE tenant_id = $1 AND retired_at IS NULL",
+        params![tenant.as_str(), now],
+    )?;
+    check_capacity(load_encrypted_keys(tx)?.len())?;
+    insert_key(tx, kid, encrypted)
+}
+
+fn remove_from_file(path: &Path, kid: &str) -> Result<()> {
+    let (mut remaining, mut found) = (Vec::new(), false);
+    for entry in key_file::read_or_create(path)? {
+        if SigningKey::from_seed(&entry.seed)?.kid() != kid {
+            remaining.push(entry);
+            continue;
+        }
+        if entry.retired_at.is_none() {
+            return Err(current_key_error(kid));
+        }
+        found = true;
+    }
+    if !found {
+        return Err(key_not_found(kid));
+    }
+    key_file::replace(path, &remaining)
+}
+
+fn remove_row(tx: &mut Tx<'_>, kid: &str) -> Result<()> {
+    let row =
+        load_encrypted_keys(tx)?.into_iter().find(|row| row.kid == kid).ok_or_else(|| key_not_found(kid))?;
+    if row.retired_at.is_none() {
+        return Err(current_key_error(kid));
+    }
+    let tenant = tx.tenant().as_str().to_owned();
+    tx.execute("DELETE FROM gate_key WHERE tenant_id = $1 AND kid = $2", params![tenant, kid])?;
+    Ok(())
+}
+
+fn load_encrypted_keys(sql: &mut impl Sql) -> Result<Vec<EncryptedKey>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let rows = sql.query(
+        "SELECT kid, sealed, created_at, retired_at FROM gate_key WHERE tenant_id = $1 ORDER BY created_at, kid",
+        params![tenant],
+    )?;
+    let row = |row: &quad_store::Row| {
+        Ok(EncryptedKey {
+            kid: row.text(0)?.to_owned(),
+            ciphertext: row.blob(1)?.to_vec(),
+            created_at: Timestamp(row.int(2)?),
+            retired_at: row.opt_int(3)?.map(Timestamp),
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Keeps the row, unless another node was quicker: the first one's key stands, and everybody uses that.
+fn insert_if_empty(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8]) -> Result<Vec<EncryptedKey>> {
+    tx.lock("gate:key")?;
+    let existing = load_encrypted_keys(tx)?;
+    if !existing.is_empty() {
+        return Ok(existing);
+    }
+    insert_key(tx, kid, encrypted)?;
+    load_encrypted_keys(tx)
+}
+
+fn insert_key(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8]) -> Result<()> {
+    let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    tx.execute(
+        "INSERT INTO gate_key (tenant_id, kid, sealed, created_at) VALUES ($1, $2, $3, $4)",
+        params![tenant, kid, encrypted.to_vec(), now],
+    )?;
+    Ok(())
+}
+
+fn check_capacity(key_count: usize) -> Result<()> {
+    if key_count < limits::KEYS_MAX {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("{key_count} keys are held already"))
+        .hint("Drop an old one with `quad key drop`; the tokens that it signed stop working"))
+}
+
+fn current_key_error(kid: &str) -> Error {
+    Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the key that signs"))
+        .hint("Make another with `quad key rotate`, then drop this one")
+}
+
+fn key_not_found(kid: &str) -> Error {
+    let truncated: String = kid.chars().take(64).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no key {truncated}"))
+        .hint("`quad key list` shows the keys")
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_store::testing;
+
+    use super::*;
+    use crate::COMPONENT;
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        let debug_text = format!("{:?}", KeyStorage::new("data", Some("hush".into())));
+        assert_eq!(debug_text, r#"KeyStorage { data_dir: "data", quad_key: "set" }"#);
+        assert!(format!("{:?}", KeyStorage::new("data", Some(" \n".into()))).contains("not set"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn sqlite_uses_key_file_and_ignores_quad_key() {
+        let db = testing::sqlite(&[COMPONENT]).await.unwrap();
+        let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = KeyStorage::new(folder.path(), None).open(&db.store).await.unwrap();
+        let again = KeyStorage::new(folder.path(), Some("x".into())).open(&db.store).await.unwrap();
+        let other = KeyStorage::new(other_folder.path(), None).open(&db.store).await.unwrap();
+        assert_eq!(first.current().kid(), again.current().kid());
+        assert_ne!(first.current().kid(), other.current().kid());
+        assert!(folder.path().join("signing.key").exists() && !folder.path().join("quad.key").exists());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn insert_if_empty_keeps_the_first_key() {
+        for db in testing::stores(&[COMPONENT]).await.unwrap() {
+            for kid in ["b", "a", "c"] {
+                let insert = move |tx: &mut Tx<'_>| insert_if_empty(tx, kid, kid.as_bytes());
+                let rows = db.store.write_unaudited(&TenantId::system(), insert).await.unwrap();
+                assert_eq!((rows[0].kid.as_str(), rows[0].ciphertext.as_slice()), ("b", &b"b"[..]));
+                assert_eq!(rows.len(), 1);
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn concurrent_nodes_with_same_quad_key_share_one_key() {
+        let Some(db) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+            return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
+        };
+        let nodes: Vec<_> = (0..8)
+            .map(|_| {
+                let store = db.store.clone();
+                let folder = tempfile::tempdir().unwrap();
+                tokio::spawn(async move {
+                    KeyStorage::new(folder.path(), Some("q".repeat(32))).open(&store).await
+                })
+            })
+            .collect();
+        let mut kids = Vec::new();
+        for node in nodes {
+            kids.push(node.await.unwrap().unwrap().current().kid().to_owned());
+        }
+        assert!(kids.iter().all(|kid| *kid == kids[0]), "{kids:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let wrong = KeyStorage::new(folder.path(), Some("w".repeat(32))).open(&db.store).await.unwrap_err();
+        assert_eq!(wrong.code(), "QUAD_KEY_WRONG");
+        let missing = KeyStorage::new(folder.path(), None).open(&db.store).await.unwrap_err();
+        assert_eq!(missing.code(), "QUAD_KEY_MISSING");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "a new quad.key could only be wrong"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn generated_quad_key_works_on_other_nodes() {
+        let Some(db) = testing::postgres(&[COMPONENT]).await.unwrap() else {
+            return eprintln!("skipped: QUAD_TEST_POSTGRES_URL is not set");
+        };
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kid =
+            KeyStorage::new(first.path(), None).open(&db.store).await.unwrap().current().kid().to_owned();
+        assert_eq!(KeyStorage::new(first.path(), None).open(&db.store).await.unwrap().current().kid(), kid);
+        let line = std::fs::read_to_string(first.path().join("quad.key")).unwrap();
+        assert_eq!(
+            KeyStorage::new(second.path(), Some(line)).open(&db.store).await.unwrap().current().kid(),
+            kid
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! A value that is kept elsewhere and read again when there is reason to.
+//!
+//! Keys change rarely and are needed with every token. So they are held in memory, and looked for again when a token names
+//! one that is not there, but not more often than [`limits::RELOAD_INTERVAL`]: whoever invents names can make us wait,
+//! not work.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use quad_core::Result;
+use tokio::sync::Mutex;
+
+use crate::limits;
+
+/// The value as last read.
+#[derive(Debug)]
+pub struct Reloading<T> {
+    value: RwLock<Arc<T>>,
+    /// When the last reading began. What it brought is at least as new as that.
+    last_reload: Mutex<Instant>,
+}
+
+impl<T> Reloading<T> {
+    /// A value that has just been read.
+    pub fn new(value: T) -> Reloading<T> {
+        Reloading { value: RwLock::new(Arc::new(value)), last_reload: Mutex::new(Instant::now()) }
+    }
+
+    /// The value as last read.
+    pub fn get(&self) -> Arc<T> {
+        self.value.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The value as it is now, whatever it costs.
+    pub async fn reload(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
+        let mut last_reload = self.last_reload.lock().await;
+        *last_reload = Instant::now();
+        self.set(load.await?)
+    }
+
+    /// The value as it was at this moment or later. Waits for the interval, and for a reading that others asked for.
+    pub async fn reload_throttled(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
+        let requested_at = Instant::now();
+        let mut last_reload = self.last_reload.lock().await;
+        if *last_reload > requested_at {
+            return Ok(self.get());
+        }
+        tokio::time::sleep_until((*last_reload + limits::RELOAD_INTERVAL).into()).await;
+        *last_reload = Instant::now();
+        self.set(load.await?)
+    }
+
+    /// The value, at most so old, unless somebody is reading it at this moment.
+    pub async fn get_max_age(
+        &self,
+        max_age: Duration,
+        load: impl Future<Output = Result<T>>,
+    ) -> Result<Arc<T>> {
+        let Ok(mut last_reload) = self.last_reload.try_lock() else { return Ok(self.get()) };
+        if last_reload.elapsed() < max_age {
+            return Ok(self.get());
+        }
+        *last_reload = Instant::now();
+        self.set(load.await?)
+    }
+
+    fn set(&self, value: T) -> Result<Arc<T>> {
+        let value = Arc::new(value);
+        *self.value.write().unwrap_or_else(PoisonError::into_inner) = value.clone();
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn concurrent_reloads_share_one_load() {
+        let (value, loads) = (Arc::new(Reloading::new(0)), Arc::new(AtomicUsize::new(0)));
+        let tasks: Vec<_> = (0..100)
+            .map(|_| {
+                let (value, loads) = (value.clone(), loads.clone());
+                tokio::spawn(async move {
+                    *value.reload_throttled(async move { Ok(loads.fetch_add(1, SeqCst) + 1) }).await.unwrap()
+                })
+            })
+            .collect();
+        for task in tasks {
+            assert!(task.await.unwrap() >= 1, "an answer from before the question");
+        }
+        assert!(loads.load(SeqCst) <= 2, "{}", loads.load(SeqCst));
+    }
+
+    #[tokio::test]
+    async fn get_max_age_reloads_only_old_values() {
+        let value = Reloading::new(1);
+        assert_eq!(*value.get_max_age(Duration::from_secs(3_600), async { Ok(2) }).await.unwrap(), 1);
+        assert_eq!(*value.get_max_age(Duration::ZERO, async { Ok(2) }).await.unwrap(), 2);
+        assert_eq!(*value.reload(async { Ok(3) }).await.unwrap(), 3);
+        assert!(value.reload(async { Err(quad_core::Error::internal("x")) }).await.is_err());
+        assert_eq!(*value.get(), 3);
+    }
+}

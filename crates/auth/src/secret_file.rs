@@ -1,0 +1,185 @@
+//! Secrets in files that only their owner can read.
+//!
+//! Several processes may start at once on one data directory, so a file appears complete or not at all: it is written
+//! under another name and then *linked* to its own. A link never overwrites; whoever comes second reads the first's. Where
+//! a file shall be replaced, it is renamed instead. A secret of 32 bytes is one line of base64url, so that a person can
+//! copy it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use quad_core::{Error, Kind, Result, id};
+
+use crate::key;
+
+/// The secret in that file; made now if there is no such file.
+pub fn read_or_create(path: &Path) -> Result<[u8; 32]> {
+    match read(path)? {
+        Some(secret) => Ok(secret),
+        None => {
+            create_text(path, &format!("{}\n", BASE64.encode(key::random_bytes::<32>()?)))?;
+            read(path)?.ok_or_else(|| file_missing(path))
+        }
+    }
+}
+
+/// The secret in that file, `None` if there is no such file.
+pub fn read(path: &Path) -> Result<Option<[u8; 32]>> {
+    // More than a line of ours has, so that a longer file does not pass.
+    let Some(line) = read_text(path, 64)? else { return Ok(None) };
+    let secret = BASE64.decode(line.trim()).ok().and_then(|bytes| bytes.try_into().ok());
+    secret.map(Some).ok_or_else(|| file_damaged(path))
+}
+
+/// The first `bytes_max` bytes of a file that only its owner can read, `None` if there is no such file.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(file_error(path, &error.to_string()).with_cause(error)),
+    };
+    check_private_mode(path, &file)?;
+    let mut text = String::new();
+    file.take(bytes_max).read_to_string(&mut text).map_err(|_| file_damaged(path))?;
+    Ok(Some(text))
+}
+
+/// The error of a file that holds something else.
+pub fn file_damaged(path: &Path) -> Error {
+    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
+        .hint("Put it back from a backup: without it, no token made so far can be checked any more")
+}
+
+/// The error of a file that was there a moment ago.
+pub fn file_missing(path: &Path) -> Error {
+    file_error(path, "it vanished while it was being made")
+}
+
+#[cfg(unix)]
+fn check_private_mode(path: &Path, file: &File) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = file.metadata().map_err(|error| file_error(path, &error.to_string()).with_cause(error))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let message =
+        format!("{} holds a key but others than its owner can reach it (mode {mode:o})", path.display());
+    Err(Error::new(Kind::BadInput, "KEY_EXPOSED", message).hint(format!("chmod 600 {}", path.display())))
+}
+
+#[cfg(not(unix))]
+fn check_private_mode(_path: &Path, _file: &File) -> Result<()> {
+    // There is no mode here; the data directory stands in the user's own profile.
+    Ok(())
+}
+
+/// Makes the file, unless somebody else has just made it.
+pub fn create_text(path: &Path, text: &str) -> Result<()> {
+    write_and_publish(path, text, |temp_file, path| match fs::hard_link(temp_file, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(temp_file),
+        linked => linked.and_then(|()| fs::remove_file(temp_file)),
+    })
+}
+
+/// Puts the file in place of the one that is there. Readers see the one or the other, and never a part.
+pub fn replace_text(path: &Path, text: &str) -> Result<()> {
+    write_and_publish(path, text, |temp_file, path| fs::rename(temp_file, path))
+}
+
+/// Writes a draft beside the file and lets `publish` give it its name.
+fn write_and_publish(
+    path: &Path,
+    text: &str,
+    publish: impl FnOnce(&Path, &Path) -> std::io::Result<()>,
+) -> Result<()> {
+    let to_error = |error: std::io::Error| file_error(path, &error.to_string()).with_cause(error);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(to_error)?;
+    let temp_file = path.with_extension(format!("key.{}", id::ulid()?));
+    let published = write_temp(&temp_file, text).and_then(|()| publish(&temp_file, path));
+    if published.is_err() {
+        // The first cause is the one to report.
+        let _ = fs::remove_file(&temp_file);
+    }
+    published.map_err(to_error)?;
+    sync_folder(folder).map_err(to_error)
+}
+
+fn write_temp(temp_file: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(temp_file)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes the new name durable: a key that is lost in a power cut takes every token with it.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn file_error(path: &Path, cause: &str) -> Error {
+    Error::new(Kind::Internal, "KEY_FILE", format!("The key file {} cannot be used: {cause}", path.display()))
+        .hint("The data directory must be writable by this user and on a file system with hard links")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn concurrent_creation_yields_one_private_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join("signing.key");
+        let secrets: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| read_or_create(&path).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(secrets.iter().all(|secret| *secret == secrets[0]));
+        assert_eq!(read(&path).unwrap(), Some(secrets[0]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a draft was left behind");
+    }
+
+    #[test]
+    fn rejects_file_readable_by_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("signing.key");
+        read_or_create(&path).unwrap();
+        for mode in [0o640, 0o604, 0o620] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = read_or_create(&path).unwrap_err();
+            assert_eq!(error.code(), "KEY_EXPOSED");
+            assert_eq!(error.hint_text(), Some(format!("chmod 600 {}", path.display()).as_str()));
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        read_or_create(&path).unwrap();
+    }
+
+    #[test]
+    fn damaged_file_is_an_error_and_left_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("signing.key");
+        for damaged in ["", "nonsense", &BASE64.encode([1; 31]), &format!("{0}{0}", BASE64.encode([1; 32]))] {
+            fs::write(&path, damaged).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            assert_eq!(read_or_create(&path).unwrap_err().code(), "KEY_DAMAGED", "{damaged:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+}

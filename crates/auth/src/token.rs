@@ -1,0 +1,410 @@
+//! Local tokens: minted here, registered in the database, and revoked there.
+//!
+//! A token's text is never stored, only its id and what it grants. Minting also registers its holder: an agent's
+//! registration holds the union of everything that it has been granted.
+
+use std::sync::Arc;
+
+use quad_core::{
+    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
+};
+use quad_store::{Row, Sql, Tx, WriteContext, params};
+use serde_json::{Value, json};
+
+use crate::agent::{self, AgentRecord, GrantMerge};
+use crate::jws::{self, Claims};
+use crate::service::AuthService;
+use crate::{grant, limits};
+
+typed_id!(
+    /// A token's id: the `jti` of its text and the key of its row.
+    TokenId,
+    "tok_"
+);
+
+/// What a new token shall be.
+#[derive(Clone, Debug)]
+pub struct MintRequest {
+    /// Whose data it opens.
+    pub tenant: TenantId,
+    /// Who holds it.
+    pub subject: String,
+    /// Whether its holder is a program or a person.
+    pub kind: PrincipalKind,
+    /// What it grants, separated by spaces or commas.
+    pub scopes: String,
+    /// How long it lives; a year if nothing is said.
+    pub ttl_ms: Option<i64>,
+    /// Who asks for it, for the audit.
+    pub actor: String,
+}
+
+/// A new token. Its text is here and nowhere else.
+#[derive(Clone)]
+pub struct MintedToken {
+    /// The text, as it belongs after `Bearer `.
+    pub token: String,
+    /// What is kept of it.
+    pub record: TokenRecord,
+}
+
+impl std::fmt::Debug for MintedToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MintedToken").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+/// What is kept of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Its id, `tok_…`.
+    pub id: String,
+    /// Whose data it opens.
+    pub tenant: TenantId,
+    /// Who holds it.
+    pub subject: String,
+    /// Program or person.
+    pub kind: PrincipalKind,
+    /// What it grants.
+    pub scopes: ScopeSet,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// When it was taken back.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl TokenRecord {
+    /// The record as JSON, for lists.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "tenant_id": self.tenant.as_str(),
+            "subject": self.subject,
+            "kind": self.kind.as_str(),
+            "scopes": self.scopes.iter().collect::<Vec<_>>(),
+            "created_at": self.created_at,
+            "expires_at": self.expires_at,
+            "revoked_at": self.revoked_at,
+        })
+    }
+
+    /// Reads the columns of [`COLUMNS`].
+    fn from_row(tenant: &TenantId, row: &Row) -> Result<TokenRecord> {
+        let kind = row.text(2)?;
+        Ok(TokenRecord {
+            id: row.text(0)?.to_owned(),
+            tenant: tenant.clone(),
+            subject: row.text(1)?.to_owned(),
+            kind: PrincipalKind::parse(kind)
+                .ok_or_else(|| Error::internal(format!("a token's kind is {kind}")))?,
+            scopes: ScopeSet::parse(row.text(3)?),
+            created_at: Timestamp(row.int(4)?),
+            expires_at: Timestamp(row.int(5)?),
+            revoked_at: row.opt_int(6)?.map(Timestamp),
+        })
+    }
+}
+
+const COLUMNS: &str = "id, subject, kind, scopes, created_at, expires_at, revoked_at";
+
+/// The tag that a change of that token touches.
+pub(crate) fn tag(id: &str) -> Tag {
+    Tag::new(format!("gate:token:{id}"))
+}
+
+/// The tag that a change of any token touches.
+fn list_tag() -> Tag {
+    Tag::new("gate:tokens")
+}
+
+/// How a signed token stands in the registry.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenStatus {
+    /// It was taken back.
+    pub(crate) is_revoked: bool,
+    /// The key that signed it was taken out.
+    pub(crate) key_was_dropped: bool,
+    /// Its holder's registration.
+    pub(crate) agent: Option<AgentRecord>,
+}
+
+/// How that token of that holder, signed with that key, stands; `None` if there is no such token.
+pub(crate) fn load_status(
+    sql: &mut impl Sql,
+    id: &str,
+    subject: &str,
+    kid: &str,
+) -> Result<Option<TokenStatus>> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        "SELECT t.revoked_at, \
+         (SELECT COUNT(*) FROM gate_dropped_key k WHERE k.tenant_id = 'system' AND k.kid = $4), \
+         a.subject, a.kind, a.scopes, a.scope_hash, a.state, a.created_at, a.updated_at FROM gate_token t \
+         LEFT JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
+         WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3",
+        params![tenant.as_str(), id, subject, kid],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    let agent = match row.opt_text(2)? {
+        None => None,
+        Some(_) => Some(AgentRecord::from_row(&tenant, &row, 2)?),
+    };
+    Ok(Some(TokenStatus { is_revoked: row.opt_int(0)?.is_some(), key_was_dropped: row.int(1)? > 0, agent }))
+}
+
+impl AuthService {
+    /// Makes a token and registers its holder. `known_scopes` is the vocabulary of every mounted scheme.
+    pub async fn mint(&self, request: MintRequest, known_scopes: &[&str]) -> Result<MintedToken> {
+        grant::check_tenant(request.tenant.as_str())?;
+        grant::check_subject(&request.subject)?;
+        let scopes = grant::parse_scopes(&request.scopes, request.kind, known_scopes)?;
+        let ttl_ms = grant::resolve_ttl_ms(request.ttl_ms)?;
+        // Whole seconds, as the token's text has them: text and row say the same.
+        let issued_at = Timestamp(Timestamp::now().0.div_euclid(1_000) * 1_000);
+        let claims = Claims {
+            id: TokenId::generate()?.to_string(),
+            tenant: request.tenant.clone(),
+            subject: Arc::from(request.subject.as_str()),
+            kind: request.kind,
+            scopes: scopes.clone(),
+            issued_at,
+            expires_at: Timestamp(issued_at.plus_ms(ttl_ms).0.div_euclid(1_000) * 1_000),
+        };
+        // As they are now: another process may have rotated them.
+        let keyring = self.keys.reload().await?;
+        let token = jws::sign(keyring.current(), &claims);
+        if token.len() > limits::TOKEN_BYTES_MAX {
+            return Err(Error::bad_input("So many scopes do not fit into a token")
+                .hint("Use wildcards such as table:*")
+                .with_detail("field", "scopes"));
+        }
+        let record = TokenRecord {
+            id: claims.id,
+            tenant: request.tenant,
+            subject: request.subject,
+            kind: request.kind,
+            scopes,
+            created_at: claims.issued_at,
+            expires_at: claims.expires_at,
+            revoked_at: None,
+        };
+        let event = EventDraft::system("identity", "token.minted", &request.actor)
+            .input("subject", record.subject.as_str())
+            .input("kind", record.kind.as_str())
+            .input("scopes", record.scopes.to_string())
+            .output("token_id", record.id.as_str());
+        let context = WriteContext { tenant: record.tenant.clone(), credential_read_set: None };
+        let (row, kid) = (record.clone(), keyring.current().kid().to_owned());
+        self.store.write(&context, event, move |tx| insert_token(tx, &row, &kid)).await?;
+        Ok(MintedToken { token, record })
+    }
+
+    /// The tenant's tokens, newest first, expired and revoked ones among them.
+    pub async fn tokens(&self, tenant: &TenantId) -> Result<Vec<TokenRecord>> {
+        Ok(self.tokens_with_read_set(tenant).await?.0)
+    }
+
+    /// The same, and what the list rests on, for those who show it to others.
+    pub async fn tokens_with_read_set(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, ReadSet)> {
+        self.store
+            .read(tenant, |snapshot| {
+                let tenant = snapshot.tenant().clone();
+                let sql = format!(
+                    "SELECT {COLUMNS} FROM gate_token WHERE tenant_id = $1 ORDER BY id DESC LIMIT {}",
+                    limits::TOKENS_RETURNED_MAX
+                );
+                let rows = snapshot.query(&sql, params![tenant.as_str()])?;
+                let tokens: Vec<TokenRecord> =
+                    rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect::<Result<_>>()?;
+                let mut read_set = ReadSet::at_version(snapshot.version()).with_tag(list_tag());
+                // An active token becomes an expired one without anybody's doing.
+                let now = Timestamp::now();
+                read_set.valid_until =
+                    tokens.iter().map(|token| token.expires_at).filter(|expires_at| *expires_at > now).min();
+                Ok((tokens, read_set))
+            })
+            .await
+    }
+
+    /// Takes a token back, from the next call on, in every process. Once more does no harm.
+    pub async fn revoke(&self, tenant: &TenantId, id: &str, actor: &str) -> Result<TokenRecord> {
+        let Some(id) = TokenId::parse(id) else { return Err(token_not_found(id)) };
+        let event = EventDraft::system("identity", "token.revoked", actor).input("token_id", id.as_str());
+        let context = WriteContext { tenant: tenant.clone(), credential_read_set: None };
+        let (record, _) = self.store.write(&context, event, move |tx| mark_revoked(tx, &id)).await?;
+        Ok(record)
+    }
+}
+
+fn insert_token(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> {
+    agent::register(tx, &record.subject, record.kind, &record.scopes, GrantMerge::Union)?;
+    tx.execute(
+        "INSERT INTO gate_token (tenant_id, id, subject, kind, scopes, created_at, expires_at, revoked_at, kid) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8)",
+        params![
+            record.tenant.as_str(),
+            record.id.as_str(),
+            record.subject.as_str(),
+            record.kind.as_str(),
+            record.scopes.to_string(),
+            record.created_at,
+            record.expires_at,
+            kid
+        ],
+    )?;
+    tx.invalidate(tag(&record.id));
+    tx.invalidate(list_tag());
+    Ok(())
+}
+
+fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
+    let tenant = tx.tenant().clone();
+    let now = tx.now();
+    // The first revocation's time stays.
+    let update = format!(
+        "UPDATE gate_token SET revoked_at = COALESCE(revoked_at, $3) \
+         WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
+    );
+    let row = tx.query_opt(&update, params![tenant.as_str(), id.as_str(), now])?;
+    let row = row.ok_or_else(|| token_not_found(id.as_str()))?;
+    tx.invalidate(tag(id.as_str()));
+    tx.invalidate(list_tag());
+    TokenRecord::from_row(&tenant, &row)
+}
+
+fn token_not_found(id: &str) -> Error {
+    let truncated: String = id.chars().take(64).collect();
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {truncated} in this tenant"))
+        .hint("`quad token list` shows the tokens; an id begins with tok_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::{AuthFixture, KNOWN_SCOPES, auth_fixtures};
+
+    async fn registered_scopes(test: &AuthFixture, subject: &'static str) -> String {
+        let scopes = test.db.store.read(&test.db.tenant, move |snapshot| {
+            let tenant = snapshot.tenant().as_str().to_owned();
+            let query =
+                "SELECT scopes FROM gate_agent WHERE tenant_id = $1 AND subject = $2 AND state = 'active'";
+            let row = snapshot.query_opt(query, params![tenant, subject])?;
+            Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+        });
+        scopes.await.unwrap().unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn tokens_are_listed_newest_first() {
+        for test in auth_fixtures().await {
+            let tenant = &test.db.tenant;
+            let first = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let short = MintRequest { ttl_ms: Some(60_000), ..test.mint_request("b", "project:create") };
+            let second = test.auth.mint(short, &KNOWN_SCOPES).await.unwrap();
+            assert_eq!(
+                test.auth.tokens(tenant).await.unwrap(),
+                [second.record.clone(), first.record.clone()]
+            );
+            assert_eq!(first.record.expires_at.0 - first.record.created_at.0, limits::TOKEN_TTL_MS);
+            assert_eq!(second.record.expires_at.0 - second.record.created_at.0, 60_000);
+            assert!(first.record.id.starts_with("tok_"));
+            assert_eq!(first.record.to_json()["scopes"], json!(["table:read"]));
+            assert!(test.auth.tokens(&TenantId::system()).await.unwrap().is_empty());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn audit_never_contains_token_text() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            test.auth.revoke(&test.db.tenant, &minted.record.id, "operator").await.unwrap();
+            let audit = test.audit_records(&test.db.tenant).await;
+            for expected in ["token.minted", "token.revoked", "operator", &minted.record.id] {
+                assert!(audit.contains(expected), "{expected}: {audit}");
+            }
+            let signature = minted.token.rsplit('.').next().unwrap();
+            assert!(!audit.contains(signature));
+            assert!(!format!("{minted:?}").contains(signature));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn registration_is_the_union_of_minted_scopes() {
+        for test in auth_fixtures().await {
+            let scopes = ["table:read", "table:data:*", "project:create", "table:*"];
+            // At once, so that a union that was computed from an old row would lose one.
+            let minting = scopes.map(|scope| {
+                let (gate, request) = (test.auth.clone(), test.mint_request("a", scope));
+                tokio::spawn(async move { gate.mint(request, &KNOWN_SCOPES).await })
+            });
+            for minted in minting {
+                minted.await.unwrap().unwrap();
+            }
+            let registered = registered_scopes(&test, "a").await;
+            assert_eq!(registered, "project:create table:* table:data:* table:read");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn mint_rejects_a_subject_of_the_other_kind() {
+        for test in auth_fixtures().await {
+            test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            let person =
+                MintRequest { kind: PrincipalKind::User, ..test.mint_request("a", "payment_intent:approve") };
+            let error = test.auth.mint(person, &KNOWN_SCOPES).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::Conflict);
+            assert_eq!(error.message(), "a is registered as agent, not as user");
+            assert_eq!(test.auth.tokens(&test.db.tenant).await.unwrap().len(), 1);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn mint_rejects_invalid_requests() {
+        let test = &auth_fixtures().await[0];
+        let good = || test.mint_request("a", "table:read");
+        let refused = [
+            ("subject", MintRequest { subject: "a b".into(), ..good() }),
+            ("scopes", MintRequest { scopes: "tabel:read".into(), ..good() }),
+            ("scopes", MintRequest { scopes: "payment_intent:approve".into(), ..good() }),
+            ("ttl", MintRequest { ttl_ms: Some(0), ..good() }),
+            ("tenant", MintRequest { tenant: TenantId::new("a/b"), ..good() }),
+        ];
+        for (field, request) in refused {
+            let error = test.auth.mint(request, &KNOWN_SCOPES).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::BadInput);
+            assert_eq!(error.detail("field").unwrap(), field);
+        }
+        let letters =
+            || "abcdefghij".chars().flat_map(|a| "abcdefghij".chars().map(move |b| format!("{a}{b}")));
+        let many: Vec<String> = letters().map(|pair| format!("{}:read", pair.repeat(20))).collect();
+        let known: Vec<&str> = many.iter().map(String::as_str).collect();
+        let error =
+            test.auth.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
+        assert_eq!(error.message(), "So many scopes do not fit into a token");
+        assert!(test.auth.tokens(&test.db.tenant).await.unwrap().is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn revoke_is_idempotent_and_unknown_id_is_not_found() {
+        for test in auth_fixtures().await {
+            let tenant = &test.db.tenant;
+            let id =
+                test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap().record.id;
+            let first = test.auth.revoke(tenant, &id, "operator").await.unwrap();
+            assert!(first.revoked_at.is_some());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert_eq!(test.auth.revoke(tenant, &id, "operator").await.unwrap(), first);
+            assert_eq!(test.auth.tokens(tenant).await.unwrap(), [first]);
+            for unknown_id in ["tok_none", "", "a/b"] {
+                let error = test.auth.revoke(tenant, unknown_id, "operator").await.unwrap_err();
+                assert_eq!(error.kind(), Kind::NotFound, "{unknown_id}");
+                assert!(error.hint_text().unwrap().contains("quad token list"));
+            }
+            let elsewhere = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
+            assert_eq!(elsewhere.kind(), Kind::NotFound);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The smallest world in which every method of the protocol has an answer: one scheme, a journal that only counts, and no news.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::resolver::View;
+use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage};
+use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
+use quad_core::{
+    Address, AppendError, AuditLog, BoxFuture, Change, ChangeFeed, Content, Error, EventDraft, Principal,
+    ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, TenantId,
+    Tool, ToolOutput, Version,
+};
+use quad_mcp::{Endpoint, ServerOptions, ServerState};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
+
+/// An endpoint, who calls it, and what was written down.
+pub struct FuzzServer {
+    pub endpoint: Endpoint,
+    pub caller: Principal,
+    audit_log: Arc<CountingAuditLog>,
+}
+
+impl FuzzServer {
+    pub fn get() -> &'static FuzzServer {
+        static SERVER: OnceLock<FuzzServer> = OnceLock::new();
+        SERVER.get_or_init(|| {
+            let audit_log =
+                Arc::new(CountingAuditLog { events: AtomicU64::new(0), changes: broadcast::Sender::new(1) });
+            let resolver =
+                Resolver::new(vec![Arc::new(ToyScheme)], audit_log.clone(), audit_log.clone()).unwrap();
+            let resolver = Arc::new(resolver);
+            let server =
+                ServerState::new(ServerOptions { resolver, sessions: None, name: "probe", version: "0" });
+            FuzzServer {
+                endpoint: Endpoint::new(server, View::All, true),
+                caller: Principal::local_agent(TenantId::new("t"), ["toy:read"]),
+                audit_log,
+            }
+        })
+    }
+
+    /// How many events were written so far.
+    pub fn events(&self) -> u64 {
+        self.audit_log.events.load(Ordering::Relaxed)
+    }
+}
+
+struct CountingAuditLog {
+    events: AtomicU64,
+    changes: broadcast::Sender<Arc<Change>>,
+}
+
+impl AuditLog for CountingAuditLog {
+    fn append<'a>(
+        &'a self,
+        _: &'a TenantId,
+        _: EventDraft,
+        _: Vec<Arc<ReadSet>>,
+    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
+        self.events.fetch_add(1, Ordering::Relaxed);
+        // Always the same, so that the same request has the same reply.
+        Box::pin(async { Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }) })
+    }
+}
+
+impl ChangeFeed for CountingAuditLog {
+    fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
+        Box::pin(async { Ok(self.changes.subscribe()) })
+    }
+}
+
+struct ToyScheme;
+
+const READ_SCOPE: ScopeRequirement = ScopeRequirement(&["toy:read"]);
+
+static PROMPTS: [Prompt; 1] = [Prompt {
+    name: "greet",
+    title: "Greet",
+    description: "Greets somebody",
+    arguments: &[PromptArgument { name: "who", description: "Whom", required: true }],
+    required_scope: READ_SCOPE,
+}];
+
+impl Scheme for ToyScheme {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn instructions(&self) -> &'static str {
+        "Start with toy://items/1."
+    }
+
+    fn scopes(&self) -> &'static [&'static str] {
+        &["toy:read"]
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        vec![Route {
+            spec: RouteSpec::parse("toy://items/{id}").unwrap(),
+            name: "item",
+            title: "Item",
+            description: "An item",
+            mime_type: None,
+            required_scope: READ_SCOPE,
+            advertised: true,
+        }]
+    }
+
+    fn read<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: usize,
+        address: &'a Address,
+    ) -> BoxFuture<'a, Result<ReadOutput>> {
+        Box::pin(async move {
+            match address.variable("id") {
+                Some(id) if id.len() < 8 => {
+                    Ok(ReadOutput::new(Content::text("text/plain", format!("item {id}")), ReadSet::default()))
+                }
+                _ => Err(Error::not_found(address.requested())),
+            }
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: Option<&'a str>,
+        _: usize,
+    ) -> BoxFuture<'a, Result<SchemePage>> {
+        let entry = ResourceEntry {
+            uri: "toy://items/1".into(),
+            name: "one".into(),
+            title: None,
+            description: None,
+            mime_type: "text/plain".into(),
+            priority: None,
+        };
+        Box::pin(async { Ok(SchemePage { entries: vec![entry], next: None, read_set: ReadSet::default() }) })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: &'a Principal,
+        query: CompletionQuery<'a>,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        let values = vec![format!("{}1", query.prefix)];
+        Box::pin(async { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let schema =
+            json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
+    }
+
+    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
+        let output = ToolOutput::structured(Value::Object(call.arguments));
+        Box::pin(async { Ok(ToolResult::read_only(output, ReadSet::default())) })
+    }
+
+    fn prompts(&self) -> &'static [Prompt] {
+        &PROMPTS
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: &'static Prompt,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
+        let text = format!("Greet {}", arguments["who"].as_str().unwrap_or_default());
+        Box::pin(async {
+            Ok((vec![Message { role: Role::User, block: ContentBlock::Text(text) }], ReadSet::default()))
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Messages, at both doors: the body of a POST and the line of a pipe.
+//!
+//! Lines that begin with `#` are headers of the POST, `#name:value`. Without any, it gets those that a modern request must
+//! have, so that the two doors can be held against each other.
+
+use std::cell::OnceCell;
+
+use base64::Engine as _;
+use futures_util::{FutureExt as _, StreamExt as _};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use quad_mcp::envelope::{self, Incoming, Message};
+use quad_mcp::http_post::{self, PostBody};
+use quad_mcp::stdio_session::StdioSession;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use crate::fixture::FuzzServer;
+
+/// Replies that wait for nobody: more than a batch can have.
+const REPLY_QUEUE: usize = 1_024;
+
+/// Methods that open or alter a connection, so that each door answers them in its own way.
+const TRANSPORT_METHODS: [&str; 4] =
+    ["initialize", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"];
+
+/// The numbers that a refusal may have. Nothing fails in this world, so that of our own fault is none of them.
+const ALLOWED_CODES: [i64; 8] = [-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32002];
+
+/// Any bytes as a message.
+pub fn jsonrpc(data: &[u8]) {
+    thread_local! {
+        static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
+    }
+    RUNTIME.with(|runtime| {
+        let runtime = runtime.get_or_init(|| Builder::new_current_thread().enable_time().build().unwrap());
+        runtime.block_on(compare_transports(data));
+    });
+}
+
+async fn compare_transports(data: &[u8]) {
+    let (sent_headers, body) = split_headers(data);
+    let headers = if sent_headers.is_empty() { headers_for(body) } else { sent_headers.clone() };
+    let http_reply = via_http(&headers, body).await;
+    let stdio_replies = via_stdio(body).await;
+    if sent_headers.is_empty() && must_match(body) {
+        let (http_text, stdio_text) =
+            (lossy_text(&http_reply.unwrap_or_default()), lossy_text(&stdio_replies.concat()));
+        assert_eq!(http_text, stdio_text, "the doors differ");
+    }
+}
+
+/// The reply to a POST, unless there is none.
+async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
+    let server = FuzzServer::get();
+    let events_before = server.events();
+    let reply = http_post::handle(&server.endpoint, &server.caller, headers, body).await;
+    let appended = server.events() - events_before;
+    match reply.body {
+        PostBody::Accepted => None,
+        PostBody::Message { status, json, .. } => {
+            assert!([200, 400, 404].contains(&status), "{status}");
+            check_reply(&json, body, Some(appended));
+            Some(json)
+        }
+        PostBody::Stream(mut messages) => {
+            // What a stream begins with is there at once.
+            let first = messages.next().now_or_never().flatten().expect("a silent stream");
+            let first: Value = serde_json::from_slice(&first).expect("a stream of something else");
+            assert_eq!(first["jsonrpc"], "2.0");
+            None
+        }
+        PostBody::CredentialChanged => panic!("a credential that rests on nothing has changed"),
+    }
+}
+
+/// The replies to a line.
+async fn via_stdio(line: &[u8]) -> Vec<Vec<u8>> {
+    let server = FuzzServer::get();
+    let (sender, mut replies) = mpsc::channel(REPLY_QUEUE);
+    let mut session = StdioSession::new(server.endpoint.clone(), server.caller.clone(), sender);
+    session.handle_line(line).await;
+    session.finish().await;
+    let mut received = Vec::new();
+    while let Ok(reply) = replies.try_recv() {
+        check_reply(&reply, line, None);
+        received.push(reply);
+    }
+    received
+}
+
+/// A reply is a document of the right form, repeats the id as it was written, and has left its trace.
+fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
+    let parsed: Value =
+        serde_json::from_slice(reply).unwrap_or_else(|_| panic!("no JSON: {}", lossy_text(reply)));
+    let replies = match &parsed {
+        Value::Array(replies) => replies.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    assert!(!replies.is_empty());
+    let mut error_count = 0;
+    for reply in replies {
+        assert_eq!(reply["jsonrpc"], "2.0", "{reply}");
+        match (reply.get("result"), reply.get("error")) {
+            (Some(result), None) => assert!(result.is_object(), "{reply}"),
+            (None, Some(error)) => {
+                error_count += 1;
+                let code = error["code"].as_i64().expect("a refusal without a number");
+                assert!(ALLOWED_CODES.contains(&code), "{reply}");
+                assert!(error["message"].is_string() && error["data"]["code"].is_string(), "{reply}");
+                assert_eq!(error["message"], error["data"]["message"], "{reply}");
+            }
+            // A notification of a pipe.
+            (None, None) => assert!(reply["method"].is_string(), "{reply}"),
+            (Some(_), Some(_)) => panic!("both a result and an error: {reply}"),
+        }
+    }
+    if let Some(appended) = appended {
+        assert!(appended >= error_count, "a refusal was not written down: {}", lossy_text(reply));
+        assert!(appended <= replies.len() as u64, "written down twice: {}", lossy_text(reply));
+    }
+    if let Ok(Incoming::One(Message::Request { id, .. })) = envelope::parse_incoming(request) {
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.get());
+        assert!(
+            parsed.get("method").is_some() || reply.starts_with(expected.as_bytes()),
+            "{}",
+            lossy_text(reply)
+        );
+    }
+}
+
+/// Whether both doors must give the same reply: one request that says nothing twice, of a method that is no door's own.
+fn must_match(body: &[u8]) -> bool {
+    let Ok(Incoming::One(Message::Request { method, .. })) = envelope::parse_incoming(body) else {
+        return false;
+    };
+    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_auth::fuzzing::parse_object(body).is_ok()
+}
+
+/// The headers before the body.
+fn split_headers(mut data: &[u8]) -> (HeaderMap, &[u8]) {
+    let mut headers = HeaderMap::new();
+    while let Some(rest) = data.strip_prefix(b"#") {
+        let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        let (line, body) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let name = HeaderName::from_bytes(&line[..colon]);
+        let value = HeaderValue::from_bytes(line.get(colon + 1..).unwrap_or_default());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.append(name, value);
+        }
+        data = body;
+    }
+    (headers, data)
+}
+
+/// The headers that a modern body must be sent with; none for another body.
+fn headers_for(body: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return headers };
+    let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+    if let Some(version) = version.as_str() {
+        let name = message["params"]["uri"].as_str().filter(|_| message["method"] == "resources/read");
+        let name = name.or_else(|| {
+            let has_name = message["method"] == "tools/call" || message["method"] == "prompts/get";
+            message["params"]["name"].as_str().filter(|_| has_name)
+        });
+        headers.insert("mcp-protocol-version", encode_header(version));
+        headers.insert("mcp-method", encode_header(message["method"].as_str().unwrap_or_default()));
+        if let Some(name) = name {
+            headers.insert("mcp-name", encode_header(name));
+        }
+    }
+    headers
+}
+
+/// A text as a header can hold it.
+fn encode_header(text: &str) -> HeaderValue {
+    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && text.trim() == text
+        && !text.starts_with("=?");
+    let encoded = || format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(text));
+    HeaderValue::from_str(&if is_plain { text.to_owned() } else { encoded() }).unwrap()
+}
+
+fn lossy_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

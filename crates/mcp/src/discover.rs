@@ -1,0 +1,37 @@
+//! `server/discover`, and what `initialize` shares with it.
+
+use quad_core::Result;
+use serde_json::{Value, json};
+
+use crate::dispatch::RequestContext;
+use crate::response_writer::{CacheHint, ResponseWriter};
+use crate::{Endpoint, Revision, limits};
+
+/// Answers `server/discover`. The same for every caller: it describes the endpoint.
+pub(crate) fn handle(context: &RequestContext<'_>) -> Result<Vec<u8>> {
+    let versions: Vec<&str> = Revision::ALL.into_iter().map(Revision::as_str).collect();
+    let endpoint = context.endpoint;
+    let reply = ResponseWriter::new(context.id, 1_024)
+        .field("supportedVersions", &versions)?
+        .field("capabilities", &capabilities(true))?
+        .field("instructions", &instructions(endpoint))?;
+    Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::DISCOVERY)))
+}
+
+/// What a client may count on. Lists of tools and prompts never change while the server runs.
+pub(crate) fn capabilities(has_notifications: bool) -> Value {
+    let resources =
+        if has_notifications { json!({"subscribe": true, "listChanged": true}) } else { json!({}) };
+    json!({"resources": resources, "tools": {}, "prompts": {}, "completions": {}})
+}
+
+/// What an agent should know to start, cut at a line's end if it is too long.
+pub(crate) fn instructions(endpoint: &Endpoint) -> String {
+    let mut text = endpoint.resolver().instructions(endpoint.view);
+    if text.len() > limits::INSTRUCTIONS_BYTES {
+        let end = text.floor_char_boundary(limits::INSTRUCTIONS_BYTES);
+        let end = text[..end].rfind('\n').unwrap_or(end);
+        text.truncate(end);
+    }
+    text
+}

@@ -1,0 +1,223 @@
+//! A refusal as the protocol says it: the shared error, a JSON-RPC number and an HTTP status.
+//!
+//! The numbers are decided here and nowhere else.
+
+use quad_core::{Error, Kind, closest};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{Era, Method, Revision, limits};
+
+/// Not JSON.
+pub const PARSE_ERROR: i32 = -32700;
+/// JSON, but not a message.
+pub const INVALID_REQUEST: i32 = -32600;
+/// No such method.
+pub const METHOD_NOT_FOUND: i32 = -32601;
+/// The parameters do not fit, or name nothing.
+pub const INVALID_PARAMS: i32 = -32602;
+/// Our fault.
+pub const INTERNAL_ERROR: i32 = -32603;
+/// A header disagrees with the body.
+pub const HEADER_MISMATCH: i32 = -32020;
+/// The client has not said that it can do what the call needs.
+pub const MISSING_CAPABILITY: i32 = -32021;
+/// A revision that we do not serve.
+pub const UNSUPPORTED_VERSION: i32 = -32022;
+/// Nothing is at that address, as legacy clients know it.
+pub const LEGACY_NOT_FOUND: i32 = -32002;
+
+/// A refusal of one request.
+#[derive(Debug)]
+pub struct RpcError {
+    /// The JSON-RPC number.
+    pub code: i32,
+    /// The HTTP status, where there is HTTP.
+    pub status: u16,
+    /// What went wrong; becomes `message` and `data`.
+    pub error: Error,
+}
+
+impl RpcError {
+    /// The protocol's numbers for an error of the shared path.
+    pub fn from_error(error: Error, era: Era) -> RpcError {
+        let code = match error.kind() {
+            Kind::NotFound if era == Era::Legacy => LEGACY_NOT_FOUND,
+            Kind::Internal | Kind::Credential => INTERNAL_ERROR,
+            _ => INVALID_PARAMS,
+        };
+        let status = if error.kind() == Kind::Scope { 403 } else { 200 };
+        RpcError { code, status, error }
+    }
+
+    /// The text is not JSON.
+    pub fn not_json() -> RpcError {
+        let error = Error::new(Kind::BadInput, "PARSE_ERROR", "The message is not valid JSON")
+            .hint("Send one JSON-RPC 2.0 message in UTF-8");
+        RpcError { code: PARSE_ERROR, status: 400, error }
+    }
+
+    /// It is JSON, but no message.
+    pub fn invalid_request(message: impl Into<String>) -> RpcError {
+        let error = Error::new(Kind::BadInput, "INVALID_REQUEST", message);
+        RpcError { code: INVALID_REQUEST, status: 400, error }
+    }
+
+    /// The request lacks what every modern request carries.
+    pub(crate) fn incomplete_meta(message: impl Into<String>) -> RpcError {
+        let error = Error::new(Kind::BadInput, "INVALID_META", message)
+            .hint("params._meta must hold io.modelcontextprotocol/protocolVersion and …/clientCapabilities");
+        RpcError { code: INVALID_PARAMS, status: 400, error }
+    }
+
+    /// A header is missing, doubled, unreadable or differs from the body.
+    pub(crate) fn header_mismatch(message: impl Into<String>) -> RpcError {
+        let error = Error::new(Kind::BadInput, "HEADER_MISMATCH", message)
+            .hint("The headers must repeat what the body says, each once");
+        RpcError { code: HEADER_MISMATCH, status: 400, error }
+    }
+
+    /// A revision that is not served here.
+    pub(crate) fn unsupported_version(requested: &str) -> RpcError {
+        // A legacy revision is served after `initialize`; inside `_meta` only the modern ones mean anything.
+        let modern_only = Revision::parse(requested).is_some();
+        let supported: Vec<Value> = Revision::ALL
+            .into_iter()
+            .filter(|revision| !modern_only || revision.is_modern())
+            .map(|revision| revision.as_str().into())
+            .collect();
+        let requested: String = requested.chars().take(64).collect();
+        let error =
+            Error::new(Kind::BadInput, "UNSUPPORTED_PROTOCOL_VERSION", "Unsupported protocol version")
+                .hint("Use one of data.supported")
+                .with_detail("supported", supported)
+                .with_detail("requested", requested);
+        RpcError { code: UNSUPPORTED_VERSION, status: 400, error }
+    }
+
+    /// The call needs something of its client that the client has not declared.
+    pub(crate) fn missing_capability(missing: &[&str]) -> RpcError {
+        let required: serde_json::Map<String, Value> =
+            missing.iter().map(|capability| ((*capability).to_owned(), serde_json::json!({}))).collect();
+        let message = format!("This needs a client that can do: {}", missing.join(", "));
+        let error = Error::new(Kind::BadInput, "MISSING_CLIENT_CAPABILITY", message)
+            .hint("Declare it in params._meta, io.modelcontextprotocol/clientCapabilities")
+            .with_detail("requiredCapabilities", required);
+        RpcError { code: MISSING_CAPABILITY, status: 400, error }
+    }
+
+    /// The era has no such method.
+    pub(crate) fn unknown_method(method: &str, era: Era) -> RpcError {
+        let method_text: String = method.chars().take(limits::METHOD_CHARS_MAX).collect();
+        let mut error = Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found")
+            .with_detail("method", method_text);
+        let methods =
+            Method::ALL.into_iter().filter(|method| method.is_supported_in(era)).map(Method::as_str);
+        if Method::ALL.into_iter().any(|other| other.as_str() == method) {
+            error = error.hint(match era {
+                Era::Modern => {
+                    "The method belongs to revisions before 2026-07-28; leave params._meta's version out"
+                }
+                Era::Legacy => "The method belongs to 2026-07-28; name that version in params._meta",
+            });
+        } else if let Some(suggestion) = closest(method, methods) {
+            error = error.hint(format!("The nearest is {suggestion}"));
+        }
+        let status = if era == Era::Modern { 404 } else { 200 };
+        RpcError { code: METHOD_NOT_FOUND, status, error }
+    }
+
+    /// The request needs a session and names none.
+    pub fn session_missing() -> RpcError {
+        let error =
+            Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
+                .hint("Send initialize first, then its Mcp-Session-Id with every request");
+        RpcError { code: INVALID_REQUEST, status: 400, error }
+    }
+
+    /// The named session is none of the caller's, or has ended.
+    pub fn session_unknown() -> RpcError {
+        let error = Error::new(Kind::NotFound, "SESSION_NOT_FOUND", "The session is unknown or has ended")
+            .hint("Send initialize again");
+        RpcError { code: INVALID_REQUEST, status: 404, error }
+    }
+
+    /// Whether the caller must be authenticated anew before this can be answered.
+    pub fn needs_reauth(&self) -> bool {
+        self.error.kind() == Kind::Credential
+    }
+
+    /// The scope that would have helped.
+    pub fn missing_scope(&self) -> Option<&str> {
+        if self.error.kind() != Kind::Scope {
+            return None;
+        }
+        self.error.detail("scope").and_then(Value::as_str)
+    }
+
+    /// The response. Without an id when none could be read.
+    pub fn to_json(&self, id: Option<&RawValue>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256);
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+        if let Some(id) = id {
+            out.extend_from_slice(br#""id":"#);
+            out.extend_from_slice(id.get().as_bytes());
+            out.push(b',');
+        }
+        // Where nobody can authenticate anew for the caller, it learns only that it must try again.
+        let retry_error = self.needs_reauth().then(|| {
+            Error::new(Kind::Conflict, "CREDENTIAL_CHANGED", "The credential changed during the call")
+                .hint("Send the request again")
+        });
+        let sent_error = retry_error.as_ref().unwrap_or(&self.error);
+        let error = serde_json::json!({"code": self.code, "message": sent_error.message(), "data": sent_error.envelope()});
+        out.extend_from_slice(br#""error":"#);
+        out.extend_from_slice(error.to_string().as_bytes());
+        out.push(b'}');
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quad_core::ScopeRequirement;
+
+    #[test]
+    fn not_found_code_depends_on_era() {
+        let check = |error: Error, era: Era, code: i32, status: u16| {
+            let rpc_error = RpcError::from_error(error, era);
+            assert_eq!((rpc_error.code, rpc_error.status), (code, status));
+        };
+        check(Error::not_found("x://y"), Era::Modern, -32602, 200);
+        check(Error::not_found("x://y"), Era::Legacy, -32002, 200);
+        check(Error::bad_input("no"), Era::Legacy, -32602, 200);
+        check(Error::scope_missing(ScopeRequirement(&["a:read"])), Era::Modern, -32602, 403);
+        check(Error::internal("fire"), Era::Modern, -32603, 200);
+    }
+
+    #[test]
+    fn response_repeats_id_verbatim() {
+        let id = RawValue::from_string("\"\\u0041\"".to_owned()).unwrap();
+        let text = String::from_utf8(
+            RpcError::from_error(Error::not_found("x://y"), Era::Modern).to_json(Some(&id)),
+        )
+        .unwrap();
+        assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"#), "{text}");
+        let parsed: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(parsed["error"]["data"]["uri"], "x://y");
+        let credential_changed =
+            RpcError::from_error(Error::new(Kind::Credential, "X", "x"), Era::Modern).to_json(None);
+        assert!(String::from_utf8(credential_changed).unwrap().contains(r#""kind":"conflict""#));
+        let without_id: Value = serde_json::from_slice(&RpcError::not_json().to_json(None)).unwrap();
+        assert!(without_id.get("id").is_none());
+    }
+
+    #[test]
+    fn legacy_version_in_meta_lists_only_modern_ones() {
+        let supported =
+            |requested| RpcError::unsupported_version(requested).error.detail("supported").cloned();
+        assert_eq!(supported("2025-11-25"), Some(serde_json::json!(["2026-07-28"])));
+        assert_eq!(supported("1900-01-01").unwrap().as_array().unwrap().len(), 5);
+    }
+}
